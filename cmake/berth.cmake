@@ -1,0 +1,42 @@
+# How every target of the project is compiled, and the two kinds of target there are: a room (one
+# static library per folder of src/) and a test program.
+
+add_library(berth_options INTERFACE)
+target_include_directories(berth_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(berth_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
+  -Wnon-virtual-dtor -Woverloaded-virtual
+  -ffp-contract=off)   # same bytes on every machine: no fused multiply-add behind our back
+if(BERTH_STRICT)
+  target_compile_options(berth_options INTERFACE -Werror)
+endif()
+if(BERTH_SANITIZE)
+  target_compile_options(berth_options INTERFACE -fsanitize=${BERTH_SANITIZE} -fno-omit-frame-pointer
+                                                 -fno-sanitize-recover=all)
+  target_link_options(berth_options INTERFACE -fsanitize=${BERTH_SANITIZE})
+endif()
+target_compile_definitions(berth_options INTERFACE BERTH_VERSION="${PROJECT_VERSION}")
+
+# berth_room(name SOURCES … DEPENDS rooms… LIBRARIES …): the library berth_<name>
+function(berth_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  add_library(berth_${name} STATIC ${ROOM_SOURCES})
+  target_link_libraries(berth_${name} PUBLIC berth_options fmt::fmt ${ROOM_LIBRARIES})
+  foreach(room ${ROOM_DEPENDS})
+    target_link_libraries(berth_${name} PUBLIC berth_${room})
+  endforeach()
+endfunction()
+
+# berth_test(name SOURCES … DEPENDS rooms…): one GoogleTest program, found by ctest test by test
+function(berth_test name)
+  cmake_parse_arguments(TEST "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${TEST_SOURCES})
+  target_link_libraries(${name} PRIVATE berth_options GTest::gtest GTest::gmock GTest::gtest_main fmt::fmt)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE
+    BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BERTH_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
+  foreach(room ${TEST_DEPENDS})
+    target_link_libraries(${name} PRIVATE berth_${room})
+  endforeach()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endfunction()

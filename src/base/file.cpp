@@ -1,0 +1,91 @@
+#include "base/file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+namespace berth {
+
+namespace {
+struct Closer {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Closer>;
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, ReadLimits limits) {
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code)) return fail(fmt::format("{}: is a directory (name a file)", path));
+  const File file{std::fopen(path.c_str(), "rb")};
+  if (!file) return fail(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
+  std::string bytes;
+  const auto size = std::filesystem::file_size(path, code);
+  if (!code) bytes.reserve(std::min<std::size_t>(size, limits.max_bytes));
+  std::string block(1 << 20, '\0');
+  for (;;) {
+    const std::size_t got = std::fread(block.data(), 1, block.size(), file.get());
+    bytes.append(block, 0, got);
+    if (bytes.size() > limits.max_bytes) return fail(fmt::format("{}: larger than {} bytes", path, limits.max_bytes));
+    if (got < block.size()) break;
+  }
+  if (std::ferror(file.get()) != 0) return fail(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
+  return unpack_if_gzip(std::move(bytes), path, limits);
+}
+
+Result<std::string> unpack_if_gzip(std::string bytes, const std::string& name, ReadLimits limits) {
+  if (bytes.size() < 2 || bytes[0] != '\x1f' || bytes[1] != '\x8b') return bytes;
+  z_stream stream{};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK) return fail(fmt::format("{}: cannot start unpacking", name));
+  const std::unique_ptr<z_stream, void (*)(z_stream*)> guard{&stream, [](z_stream* s) { inflateEnd(s); }};
+  stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  std::string out;
+  std::string block(1 << 20, '\0');
+  for (;;) {
+    stream.next_out = reinterpret_cast<Bytef*>(block.data());
+    stream.avail_out = static_cast<uInt>(block.size());
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    out.append(block, 0, block.size() - stream.avail_out);
+    if (out.size() > limits.max_bytes) return fail(fmt::format("{}: unpacks to more than {} bytes", name, limits.max_bytes));
+    if (status == Z_STREAM_END) {
+      if (stream.avail_in == 0) return out;
+      if (inflateReset(&stream) != Z_OK) break;  // several members in one file
+      continue;
+    }
+    if (status != Z_OK) break;
+    if (stream.avail_in == 0 && stream.avail_out != 0) break;
+  }
+  return fail(fmt::format("{}: damaged or truncated gzip data after {} bytes (fetch the file again)", name, out.size()));
+}
+
+Result<void> write_file(const std::string& path, std::string_view content) {
+  const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
+  File file{std::fopen(temporary.c_str(), "wb")};
+  if (!file) return fail(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+  const bool written = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
+  const bool flushed = std::fflush(file.get()) == 0;
+  const int reason = errno;
+  file.reset();
+  std::error_code code;
+  if (!written || !flushed) {
+    std::filesystem::remove(temporary, code);
+    return fail(fmt::format("{}: cannot write: {}", path, std::strerror(reason)));
+  }
+  std::filesystem::rename(temporary, path, code);
+  if (code) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    return fail(fmt::format("{}: cannot write: {}", path, code.message()));
+  }
+  return {};
+}
+
+}  // namespace berth

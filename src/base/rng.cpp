@@ -1,0 +1,92 @@
+#include "base/rng.h"
+
+#include <bit>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/digest.h"
+#include "base/portable_math.h"
+
+namespace berth {
+
+namespace {
+std::uint64_t splitmix(std::uint64_t& x) noexcept {
+  x += 0x9e3779b97f4a7c15ULL;
+  std::uint64_t z = x;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+}  // namespace
+
+Rng::Rng(std::uint64_t seed) noexcept {
+  for (auto& word : state_) word = splitmix(seed);
+}
+
+Rng Rng::fork(std::string_view purpose) const noexcept {
+  Digest digest;
+  for (const auto word : state_) digest.add(word);
+  digest.add(purpose);
+  return Rng{digest.value()};
+}
+
+std::uint64_t Rng::next() noexcept {
+  const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
+  const std::uint64_t t = state_[1] << 17;
+  state_[2] ^= state_[0];
+  state_[3] ^= state_[1];
+  state_[1] ^= state_[2];
+  state_[0] ^= state_[3];
+  state_[2] ^= t;
+  state_[3] = std::rotl(state_[3], 45);
+  return result;
+}
+
+std::uint64_t Rng::below(std::uint64_t limit) noexcept {
+  BERTH_DCHECK(limit > 0, "a draw needs at least one possible value");
+  const std::uint64_t threshold = (0 - limit) % limit;  // reject the uneven rest
+  for (;;) {
+    const std::uint64_t draw = next();
+    if (draw >= threshold) return draw % limit;
+  }
+}
+
+double Rng::uniform() noexcept { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+double Rng::exponential(double mean) noexcept { return -mean * portable_log(1.0 - uniform()); }
+
+double Rng::normal() noexcept {  // Box–Muller, one of the pair: no hidden state between calls
+  const double u = 1.0 - uniform();
+  const double v = uniform();
+  return std::sqrt(-2.0 * portable_log(u)) * portable_cos_turns(v);
+}
+
+double Rng::lognormal(double mu, double sigma) noexcept {
+  return portable_exp(mu + sigma * normal());
+}
+
+std::size_t Rng::weighted(std::span<const double> weights) noexcept {
+  double total = 0;
+  for (const double weight : weights) total += weight;
+  double draw = uniform() * total;
+  for (std::size_t i = 0; i + 1 < weights.size(); ++i) {
+    draw -= weights[i];
+    if (draw < 0) return i;
+  }
+  return weights.size() - 1;
+}
+
+std::uint64_t Rng::zeta(double exponent, std::uint64_t limit) noexcept {
+  // Devroye's rejection from the continuous Pareto law, redrawn above the limit.
+  const double b = portable_pow(2.0, exponent - 1.0);
+  for (;;) {
+    const double u = 1.0 - uniform();
+    const double v = uniform();
+    const double x = std::floor(portable_pow(u, -1.0 / (exponent - 1.0)));
+    if (x > static_cast<double>(limit)) continue;
+    const double t = portable_pow(1.0 + 1.0 / x, exponent - 1.0);
+    if (v * x * (t - 1.0) / (b - 1.0) <= t / b) return static_cast<std::uint64_t>(x);
+  }
+}
+
+}  // namespace berth

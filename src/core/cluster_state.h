@@ -1,0 +1,103 @@
+// What is free right now. Nodes sit in buckets by their number of free devices, so "best fit for k" is
+// a look at the first non-empty bucket from k on; totals per pool and rack are kept beside it. Every
+// change is O(1) in the size of the cluster. A device that is taken twice is a broken invariant.
+//
+// In Count mode there are no nodes, only totals per pool: the classic "C GPUs" of the literature.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/id.h"
+#include "core/node_set.h"
+#include "core/shape.h"
+#include "model/cluster.h"
+
+namespace berth {
+
+/// Some devices of one node, as a bit mask.
+struct Slice {
+  NodeId node;
+  std::int32_t gpus = 0;
+  std::uint64_t devices = 0;
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+class ClusterState {
+ public:
+  enum class Mode : std::uint8_t { Devices, Count };
+  ClusterState(const Cluster& cluster, Mode mode);
+
+  [[nodiscard]] const Cluster& cluster() const noexcept { return *cluster_; }
+  [[nodiscard]] Mode mode() const noexcept { return mode_; }
+  [[nodiscard]] std::size_t pools() const noexcept { return pools_.size(); }
+  [[nodiscard]] std::int64_t free_gpus(PoolId pool) const noexcept { return pools_[pool.value].free; }
+  /// Devices of nodes that are up.
+  [[nodiscard]] std::int64_t usable_gpus(PoolId pool) const noexcept { return pools_[pool.value].usable; }
+  [[nodiscard]] std::int64_t free_gpus() const noexcept { return free_; }
+  [[nodiscard]] std::int64_t usable_gpus() const noexcept { return usable_; }
+
+  [[nodiscard]] bool is_up(NodeId node) const noexcept { return nodes_[node.value].up; }
+  [[nodiscard]] std::int32_t free_on(NodeId node) const noexcept { return nodes_[node.value].free; }
+  [[nodiscard]] std::uint64_t free_mask(NodeId node) const noexcept { return nodes_[node.value].mask; }
+  /// Nodes of the pool with exactly `free` free devices.
+  [[nodiscard]] const NodeSet& nodes_with(PoolId pool, std::int32_t free) const noexcept {
+    return pools_[pool.value].by_free[static_cast<std::size_t>(free)];
+  }
+  [[nodiscard]] std::int32_t largest_node(PoolId pool) const noexcept {
+    return static_cast<std::int32_t>(pools_[pool.value].by_free.size()) - 1;
+  }
+  [[nodiscard]] std::size_t racks() const noexcept { return cluster_->racks.size(); }
+  [[nodiscard]] std::int64_t free_in_rack(PoolId pool, RackId rack) const noexcept {
+    return pools_[pool.value].rack_free[rack.value];
+  }
+  [[nodiscard]] std::span<const NodeId> nodes_of_rack(RackId rack) const noexcept {
+    return rack_nodes_[rack.value];
+  }
+  /// How many devices of this node a gang of the shape could use now: devices, cores and memory.
+  [[nodiscard]] std::int32_t room_on(NodeId node, const Shape& shape) const noexcept;
+  /// Count mode: are there cores and memory for the whole gang in the pool's totals?
+  [[nodiscard]] bool has_side_room(PoolId pool, const Shape& shape) const noexcept;
+
+  void take(std::span<const Slice> slices, const Shape& shape);
+  void give(std::span<const Slice> slices, const Shape& shape);
+  void take_count(PoolId pool, const Shape& shape);
+  void give_count(PoolId pool, const Shape& shape);
+  [[nodiscard]] bool is_free(std::span<const Slice> slices, const Shape& shape) const noexcept;
+
+  /// The node must hold no job. In Count mode its devices leave the totals if they are free there.
+  void set_down(NodeId node);
+  void set_up(NodeId node);
+
+ private:
+  struct NodeRow {
+    std::uint64_t mask = 0;
+    std::int32_t free = 0;
+    bool up = true;
+    std::int64_t cpus_milli = std::numeric_limits<std::int64_t>::max();
+    std::int64_t memory_mib = std::numeric_limits<std::int64_t>::max();
+  };
+  struct PoolRow {
+    std::int64_t free = 0;
+    std::int64_t usable = 0;
+    std::int64_t cpus_milli = 0;    // totals for Count mode
+    std::int64_t memory_mib = 0;
+    bool limits_cpus = false;
+    bool limits_memory = false;
+    std::vector<NodeSet> by_free;   // index = free devices
+    std::vector<std::int64_t> rack_free;
+  };
+  void add_free(NodeId node, std::int32_t change);
+
+  const Cluster* cluster_;
+  Mode mode_;
+  std::vector<std::vector<NodeId>> rack_nodes_;
+  std::vector<NodeRow> nodes_;
+  std::vector<PoolRow> pools_;
+  std::int64_t free_ = 0;
+  std::int64_t usable_ = 0;
+};
+
+}  // namespace berth

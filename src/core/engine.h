@@ -1,0 +1,108 @@
+// The engine: one round lets time pass, absorbs everything due at that instant, lets the policy decide
+// once, writes the decision down and carries it out. The same code drives a simulated year and a live
+// day; they differ in the executor. One engine is one thread's business; a thousand fit in a process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/result.h"
+#include "base/rng.h"
+#include "core/action.h"
+#include "core/executor.h"
+#include "core/plan.h"
+#include "core/policy.h"
+#include "perf/estimator.h"
+
+namespace berth {
+
+struct EngineParts {
+  const Trace& trace;
+  const Cluster& cluster;
+  Policy& policy;
+  Placement& placement;
+  Estimator& estimator;
+  Executor& executor;
+  Journal* journal = nullptr;     // may be absent
+  std::uint64_t seed = 1;
+  /// How much work a job loses with its node: zero keeps everything done so far.
+  Duration checkpoint_interval{};
+};
+
+struct Progress {
+  Time now;
+  std::uint64_t events = 0;
+  std::size_t arrived = 0;
+  std::size_t over = 0;
+};
+
+struct RejectedJob {
+  JobId job;
+  std::string reason;
+};
+
+class Engine {
+ public:
+  explicit Engine(const EngineParts& parts);
+
+  /// Runs until nothing will ever happen again. An error means that jobs are left that can never run.
+  [[nodiscard]] Result<void> run();
+  /// Called about every 65,536 events of a long run.
+  void set_progress(std::function<void(const Progress&)> callback) { progress_ = std::move(callback); }
+
+  [[nodiscard]] const JobTable& jobs() const noexcept { return jobs_; }
+  [[nodiscard]] const ShapeTable& shapes() const noexcept { return shapes_; }
+  [[nodiscard]] const ClusterState& cluster() const noexcept { return state_; }
+  [[nodiscard]] const Column<JobId, Duration>& estimates() const noexcept { return estimates_; }
+  [[nodiscard]] std::span<const RejectedJob> rejected() const noexcept { return rejected_; }
+  [[nodiscard]] std::string digest() const { return digest_.hex(); }
+  [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
+  [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
+  [[nodiscard]] Time now() const noexcept { return view_.now; }
+
+ private:
+  void make_shapes();
+  void apply(const Event& event);
+  void arrive(JobId job);
+  void reject(JobId job, Refusal refusal);
+  void end(JobId job, JobState outcome);
+  void lose_node(NodeId node);
+  void lose_attempt(JobId job);
+  void release(JobId job);
+  void carry_out(const Action& action);
+  void begin_stretch(const Action& action);
+  void end_stretch(JobId job, Time held_until);
+  void write(const Action& action);
+
+  const Trace& trace_;
+  Policy& policy_;
+  Estimator& estimator_;
+  Placement& placement_;
+  Executor& executor_;
+  Journal* journal_;
+  Duration checkpoint_interval_;
+
+  JobTable jobs_;
+  ShapeTable shapes_;
+  ClusterState state_;
+  SliceArena arena_;
+  Column<JobId, Duration> estimates_;
+  Rng policy_rng_;
+  Rng placement_rng_;
+  View view_;
+  Plan plan_;
+  std::vector<RejectedJob> rejected_;
+  Digest digest_;
+  std::function<void(const Progress&)> progress_;
+  std::uint64_t events_ = 0;
+  std::uint64_t passes_ = 0;
+  std::size_t arrived_ = 0;
+  std::size_t over_ = 0;
+  std::vector<Event> due_;       // scratch
+  std::vector<JobId> victims_;   // scratch
+};
+
+}  // namespace berth

@@ -1,0 +1,32 @@
+// Where a gang goes. A placement chooses devices on the free part of a cluster; order and placement are
+// separate choices of a run. It must be a deterministic function of the state, the shape and the rng,
+// and must place a Relaxed shape whenever the pool has enough usable room.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/rng.h"
+#include "core/cluster_state.h"
+#include "core/shape.h"
+#include "model/trace.h"
+
+namespace berth {
+
+class Placement {
+ public:
+  virtual ~Placement() = default;
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  [[nodiscard]] virtual ClusterState::Mode mode() const noexcept { return ClusterState::Mode::Devices; }
+  /// How close the devices of this job must be; part of its shape. `model` is its model's name.
+  [[nodiscard]] virtual Locality locality_of(const JobRequest&, std::string_view model) const {
+    static_cast<void>(model);
+    return Locality::Relaxed;
+  }
+  /// Fills `slices` with a legal placement in the pool, or answers false and leaves it unspecified.
+  [[nodiscard]] virtual bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng& rng,
+                                   std::vector<Slice>& slices) = 0;
+};
+
+}  // namespace berth

@@ -1,0 +1,73 @@
+// What a policy sees: the job table (observations), the cluster, requests, and — only if it declared the
+// need — estimates, deadlines, history. Reading what was not declared is a broken invariant, so belief
+// cannot leak in by accident and a non-clairvoyant policy is one by construction.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "core/cluster_state.h"
+#include "core/job_table.h"
+#include "model/trace.h"
+
+namespace berth {
+
+enum class Need : std::uint32_t {
+  Nothing = 0,
+  RunTime = 1U << 0U,    // an estimate of the whole run time
+  Deadline = 1U << 1U,
+  History = 1U << 2U,    // service of jobs that have finished in this run
+};
+[[nodiscard]] constexpr Need operator|(Need a, Need b) noexcept {
+  return static_cast<Need>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
+[[nodiscard]] constexpr bool includes(Need all, Need one) noexcept {
+  return (static_cast<std::uint32_t>(all) & static_cast<std::uint32_t>(one)) != 0;
+}
+
+class View {
+ public:
+  View(const Trace& trace, const JobTable& table, const ClusterState& state, const ShapeTable& shape_table,
+       const Column<JobId, Duration>& estimates, Need needs)
+      : jobs(table), cluster(state), shapes(shape_table), trace_(&trace), estimates_(&estimates), needs_(needs) {}
+
+  Time now{};
+  const JobTable& jobs;
+  const ClusterState& cluster;
+  const ShapeTable& shapes;
+
+  [[nodiscard]] const JobRequest& request(JobId job) const noexcept { return trace_->jobs[job.value]; }
+  [[nodiscard]] std::string_view text(NameId name) const { return trace_->text(name); }
+  [[nodiscard]] const Shape& shape(JobId job) const noexcept { return shapes[jobs.shape[job]]; }
+  [[nodiscard]] std::int32_t gpus(JobId job) const noexcept { return trace_->jobs[job.value].gpus; }
+
+  /// Believed total run time at the reference placement.
+  [[nodiscard]] Duration estimate(JobId job) const noexcept {
+    BERTH_CHECK(includes(needs_, Need::RunTime), "a policy reads only what it declared: duration");
+    return (*estimates_)[job];
+  }
+  /// Believed work left; negative once a job has outlived its estimate.
+  [[nodiscard]] Duration estimated_left(JobId job) const noexcept {
+    return estimate(job) - jobs.work_done(job, now);
+  }
+  [[nodiscard]] std::optional<Time> deadline(JobId job) const noexcept {
+    BERTH_CHECK(includes(needs_, Need::Deadline), "a policy reads only what it declared: deadline");
+    return trace_->jobs[job.value].deadline;
+  }
+  /// GPU-seconds a finished job took.
+  [[nodiscard]] double finished_service(JobId job) const noexcept {
+    BERTH_CHECK(includes(needs_, Need::History), "a policy reads only what it declared: history");
+    BERTH_CHECK(is_over(jobs.state[job]), "history is made of jobs that are over");
+    return to_seconds(jobs.held[job]) * gpus(job);
+  }
+  [[nodiscard]] Need needs() const noexcept { return needs_; }
+
+ private:
+  const Trace* trace_;
+  const Column<JobId, Duration>* estimates_;
+  Need needs_;
+};
+
+}  // namespace berth

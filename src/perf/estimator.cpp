@@ -1,0 +1,113 @@
+#include "perf/estimator.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "base/rng.h"
+#include "base/suggest.h"
+
+namespace berth {
+
+namespace {
+
+constexpr Duration kTick{1};
+constexpr Duration kUnknown = std::chrono::hours{1};  // a believable guess where nothing is known
+
+class Oracle final : public Estimator {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "oracle"; }
+  [[nodiscard]] Duration estimate(const TraceJob& job) override { return std::max(kTick, job.duration); }
+};
+
+class NoisyOracle final : public Estimator {
+ public:
+  NoisyOracle(double sigma, std::uint64_t seed) : sigma_(sigma), seed_(seed) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "oracle with error"; }
+  [[nodiscard]] Duration estimate(const TraceJob& job) override {
+    // The error belongs to the job, not to the moment of asking: every policy sees the same one.
+    Rng rng = Rng{seed_ ^ (0x9e3779b97f4a7c15ULL * (job.id.value + 1))}.fork("estimate");
+    const double factor = rng.lognormal(0, sigma_);
+    const double seconds = std::min(to_seconds(job.duration) * factor, kMaxInputSeconds);
+    return std::max(kTick, seconds_to_duration_up(seconds));
+  }
+
+ private:
+  double sigma_;
+  std::uint64_t seed_;
+};
+
+class UserLimit final : public Estimator {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "limit"; }
+  [[nodiscard]] Duration estimate(const TraceJob& job) override {
+    return job.estimate > Duration::zero() ? job.estimate : kUnknown;
+  }
+};
+
+/// Mean of the last few run times of the same user and job name; of the same user; of everybody.
+class History final : public Estimator {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "history"; }
+  [[nodiscard]] Duration estimate(const TraceJob& job) override {
+    for (const std::uint64_t key : {exact_key(job), user_key(job), kEverybody}) {
+      const auto found = past_.find(key);
+      if (found != past_.end()) return std::max(kTick, found->second.mean());
+    }
+    return job.estimate > Duration::zero() ? job.estimate : kUnknown;
+  }
+  void learn(const TraceJob& job, Duration work) override {
+    for (const std::uint64_t key : {exact_key(job), user_key(job), kEverybody}) past_[key].add(work);
+  }
+
+ private:
+  static constexpr std::uint64_t kEverybody = ~std::uint64_t{0};
+  struct Recent {  // a ring of the last eight
+    std::array<std::int64_t, 8> ring{};
+    std::uint32_t count = 0;
+    void add(Duration work) { ring[count++ % ring.size()] = work.count(); }
+    [[nodiscard]] Duration mean() const {
+      const auto used = std::min<std::size_t>(count, ring.size());
+      std::int64_t sum = 0;
+      for (std::size_t i = 0; i < used; ++i) sum += ring[i] / static_cast<std::int64_t>(used);
+      return Duration{sum};
+    }
+  };
+  static std::uint64_t exact_key(const TraceJob& job) noexcept {
+    return (std::uint64_t{job.user.value} << 32U) | (job.name.value + 1);
+  }
+  static std::uint64_t user_key(const TraceJob& job) noexcept { return std::uint64_t{job.user.value} << 32U; }
+
+  std::unordered_map<std::uint64_t, Recent> past_;  // lookup only, never iterated
+};
+
+}  // namespace
+
+std::vector<EstimatorInfo> estimators() {
+  return {{"oracle", "the true run time"},
+          {"oracle:S", "the truth times a log-normal factor of deviation S (0.5: mostly within a factor of 1.65)"},
+          {"limit", "the user's time limit (column `estimate`), one hour where none is given"},
+          {"history", "mean of the last eight runs of the same user and name, else user, else everybody"}};
+}
+
+Result<std::unique_ptr<Estimator>> make_estimator(std::string_view text, std::uint64_t seed) {
+  if (text == "oracle") return std::make_unique<Oracle>();
+  if (text == "limit") return std::make_unique<UserLimit>();
+  if (text == "history") return std::make_unique<History>();
+  if (text.starts_with("oracle:")) {
+    const std::string_view number = text.substr(7);
+    double sigma = 0;
+    const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), sigma);
+    if (code == std::errc{} && end == number.data() + number.size() && sigma >= 0 && sigma <= 10) {
+      return std::make_unique<NoisyOracle>(sigma, seed);
+    }
+    return fail(fmt::format("--estimator: the deviation in '{}' must be a number from 0 to 10", text));
+  }
+  const std::array<std::string, 3> known{"oracle", "limit", "history"};
+  return fail(fmt::format("--estimator: no estimator is called '{}'{}", text, suggestion(text, known)));
+}
+
+}  // namespace berth

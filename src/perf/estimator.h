@@ -1,0 +1,39 @@
+// What is believed about how long a job will run. An estimator is asked when a job arrives and learns
+// from jobs that are over; it never sees the future of the run. `oracle` knows the truth, `oracle:S`
+// errs by a log-normal factor of deviation S, `limit` believes the user's time limit, `history` the
+// past jobs of the same user and name. Estimation error is thereby a knob of every run.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/trace.h"
+
+namespace berth {
+
+class Estimator {
+ public:
+  virtual ~Estimator() = default;
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// Believed run time at the reference placement; at least one tick.
+  [[nodiscard]] virtual Duration estimate(const TraceJob& job) = 0;
+  /// A job is over after `work` reference seconds.
+  virtual void learn(const TraceJob& job, Duration work) {
+    static_cast<void>(job);
+    static_cast<void>(work);
+  }
+};
+
+struct EstimatorInfo {
+  std::string form;
+  std::string summary;
+};
+[[nodiscard]] std::vector<EstimatorInfo> estimators();
+/// From the text after --estimator, e.g. "oracle", "oracle:0.5", "limit", "history".
+[[nodiscard]] Result<std::unique_ptr<Estimator>> make_estimator(std::string_view text, std::uint64_t seed);
+
+}  // namespace berth

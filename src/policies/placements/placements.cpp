@@ -1,0 +1,199 @@
+#include "policies/placements/placements.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "base/suggest.h"
+#include "perf/rate.h"
+#include "policies/placements/node_picker.h"
+
+namespace berth {
+
+namespace {
+
+bool one_node(const ClusterState& state, const Shape& shape, std::optional<NodeId> node, std::vector<Slice>& slices) {
+  if (!node) return false;
+  slices.push_back(slice_of(state, *node, shape.gpus));
+  return true;
+}
+
+/// One node with the smallest rest, else the fewest nodes, inside one rack where that needs no more.
+bool best_fit(const ClusterState& state, const Shape& shape, PoolId pool, std::vector<Slice>& slices) {
+  if (one_node(state, shape, best_fit_node(state, shape, pool, shape.gpus), slices)) return true;
+  if (state.racks() > 1) {
+    if (const auto rack = best_fit_rack(state, shape, pool)) {
+      if (fewest_nodes(state, shape, pool, rack, slices)) return true;
+      slices.clear();
+    }
+  }
+  return fewest_nodes(state, shape, pool, std::nullopt, slices);
+}
+
+bool consolidated(const ClusterState& state, const Shape& shape, PoolId pool, std::vector<Slice>& slices) {
+  const auto fewest = static_cast<std::size_t>(fewest_possible(state, shape, pool));
+  if (best_fit(state, shape, pool, slices) && slices.size() <= fewest) return true;
+  if (state.racks() <= 1) return false;
+  slices.clear();  // the tightest rack was not enough: the cluster as a whole may be
+  return fewest_nodes(state, shape, pool, std::nullopt, slices) && slices.size() <= fewest;
+}
+
+class Count final : public Placement {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "count"; }
+  [[nodiscard]] ClusterState::Mode mode() const noexcept override { return ClusterState::Mode::Count; }
+  [[nodiscard]] bool place(const ClusterState&, const Shape&, PoolId, Rng&, std::vector<Slice>&) override { return true; }
+};
+
+class FirstFit final : public Placement {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "first-fit"; }
+  [[nodiscard]] bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng&,
+                           std::vector<Slice>& slices) override {
+    if (one_node(state, shape, first_fit_node(state, shape, pool), slices)) return true;
+    std::int32_t need = shape.gpus;
+    for (std::uint32_t i = 0; i < state.cluster().nodes.size() && need > 0; ++i) {
+      if (state.cluster().nodes[i].pool != pool || !state.is_up(NodeId{i})) continue;
+      const std::int32_t room = std::min(need, state.room_on(NodeId{i}, shape));
+      if (room > 0) slices.push_back(slice_of(state, NodeId{i}, room));
+      need -= std::max(0, room);
+    }
+    return need == 0;
+  }
+};
+
+class BestFit final : public Placement {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "best-fit"; }
+  [[nodiscard]] bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng&,
+                           std::vector<Slice>& slices) override {
+    return best_fit(state, shape, pool, slices);
+  }
+};
+
+class Consolidated final : public Placement {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "consolidated"; }
+  [[nodiscard]] Locality locality_of(const JobRequest&, std::string_view) const override { return Locality::Consolidated; }
+  [[nodiscard]] bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng&,
+                           std::vector<Slice>& slices) override {
+    return consolidated(state, shape, pool, slices);
+  }
+};
+
+/// One device at a time from the node with the most room left: the levels are worked out by number first.
+class Spread final : public Placement {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "spread"; }
+  [[nodiscard]] bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng&,
+                           std::vector<Slice>& slices) override {
+    rooms_.clear();
+    std::int64_t room_in_all = 0;
+    for (std::int32_t free = state.largest_node(pool); free > 0; --free) {
+      for (auto node = state.nodes_with(pool, free).first(); node;
+           node = state.nodes_with(pool, free).next(NodeId{node->value + 1})) {
+        if (const std::int32_t room = state.room_on(*node, shape); room > 0) {
+          rooms_.push_back({*node, room, 0});
+          room_in_all += room;
+        }
+        if (!shape.needs_side_resources() && std::ssize(rooms_) >= shape.gpus) break;  // more nodes than devices asked
+      }
+      if (!shape.needs_side_resources() && std::ssize(rooms_) >= shape.gpus) break;
+    }
+    if (room_in_all < shape.gpus) return false;
+    for (std::int32_t need = shape.gpus; need > 0;) {
+      for (Taken& taken : rooms_) {
+        if (need > 0 && taken.gpus < taken.room) {
+          ++taken.gpus;
+          --need;
+        }
+      }
+    }
+    for (const Taken& taken : rooms_) {
+      if (taken.gpus > 0) slices.push_back(slice_of(state, taken.node, taken.gpus));
+    }
+    return true;
+  }
+
+ private:
+  struct Taken {
+    NodeId node;
+    std::int32_t room;
+    std::int32_t gpus;
+  };
+  std::vector<Taken> rooms_;  // scratch
+};
+
+class Random final : public Placement {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "random"; }
+  [[nodiscard]] bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng& rng,
+                           std::vector<Slice>& slices) override {
+    if (one_node(state, shape, random_fit_node(state, shape, pool, rng), slices)) return true;
+    nodes_.clear();
+    for (std::int32_t free = 1; free <= state.largest_node(pool); ++free) {
+      for (auto node = state.nodes_with(pool, free).first(); node;
+           node = state.nodes_with(pool, free).next(NodeId{node->value + 1})) {
+        nodes_.push_back(*node);
+      }
+    }
+    std::int32_t need = shape.gpus;
+    for (std::size_t left = nodes_.size(); left > 0 && need > 0; --left) {
+      std::swap(nodes_[rng.below(left)], nodes_[left - 1]);
+      const NodeId node = nodes_[left - 1];
+      const std::int32_t room = std::min(need, state.room_on(node, shape));
+      if (room > 0) slices.push_back(slice_of(state, node, room));
+      need -= std::max(0, room);
+    }
+    return need == 0;
+  }
+
+ private:
+  std::vector<NodeId> nodes_;  // scratch
+};
+
+class Skew final : public Placement {
+ public:
+  explicit Skew(double pack_limit) : pack_limit_(pack_limit) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "skew"; }
+  [[nodiscard]] Locality locality_of(const JobRequest&, std::string_view model) const override {
+    return model_skew(model) > pack_limit_ ? Locality::Consolidated : Locality::Relaxed;
+  }
+  [[nodiscard]] bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng&,
+                           std::vector<Slice>& slices) override {
+    if (shape.locality == Locality::Consolidated) return consolidated(state, shape, pool, slices);
+    if (one_node(state, shape, best_fit_node(state, shape, pool, shape.gpus), slices)) return true;
+    return fullest_nodes(state, shape, pool, slices);
+  }
+
+ private:
+  double pack_limit_;
+};
+
+}  // namespace
+
+std::vector<PlacementInfo> placements() {
+  return {{"count", "totals only: GPUs are counted, nodes ignored"},
+          {"first-fit", "lowest-numbered node that holds the job, else lowest-numbered nodes"},
+          {"best-fit", "one node with the smallest rest, else the fewest nodes (default)"},
+          {"consolidated", "best-fit that waits for the fewest nodes that could ever hold the job"},
+          {"spread", "over as many nodes as possible, emptiest first"},
+          {"random", "a random node that holds the job, else random nodes"},
+          {"skew", "Tiresias: models with a skewed tensor are consolidated, the others fill holes"}};
+}
+
+Result<std::unique_ptr<Placement>> make_placement(std::string_view name, PlacementOptions options) {
+  if (name == "count") return std::make_unique<Count>();
+  if (name == "first-fit") return std::make_unique<FirstFit>();
+  if (name == "best-fit") return std::make_unique<BestFit>();
+  if (name == "consolidated") return std::make_unique<Consolidated>();
+  if (name == "spread") return std::make_unique<Spread>();
+  if (name == "random") return std::make_unique<Random>();
+  if (name == "skew") return std::make_unique<Skew>(options.pack_limit);
+  std::vector<std::string> known;
+  for (const PlacementInfo& info : placements()) known.push_back(info.name);
+  return fail(fmt::format("--placement: no placement is called '{}'{}", name, suggestion(name, known)));
+}
+
+}  // namespace berth

@@ -1,0 +1,36 @@
+// Every policy of the project, in one explicit table: name, what it is for, what it needs to know, its
+// parameters, how to make one. Adding a policy is a folder and a line here.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "core/policy.h"
+#include "policies/params.h"
+
+namespace berth {
+
+struct PolicyEntry {
+  std::string name;
+  std::string summary;                    // one line
+  Need needs = Need::Nothing;
+  bool preempts = false;
+  std::vector<ParamSpec> params;
+  Result<std::unique_ptr<Policy>> (*make)(const PolicyEntry& entry, const Params& params);
+};
+
+[[nodiscard]] std::span<const PolicyEntry> policy_registry();
+[[nodiscard]] Result<const PolicyEntry*> find_policy(std::string_view name);
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+[[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const Settings& settings = {});
+
+/// "duration, history" or "nothing".
+[[nodiscard]] std::string needs_text(Need needs);
+
+}  // namespace berth

@@ -1,0 +1,184 @@
+#include "sim/sim_executor.h"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+#include "base/check.h"
+
+namespace berth {
+
+struct SimExecutor::Later {
+  bool operator()(const Finish& a, const Finish& b) const noexcept {
+    return std::tuple(a.at, a.job, a.attempt) > std::tuple(b.at, b.job, b.attempt);
+  }
+};
+
+namespace {
+constexpr std::size_t kDevicesPerNode = kMaxGpusPerNode;
+}
+
+SimExecutor::SimExecutor(const Trace& trace, const Cluster& cluster, const SimOptions& options)
+    : trace_(trace), cluster_(cluster), options_(options), attempt_(trace.jobs.size(), 0) {
+  for (const NodeOutage& outage : options_.outages) {
+    node_changes_.push_back({outage.down, outage.node, EventKind::NodeDown});
+    if (outage.up != kNever) node_changes_.push_back({outage.up, outage.node, EventKind::NodeUp});
+  }
+  std::ranges::sort(node_changes_, {}, [](const NodeChange& c) { return std::tuple(c.at, c.kind, c.node); });
+  for (std::uint32_t i = 0; i < trace.jobs.size(); ++i) {
+    if (trace.jobs[i].cancel_at) cancels_.push_back(JobId{i});
+  }
+  std::ranges::sort(cancels_, {}, [&](JobId job) { return std::tuple(*trace_.jobs[job.value].cancel_at, job); });
+  if (saving_costs()) {
+    device_busy_.resize(cluster.nodes.size() * kDevicesPerNode);
+    pool_saves_.resize(cluster.pools.size());
+    for (const Node& node : cluster.nodes) pool_saves_[node.pool.value].idle += node.gpus;
+    pool_of_.resize(trace.jobs.size());
+    saved_at_.resize(trace.jobs.size());
+  }
+}
+
+void SimExecutor::drop_stale() {
+  while (!finishes_.empty() && attempt_[finishes_.front().job] != finishes_.front().attempt) {
+    std::ranges::pop_heap(finishes_, Later{});
+    finishes_.pop_back();
+  }
+}
+
+std::optional<Time> SimExecutor::advance(Time wakeup) {
+  drop_stale();
+  Time next = wakeup;
+  if (!finishes_.empty()) next = std::min(next, finishes_.front().at);
+  if (next_arrival_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[next_arrival_].submit);
+  if (next_cancel_ < cancels_.size()) next = std::min(next, *trace_.jobs[cancels_[next_cancel_].value].cancel_at);
+  const bool work_left = next != kNever;
+  if (next_node_change_ < node_changes_.size()) {
+    // Outages after the last job are of no interest, unless waiting jobs need a node to come back.
+    next = std::min(next, node_changes_[next_node_change_].at);
+  }
+  if (!work_left && next == kNever) return std::nullopt;
+  return next;
+}
+
+void SimExecutor::collect(Time now, std::vector<Event>& due) {
+  for (drop_stale(); !finishes_.empty() && finishes_.front().at <= now; drop_stale()) {
+    const Finish finish = finishes_.front();
+    std::ranges::pop_heap(finishes_, Later{});
+    finishes_.pop_back();
+    ++attempt_[finish.job];
+    if (saving_costs()) pool_saves_[pool_of_[finish.job].value].idle += trace_.jobs[finish.job.value].gpus;
+    const TraceStatus status = trace_.jobs[finish.job.value].status;
+    due.push_back({.kind = EventKind::Finished,
+                   .outcome = status == TraceStatus::Completed ? JobState::Completed
+                              : status == TraceStatus::Failed  ? JobState::Failed
+                                                               : JobState::Cancelled,
+                   .job = finish.job,
+                   .node = {}});
+  }
+  for (; next_node_change_ < node_changes_.size() && node_changes_[next_node_change_].at <= now; ++next_node_change_) {
+    const NodeChange& change = node_changes_[next_node_change_];
+    due.push_back({.kind = change.kind, .outcome = {}, .job = {}, .node = change.node});
+    if (saving_costs()) {
+      const Node& node = cluster_.nodes[change.node.value];
+      pool_saves_[node.pool.value].idle += change.kind == EventKind::NodeUp ? node.gpus : -node.gpus;
+    }
+  }
+  for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submit <= now; ++next_arrival_) {
+    due.push_back({.kind = EventKind::Arrival, .outcome = {}, .job = JobId{static_cast<std::uint32_t>(next_arrival_)}, .node = {}});
+  }
+  for (; next_cancel_ < cancels_.size() && *trace_.jobs[cancels_[next_cancel_].value].cancel_at <= now; ++next_cancel_) {
+    due.push_back({.kind = EventKind::Cancel, .outcome = {}, .job = cancels_[next_cancel_], .node = {}});
+  }
+}
+
+Duration SimExecutor::overhead_of(ActionKind kind) const noexcept {
+  switch (kind) {
+    case ActionKind::Start: return options_.costs.start;
+    case ActionKind::Migrate: return options_.costs.migrate;
+    default: return options_.costs.resume;
+  }
+}
+
+StartReceipt SimExecutor::start(Time now, const Action& action, const JobTable& jobs) {
+  StartReceipt receipt;
+  receipt.held_from = devices_free_at(now, action);
+  receipt.work_from = receipt.held_from + overhead_of(action.kind);
+  receipt.rate = rate_of(action);
+  const Duration left = trace_.jobs[action.job.value].duration - jobs.work[action.job];
+  const Time at = receipt.work_from + receipt.rate.time_for(std::max(Duration::zero(), left));
+  finishes_.push_back({at, action.job, attempt_[action.job]});
+  std::ranges::push_heap(finishes_, Later{});
+  return receipt;
+}
+
+Time SimExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
+  ++attempt_[action.job];
+  if (!saving_costs()) return now;
+  const bool saves = (action.kind == ActionKind::Preempt || action.kind == ActionKind::Migrate) &&
+                     action.reason != Reason::NodeLost &&
+                     jobs.held_from[action.job] < now;  // one that never held its devices has nothing to save
+  if (!saves) {
+    pool_saves_[pool_of_[action.job].value].idle += action.gpus;
+    return now;
+  }
+  const Time until = now + options_.costs.preempt;
+  saved_at_[action.job] = until;
+  hold_for_save(action, until);
+  return until;
+}
+
+void SimExecutor::hold_for_save(const Action& action, Time until) {
+  pool_saves_[pool_of_[action.job].value].saving.emplace_back(until, action.gpus);
+  if (action.kind == ActionKind::Migrate) return;  // the slices are those of the new place
+  for (const Slice& slice : action.slices) {
+    for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
+      device_busy_[slice.node.value * kDevicesPerNode + static_cast<std::size_t>(std::countr_zero(rest))] = until;
+    }
+  }
+}
+
+Time SimExecutor::devices_free_at(Time now, const Action& action) {
+  if (!saving_costs()) return now;
+  pool_of_[action.job] = action.pool;
+  Time at = std::max(now, saved_at_[action.job]);
+  const Time counted = counted_free_at(now, action);
+  if (action.slices.empty()) return std::max(at, counted);
+  for (const Slice& slice : action.slices) {
+    for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
+      const auto device = slice.node.value * kDevicesPerNode + static_cast<std::size_t>(std::countr_zero(rest));
+      at = std::max(at, device_busy_[device]);
+    }
+  }
+  return at;
+}
+
+/// Idle devices of the pool first, then those whose save ends soonest.
+Time SimExecutor::counted_free_at(Time now, const Action& action) {
+  PoolSaves& pool = pool_saves_[action.pool.value];
+  for (const auto& [until, gpus] : pool.saving) {
+    if (until <= now) pool.idle += gpus;
+  }
+  std::erase_if(pool.saving, [&](const auto& entry) { return entry.first <= now; });
+  std::int64_t need = action.gpus - std::min<std::int64_t>(action.gpus, std::max<std::int64_t>(pool.idle, 0));
+  pool.idle -= action.gpus - need;
+  Time at = now;
+  for (auto& [until, gpus] : pool.saving) {  // all saves last equally long: in order of their end
+    if (need == 0) break;
+    const auto taken = static_cast<std::int32_t>(std::min<std::int64_t>(need, gpus));
+    gpus -= taken;
+    need -= taken;
+    at = std::max(at, until);
+  }
+  std::erase_if(pool.saving, [](const auto& entry) { return entry.second == 0; });
+  return at;
+}
+
+Rate SimExecutor::rate_of(const Action& action) const {
+  if (options_.spread == SpreadCost::Ignored || action.slices.size() <= 1) return Rate::one();
+  const std::int32_t node = cluster_.nodes[action.slices.front().node.value].gpus;
+  const PlacementFacts facts{.nodes = static_cast<std::int32_t>(action.slices.size()),
+                             .fewest_nodes = (action.gpus + node - 1) / node};
+  return spread_rate(options_.spread, trace_.text(trace_.jobs[action.job.value].model), facts);
+}
+
+}  // namespace berth

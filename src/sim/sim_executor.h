@@ -1,0 +1,93 @@
+// The simulated world: it knows what jobs will really do. Time jumps to the next event. A start pays its
+// overhead first (devices held, no progress), a preempted job holds its devices while it saves, and
+// whoever was granted them starts when the last save ends. Nodes fail and return on a given schedule.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/id.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "core/executor.h"
+#include "model/cluster.h"
+#include "model/trace.h"
+#include "perf/rate.h"
+
+namespace berth {
+
+/// What moving a job about costs it. During a cost the devices are held and nothing progresses.
+struct SwitchCosts {
+  Duration start{};    // first start
+  Duration preempt{};  // saving, before the devices are free
+  Duration resume{};   // start after a preemption
+  Duration migrate{};  // start elsewhere in the same instant
+};
+
+struct NodeOutage {
+  NodeId node;
+  Time down;
+  Time up = kNever;
+};
+
+struct SimOptions {
+  SwitchCosts costs;
+  SpreadCost spread = SpreadCost::Ignored;
+  std::vector<NodeOutage> outages;
+};
+
+class SimExecutor final : public Executor {
+ public:
+  SimExecutor(const Trace& trace, const Cluster& cluster, const SimOptions& options);
+
+  [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
+  void collect(Time now, std::vector<Event>& due) override;
+  [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
+  [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
+
+ private:
+  struct Finish {
+    Time at;
+    JobId job;
+    std::uint32_t attempt;
+  };
+  struct Later;                                        // heap order: earliest first, then smaller job
+  struct NodeChange {
+    Time at;
+    NodeId node;
+    EventKind kind;
+  };
+  [[nodiscard]] Duration overhead_of(ActionKind kind) const noexcept;
+  [[nodiscard]] Time devices_free_at(Time now, const Action& action);
+  [[nodiscard]] Rate rate_of(const Action& action) const;
+  [[nodiscard]] Time counted_free_at(Time now, const Action& action);
+  void hold_for_save(const Action& action, Time until);
+  [[nodiscard]] bool saving_costs() const noexcept { return options_.costs.preempt > Duration::zero(); }
+  void drop_stale();
+
+  const Trace& trace_;
+  const Cluster& cluster_;
+  SimOptions options_;
+  std::vector<NodeChange> node_changes_;               // by time, then node
+  std::vector<JobId> cancels_;                         // by time, then job
+  std::size_t next_node_change_ = 0;
+  std::size_t next_cancel_ = 0;
+  std::size_t next_arrival_ = 0;
+  std::vector<Finish> finishes_;                       // a heap; stale entries are dropped when they surface
+  Column<JobId, std::uint32_t> attempt_;               // generation of the finish that counts
+  std::vector<Time> device_busy_;                      // per node and device, only if saving costs time
+  struct PoolSaves {                                   // Count mode has no devices: the same by number
+    std::int64_t idle = 0;                             // neither held nor saving
+    std::vector<std::pair<Time, std::int32_t>> saving;  // until when, how many
+  };
+  std::vector<PoolSaves> pool_saves_;
+  Column<JobId, PoolId> pool_of_;
+  Column<JobId, Time> saved_at_;
+};
+
+/// CSV with header `node,down_time,up_time` (seconds; an empty up_time never comes back).
+[[nodiscard]] Result<std::vector<NodeOutage>> parse_outages(std::string_view text, const std::string& name,
+                                                            const Cluster& cluster);
+
+}  // namespace berth

@@ -1,0 +1,90 @@
+#include "support/run.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+namespace berth::test {
+
+Trace make_trace(const std::vector<JobSpec>& jobs) {
+  Trace trace;
+  trace.source = "test";
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const JobSpec& spec = jobs[i];
+    TraceJob job;
+    job.id = trace.names.intern(fmt::format("{}", i + 1));
+    job.submit = seconds_to_time(spec.submit);
+    job.gpus = spec.gpus;
+    job.duration = seconds_to_duration(spec.duration);
+    job.user = trace.names.intern(spec.user);
+    job.queue = trace.names.intern(spec.queue);
+    job.model = trace.names.intern(spec.model);
+    job.gpu_type = trace.names.intern(spec.type);
+    job.cpus_milli = spec.cpus * 1000;
+    job.priority = spec.priority;
+    job.estimate = seconds_to_duration(spec.estimate);
+    trace.jobs.push_back(job);
+  }
+  const auto first = std::min_element(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.submit < b.submit; });
+  if (first != jobs.end()) {
+    EXPECT_EQ(first->submit, 0) << "scenario times start at zero";
+  }
+  trace.normalise();
+  return trace;
+}
+
+Outcome run(const Scenario& scenario) {
+  auto policy = make_policy(scenario.policy, scenario.settings);
+  if (!policy) {
+    ADD_FAILURE() << policy.error().text();
+    return {};
+  }
+  return run_with(scenario, **policy);
+}
+
+Outcome run_with(const Scenario& scenario, Policy& policy, Journal* journal) {
+  const Trace trace = make_trace(scenario.jobs);
+  auto cluster = load_cluster(scenario.cluster);
+  auto placement = make_placement(scenario.placement);
+  auto estimator = make_estimator(scenario.estimator, scenario.seed);
+  if (!cluster || !placement || !estimator) {
+    ADD_FAILURE() << "bad scenario";
+    return {};
+  }
+  for (Node& node : cluster->nodes) node.cpus_milli = scenario.node_cpus * 1000;
+  SimExecutor executor{trace, *cluster, scenario.sim};
+  Engine engine{{.trace = trace, .cluster = *cluster, .policy = policy, .placement = **placement,
+                 .estimator = **estimator, .executor = executor, .journal = journal, .seed = scenario.seed}};
+  const auto done = engine.run();
+  if (!done) ADD_FAILURE() << done.error().text();
+
+  Outcome outcome;
+  const std::size_t n = scenario.jobs.size();
+  outcome.start.assign(n, -1);
+  outcome.finish.assign(n, -1);
+  outcome.preemptions.assign(n, 0);
+  outcome.state.assign(n, JobState::Unknown);
+  outcome.held.assign(n, 0);
+  const JobTable& jobs = engine.jobs();
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const JobId job{i};
+    const auto at = static_cast<std::size_t>(std::stoul(std::string(trace.text(trace.jobs[i].id)))) - 1;
+    if (jobs.first_start[job] != kNever) outcome.start[at] = to_seconds(jobs.first_start[job]);
+    if (jobs.finished[job] != kNever) outcome.finish[at] = to_seconds(jobs.finished[job]);
+    outcome.preemptions[at] = static_cast<int>(jobs.preemptions[job]);
+    outcome.state[at] = jobs.state[job];
+    outcome.held[at] = to_seconds(jobs.held[job]);
+    outcome.total_preemptions += outcome.preemptions[at];
+    outcome.sum_jct += outcome.finish[at] - scenario.jobs[at].submit;
+    outcome.makespan = std::max(outcome.makespan, outcome.finish[at]);
+  }
+  for (const RejectedJob& rejected : engine.rejected()) outcome.rejected.push_back(rejected.reason);
+  outcome.digest = engine.digest();
+  return outcome;
+}
+
+std::vector<JobSpec> t6() {
+  return {{0, 3, 10}, {1, 2, 4}, {2, 4, 7}, {3, 1, 12}, {4, 1, 11}, {5, 1, 4}};
+}
+
+}  // namespace berth::test

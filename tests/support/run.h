@@ -1,0 +1,64 @@
+// Runs a small simulation in a test and hands back what happened: finish times by job, preemptions, the
+// digest. Jobs are written in seconds; ids are "1", "2", … in the order given unless named.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine.h"
+#include "policies/placements/placements.h"
+#include "policies/registry.h"
+#include "sim/sim_executor.h"
+
+namespace berth::test {
+
+struct JobSpec {
+  double submit = 0;
+  int gpus = 1;
+  double duration = 1;
+  std::string user = {};
+  std::string queue = {};
+  std::string model = {};
+  int cpus = 0;
+  int priority = 0;
+  double estimate = 0;
+  std::string type = {};
+};
+
+struct Scenario {
+  std::string policy = "fifo";
+  Settings settings = {};
+  std::string cluster = "1x4";
+  std::string placement = "count";
+  std::string estimator = "oracle";
+  std::vector<JobSpec> jobs;
+  SimOptions sim = {};
+  std::uint64_t seed = 1;
+  int node_cpus = 0;            // cores of every node; 0 = not limited
+};
+
+struct Outcome {
+  std::vector<double> start;      // first start, by job in the given order; -1 = never
+  std::vector<double> finish;
+  std::vector<int> preemptions;
+  std::vector<JobState> state;
+  std::vector<double> held;
+  int total_preemptions = 0;
+  double sum_jct = 0;
+  double makespan = 0;
+  std::string digest;
+  std::vector<std::string> rejected;
+};
+
+[[nodiscard]] Trace make_trace(const std::vector<JobSpec>& jobs);
+/// Runs to the end; fails the test if the engine reports an error.
+[[nodiscard]] Outcome run(const Scenario& scenario);
+[[nodiscard]] Outcome run_with(const Scenario& scenario, Policy& policy, Journal* journal = nullptr);
+
+/// The six-job trace of the baselines.
+[[nodiscard]] std::vector<JobSpec> t6();
+
+}  // namespace berth::test
