@@ -13,6 +13,8 @@
 
 namespace berth {
 
+enum class JobState : std::uint8_t;
+
 enum class ActionKind : std::uint8_t {
   Preempt,   // checkpoint and give the devices back
   Migrate,   // checkpoint and go on elsewhere
@@ -53,6 +55,12 @@ class Journal {
  public:
   virtual ~Journal() = default;
   virtual void append(Time now, const Action& action) = 0;
+  /// A job is over by itself or by its user; whatever it held has come back. Kill and Reject are actions.
+  virtual void finished(Time now, JobId job, JobState outcome) {
+    static_cast<void>(now);
+    static_cast<void>(job);
+    static_cast<void>(outcome);
+  }
   /// The state after all actions of one instant: for timelines.
   virtual void instant_done(Time now) { static_cast<void>(now); }
 };

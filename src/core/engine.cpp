@@ -113,6 +113,7 @@ void Engine::end(JobId job, JobState outcome) {
   jobs_.state[job] = outcome;
   jobs_.finished[job] = view_.now;
   ++over_;
+  if (journal_ != nullptr) journal_->finished(view_.now, job, outcome);
   estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
   policy_.on_departure(view_, job);
 }

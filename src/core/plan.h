@@ -36,6 +36,7 @@ class Plan {
 
   [[nodiscard]] bool holds(JobId job) const noexcept { return jobs_->allocation[job].holds(); }
   [[nodiscard]] PoolId pool_of(JobId job) const noexcept { return jobs_->allocation[job].pool; }
+  [[nodiscard]] ShapeId shape_of(JobId job) const noexcept { return jobs_->shape[job]; }
   [[nodiscard]] std::span<const Slice> slices(JobId job) const noexcept {
     return arena_->slices(jobs_->allocation[job]);
   }

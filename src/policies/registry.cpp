@@ -1,11 +1,15 @@
 #include "policies/registry.h"
 
+#include <algorithm>
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "base/suggest.h"
 #include "policies/easy/easy.h"
 #include "policies/list_order/list_order.h"
 #include "policies/preemptive/preemptive.h"
+#include "policies/tiresias/tiresias.h"
 
 namespace berth {
 
@@ -45,6 +49,50 @@ Made make_easy(const PolicyEntry&, const Params& params) {
   return std::make_unique<Easy>(kill);
 }
 
+Result<double> promote_knob_of(const Params& params) {
+  if (params.text("promote_knob") == "off") return std::numeric_limits<double>::infinity();
+  return params.number("promote_knob", 0, 1e9);
+}
+
+Made make_tiresias(const PolicyEntry& entry, const Params& params) {
+  TiresiasOptions options;
+  options.gittins = entry.name == "tiresias-g";
+  BERTH_TRY(options.thresholds, params.numbers("thresholds"));
+  const auto& thresholds = options.thresholds;
+  const bool rising = std::ranges::adjacent_find(thresholds, std::ranges::greater_equal{}) == thresholds.end();
+  if (thresholds.empty() || thresholds.size() > 100 || thresholds.front() <= 0 || thresholds.back() > kMaxInputSeconds || !rising) {
+    return params.wrong("thresholds", "must be 1 to 100 rising GPU-seconds above zero");
+  }
+  BERTH_TRY(options.promote_knob, promote_knob_of(params));
+  BERTH_TRY(options.min_interval, params.duration("min_interval"));
+  BERTH_TRY_VOID(params.number("pack_limit", 0, 1));  // read by the placement `skew`
+  if (!options.gittins) return std::make_unique<Tiresias>(entry.name, options);
+  BERTH_TRY(const auto history, params.integer("history", 1, 10'000'000));
+  BERTH_TRY(const auto min_samples, params.integer("min_samples", 1, 10'000'000));
+  BERTH_TRY(options.samples, params.numbers("samples"));
+  BERTH_TRY(options.gittins_interval, params.duration("gittins_interval"));
+  if (options.gittins_interval <= Duration::zero()) return params.wrong("gittins_interval", "must be more than zero");
+  options.history = static_cast<std::size_t>(history);
+  options.min_samples = static_cast<std::size_t>(min_samples);
+  return std::make_unique<Tiresias>(entry.name, options);
+}
+
+std::vector<ParamSpec> tiresias_params() {
+  return {{"thresholds", "3200", "GPU-seconds at which a job falls to the next queue, rising, comma separated"},
+          {"promote_knob", "off", "a job that waited this many times its run time goes back to the first queue"},
+          {"min_interval", "0", "seconds between two passes at least"},
+          {"pack_limit", "0.5", "with --placement skew: skew above which a model is consolidated"}};
+}
+
+std::vector<ParamSpec> gittins_params() {
+  std::vector<ParamSpec> params = tiresias_params();
+  params.push_back({"history", "5000", "how many finished jobs the Gittins index looks back on"});
+  params.push_back({"min_samples", "30", "below this many finished jobs it behaves like tiresias-l"});
+  params.push_back({"samples", "", "GPU-seconds of jobs known from before the run, comma separated"});
+  params.push_back({"gittins_interval", "60", "seconds between two looks at the indices of running jobs"});
+  return params;
+}
+
 std::vector<PolicyEntry> make_registry() {
   const ParamSpec gain{"preempt_gain", "0", "seconds of work (x GPUs for srsf) a preemption must win at least"};
   const ParamSpec quantum{"quantum", "60", "seconds between two looks at the order, aligned to time zero"};
@@ -60,6 +108,10 @@ std::vector<PolicyEntry> make_registry() {
       {"srsf", "preemptive, least estimated work left times GPUs first", Need::RunTime, true, {gain}, make_shortest},
       {"las", "preemptive, least time of holding GPUs first", Need::Nothing, true, {quantum}, make_las},
       {"las-2d", "preemptive, least GPU-seconds held first", Need::Nothing, true, {quantum}, make_las},
+      {"tiresias-l", "preemptive, queues by GPU-seconds attained, first come first served inside", Need::Nothing, true,
+       tiresias_params(), make_tiresias},
+      {"tiresias-g", "preemptive, queues by GPU-seconds attained, Gittins index inside", Need::History, true,
+       gittins_params(), make_tiresias},
   };
 }
 

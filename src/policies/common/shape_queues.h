@@ -46,19 +46,27 @@ class ShapeQueues {
     return key;
   }
   /// The job's entry, wherever it is, no longer counts.
-  void forget(JobId job) { ++stamps_[job.value]; }
+  void forget(JobId job) {
+    if (job.value < stamps_.size()) ++stamps_[job.value];
+  }
+  /// Moves every valid entry out: for re-keying.
+  void drain(std::vector<JobId>& out) {
+    for (auto& heap : heaps_) {
+      for (const Entry& entry : heap) {
+        if (entry.stamp == stamps_[entry.key.job.value]) out.push_back(entry.key.job);
+      }
+      heap.clear();
+    }
+    active_.clear();
+    size_ = 0;
+  }
   /// Drops heads that no longer wait, so that every top() is a job that does.
   void drop_departed(const JobTable& jobs) {
-    for (std::size_t i = 0; i < active_.size();) {
-      auto& heap = heaps_[active_[i].value];
-      while (!heap.empty() && !is_valid(heap.front(), jobs)) drop_top(heap);
-      if (heap.empty()) {
-        active_[i] = active_.back();
-        active_.pop_back();
-      } else {
-        ++i;
-      }
-    }
+    drop_heads([&](const Entry& entry) { return is_valid(entry, jobs); });
+  }
+  /// Drops forgotten heads only: for policies that also queue jobs which still hold their devices.
+  void drop_forgotten() {
+    drop_heads([&](const Entry& entry) { return entry.stamp == stamps_[entry.key.job.value]; });
   }
 
  private:
@@ -69,6 +77,20 @@ class ShapeQueues {
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const noexcept { return b.key < a.key; }
   };
+  template <class Valid>
+  void drop_heads(Valid valid) {
+    for (std::size_t i = 0; i < active_.size();) {
+      auto& heap = heaps_[active_[i].value];
+      while (!heap.empty() && !valid(heap.front())) drop_top(heap);
+      if (heap.empty()) {
+        active_[i] = active_.back();
+        active_.pop_back();
+      } else {
+        ++i;
+      }
+    }
+  }
+
   [[nodiscard]] bool is_valid(const Entry& entry, const JobTable& jobs) const noexcept {
     return entry.stamp == stamps_[entry.key.job.value] && jobs.is_waiting(entry.key.job);
   }

@@ -1,0 +1,164 @@
+// The worked examples of Tiresias: the Gittins index, both orders, promotion, restart costs, placement.
+#include <gtest/gtest.h>
+
+#include "policies/placements/placements.h"
+#include "policies/tiresias/gittins.h"
+#include "support/run.h"
+
+namespace berth::test {
+namespace {
+
+GittinsTable table_of(std::initializer_list<double> samples) {
+  GittinsTable table{5000};
+  for (const double sample : samples) table.add(sample);
+  table.refresh();
+  return table;
+}
+
+TEST(Gittins, IndexOfFourSamples) {
+  const GittinsTable table = table_of({2, 4, 8, 8});
+  EXPECT_DOUBLE_EQ(table.best_index(0), 2.0 / 11);  // D = 8
+  EXPECT_DOUBLE_EQ(table.best_index(1), 1.0 / 4);   // D = 1
+  EXPECT_DOUBLE_EQ(table.best_index(2), 3.0 / 14);  // D = 6
+  EXPECT_DOUBLE_EQ(table.best_index(4), 1.0 / 4);   // D = 4
+  EXPECT_DOUBLE_EQ(table.best_index(8), 0);         // no job was longer
+  EXPECT_DOUBLE_EQ(table.index(0, 4), 1.0 / 7);
+  EXPECT_DOUBLE_EQ(table.index(1, 4), 1.0 / 6);
+  EXPECT_DOUBLE_EQ(table.index(2, 4), 1.0 / 10);
+  EXPECT_DOUBLE_EQ(table.index(4, 4), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(table.index(8, 4), 0);
+  EXPECT_DOUBLE_EQ(table.index(0, 2), 1.0 / 8);
+  EXPECT_DOUBLE_EQ(table.index(0, 8), 2.0 / 11);
+}
+
+TEST(Gittins, IndexOfOtherSamples) {
+  const GittinsTable many_short = table_of({1, 1, 1, 1, 1, 1, 1, 1, 10, 10});
+  EXPECT_DOUBLE_EQ(many_short.best_index(0), 4.0 / 5);
+  EXPECT_DOUBLE_EQ(many_short.best_index(1), 1.0 / 9);
+  EXPECT_DOUBLE_EQ(many_short.index(0, 4), 1.0 / 2);
+  EXPECT_DOUBLE_EQ(many_short.index(1, 4), 0);
+  const GittinsTable one_long = table_of({3, 6, 6, 100});
+  EXPECT_DOUBLE_EQ(one_long.best_index(0), 1.0 / 7);
+  EXPECT_DOUBLE_EQ(one_long.best_index(1), 3.0 / 17);
+  EXPECT_DOUBLE_EQ(one_long.best_index(3), 2.0 / 9);
+  EXPECT_DOUBLE_EQ(one_long.best_index(6), 1.0 / 94);
+}
+
+TEST(Gittins, KeepsOnlyTheLastSamples) {
+  GittinsTable table{3};
+  for (const double sample : {100.0, 2.0, 4.0, 8.0}) table.add(sample);  // 100 falls out
+  table.refresh();
+  EXPECT_EQ(table.samples(), 3U);
+  EXPECT_DOUBLE_EQ(table.best_index(8), 0);
+}
+
+const std::vector<JobSpec> kThree{{0, 1, 10}, {1, 2, 3}, {3, 1, 2}};
+
+TEST(TiresiasL, ProtectsRunnersOfTheSameQueue) {
+  const Outcome outcome = run({.policy = "tiresias-l", .settings = {{"thresholds", "4"}}, .cluster = "1x2", .jobs = kThree});
+  EXPECT_EQ(outcome.finish, (std::vector<double>{12, 13, 5}));
+  EXPECT_EQ(outcome.preemptions, (std::vector<int>{1, 1, 0}));
+  EXPECT_EQ(outcome.sum_jct, 26);
+}
+
+TEST(TiresiasL, PaysARestartOnEveryResume) {
+  SimOptions sim;
+  sim.costs.resume = std::chrono::seconds{1};
+  const Outcome outcome = run({.policy = "tiresias-l", .settings = {{"thresholds", "4"}}, .cluster = "1x2", .jobs = kThree, .sim = sim});
+  EXPECT_EQ(outcome.finish, (std::vector<double>{13, 15, 5}));
+  const Outcome six = run({.policy = "tiresias-l", .settings = {{"thresholds", "12"}}, .jobs = t6(), .sim = sim});
+  EXPECT_EQ(six.finish, (std::vector<double>{25, 8, 30, 15, 15, 12}));
+  EXPECT_EQ(six.sum_jct, 90);
+}
+
+TEST(TiresiasL, OnT6) {
+  const Outcome twelve = run({.policy = "tiresias-l", .settings = {{"thresholds", "12"}}, .jobs = t6()});
+  EXPECT_EQ(twelve.finish, (std::vector<double>{24, 8, 28, 15, 15, 12}));
+  EXPECT_EQ(twelve.sum_jct, 87);
+  EXPECT_EQ(twelve.preemptions, (std::vector<int>{1, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(twelve.start, (std::vector<double>{0, 4, 15, 3, 4, 8}));
+  const Outcome sixes = run({.policy = "tiresias-l", .settings = {{"thresholds", "6"}}, .jobs = t6()});
+  EXPECT_EQ(sixes.finish, (std::vector<double>{18.5, 19.5, 28, 17.5, 22.5, 9}));
+  EXPECT_EQ(sixes.sum_jct, 100);
+  EXPECT_EQ(sixes.total_preemptions, 6);
+  const Outcome three = run({.policy = "tiresias-l", .settings = {{"thresholds", "6,12"}}, .jobs = t6()});
+  EXPECT_EQ(three.finish, (std::vector<double>{25, 13.5, 29, 17.5, 17.5, 9}));
+  EXPECT_EQ(three.sum_jct, 96.5);
+  EXPECT_EQ(three.total_preemptions, 8);
+}
+
+const std::vector<JobSpec> kFive{{0, 2, 6}, {2, 2, 2}, {4, 2, 2}, {6, 2, 2}, {8, 2, 2}};
+
+TEST(TiresiasL, PromotesAJobThatWaitedTooLong) {
+  const auto with_knob = [&](const std::string& knob) {
+    return run({.policy = "tiresias-l", .settings = {{"thresholds", "4"}, {"promote_knob", knob}}, .cluster = "1x2", .jobs = kFive});
+  };
+  EXPECT_EQ(with_knob("off").finish, (std::vector<double>{14, 4, 6, 8, 10}));
+  EXPECT_EQ(with_knob("off").sum_jct, 22);
+  const Outcome two = with_knob("2");
+  EXPECT_EQ(two.finish, (std::vector<double>{14, 4, 6, 8, 12}));
+  EXPECT_EQ(two.sum_jct, 24);
+  EXPECT_EQ(two.preemptions[0], 2);
+  const Outcome one = with_knob("1");
+  EXPECT_EQ(one.finish, (std::vector<double>{14, 4, 6, 10, 12}));
+  EXPECT_EQ(one.sum_jct, 26);
+  EXPECT_EQ(one.preemptions[0], 2);
+}
+
+TEST(TiresiasG, EvictsARunnerWithALowerIndex) {
+  const std::vector<JobSpec> jobs{{0, 2, 10}, {2, 2, 1}};
+  const Outcome las = run({.policy = "tiresias-l", .settings = {{"thresholds", "8"}}, .cluster = "1x2", .jobs = jobs});
+  EXPECT_EQ(las.finish, (std::vector<double>{11, 5}));
+  EXPECT_EQ(las.sum_jct, 14);
+  const Outcome gittins = run({.policy = "tiresias-g",
+                               .settings = {{"thresholds", "8"}, {"samples", "2,2,2,20"}, {"min_samples", "1"}},
+                               .cluster = "1x2", .jobs = jobs});
+  EXPECT_EQ(gittins.finish, (std::vector<double>{11, 3}));
+  EXPECT_EQ(gittins.sum_jct, 12);
+}
+
+TEST(TiresiasG, BehavesLikeLasWithoutHistory) {
+  const Settings settings{{"thresholds", "12"}};
+  EXPECT_EQ(run({.policy = "tiresias-g", .settings = settings, .jobs = t6()}).digest,
+            run({.policy = "tiresias-l", .settings = settings, .jobs = t6()}).digest);
+}
+
+class SkewPlacement : public ::testing::Test {  // node 0 has 2 free GPUs, node 1 has 3
+ protected:
+  SkewPlacement() {
+    const std::vector<Slice> taken{{NodeId{0}, 2, 0b0011}, {NodeId{1}, 1, 0b0001}};
+    state_.take(taken, Shape{});
+  }
+  std::vector<Slice> place(const std::string& model, int gpus) {
+    TraceJob job;
+    job.gpus = gpus;
+    Shape shape{.gpus = gpus, .locality = skew_->locality_of(job, model), .pools = {PoolId{0}}};
+    std::vector<Slice> slices;
+    Rng rng;
+    if (!skew_->place(state_, shape, PoolId{0}, rng, slices)) slices.clear();
+    return slices;
+  }
+  Cluster cluster_ = *parse_cluster_short("2x4");
+  ClusterState state_{cluster_, ClusterState::Mode::Devices};
+  std::unique_ptr<Placement> skew_ = *make_placement("skew");
+};
+
+TEST_F(SkewPlacement, ASkewedModelWaitsForAWholeNode) { EXPECT_TRUE(place("VGG16", 4).empty()); }
+
+TEST_F(SkewPlacement, AnyOtherModelFillsTheFullestNodesFirst) {
+  const auto slices = place("ResNet-50", 4);
+  ASSERT_EQ(slices.size(), 2U);
+  EXPECT_EQ(slices[0].node, NodeId{0});
+  EXPECT_EQ(slices[0].gpus, 2);
+  EXPECT_EQ(slices[1].node, NodeId{1});
+  EXPECT_EQ(slices[1].gpus, 2);
+}
+
+TEST_F(SkewPlacement, WhatFitsOneNodeGoesBestFit) {
+  const auto slices = place("Inception3", 2);
+  ASSERT_EQ(slices.size(), 1U);
+  EXPECT_EQ(slices[0].node, NodeId{0});
+}
+
+}  // namespace
+}  // namespace berth::test
