@@ -16,7 +16,6 @@ void ListOrder::on_arrival(const View& view, JobId job) {
 }
 
 void ListOrder::decide(const View& view, Plan& plan, Rng&) {
-  queues_.drop_departed(view.jobs);
   blocked_.assign(view.shapes.size(), false);
   for (;;) {
     const ShapeId* best = nullptr;

@@ -29,6 +29,7 @@ class ListOrder final : public Policy {
     return key_ == ListKey::RunTime ? Need::RunTime : Need::Nothing;
   }
   void on_arrival(const View& view, JobId job) override;
+  void on_departure(const View& view, JobId job) override { queues_.forget(view.jobs.shape[job], job); }
   void on_requeue(const View& view, JobId job) override { on_arrival(view, job); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
 

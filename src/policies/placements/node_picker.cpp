@@ -72,35 +72,30 @@ std::optional<RackId> best_fit_rack(const ClusterState& state, const Shape& shap
 
 namespace {
 
-/// Buckets suffice when the whole cluster is searched and only devices count: O(nodes taken).
+/// Buckets suffice when the whole cluster is searched and only devices count: O(nodes taken x bucket sizes).
 bool fewest_by_buckets(const ClusterState& state, PoolId pool, std::int32_t need, std::vector<Slice>& slices) {
-  std::int32_t free = state.largest_node(pool);
-  std::optional<NodeId> node;
-  NodeId from{0};
-  while (free > 0 && need >= free) {
-    node = state.nodes_with(pool, free).next(from);
-    if (!node) {
-      --free;
-      from = NodeId{0};
-      continue;
+  const auto untaken = [&](std::int32_t free) {
+    auto node = state.nodes_with(pool, free).first();
+    while (node && std::ranges::any_of(slices, [&](const Slice& slice) { return slice.node == *node; })) {
+      node = state.nodes_with(pool, free).next(NodeId{node->value + 1});
     }
-    slices.push_back(slice_of(state, *node, free));
-    need -= free;
-    from = NodeId{node->value + 1};
-  }
-  if (need == 0) return true;
-  // The rest goes to the tightest node that was not taken: those taken had at least `free` > need.
-  for (std::int32_t room = need; room <= state.largest_node(pool); ++room) {
-    NodeId start{0};
-    while (const auto rest = state.nodes_with(pool, room).next(start)) {
-      if (std::ranges::none_of(slices, [&](const Slice& slice) { return slice.node == *rest; })) {
-        slices.push_back(slice_of(state, *rest, need));
-        return true;
-      }
-      start = NodeId{rest->value + 1};
+    return node;
+  };
+  std::int32_t roomiest = state.largest_node(pool);
+  while (need > 0) {
+    std::optional<NodeId> node;
+    for (std::int32_t free = need; free <= state.largest_node(pool) && !node; ++free) node = untaken(free);
+    if (node) {  // it holds the whole rest, and no tighter one does
+      slices.push_back(slice_of(state, *node, need));
+      return true;
     }
+    roomiest = std::min(roomiest, need - 1);
+    while (roomiest > 0 && !(node = untaken(roomiest))) --roomiest;
+    if (!node) return false;
+    slices.push_back(slice_of(state, *node, roomiest));
+    need -= roomiest;
   }
-  return false;
+  return true;
 }
 
 struct Room {
@@ -126,7 +121,7 @@ bool fewest_by_scan(const ClusterState& state, std::vector<Room>& rooms, std::in
     return a.gpus != b.gpus ? a.gpus > b.gpus : a.node < b.node;
   });
   std::size_t i = 0;
-  for (; i < rooms.size() && need >= rooms[i].gpus; ++i) {
+  for (; i < rooms.size() && need >= rooms[i].gpus; ++i) {  // the roomiest is at most what is needed: take all of it
     slices.push_back(slice_of(state, rooms[i].node, rooms[i].gpus));
     need -= rooms[i].gpus;
   }

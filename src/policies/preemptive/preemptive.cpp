@@ -36,8 +36,12 @@ void Preemptive::on_arrival(const View& view, JobId job) {
   waiting_.push(view.jobs.shape[job], {key_of(view, job), job});
 }
 
-void Preemptive::on_departure(const View&, JobId job) {
-  if (job.value < is_holding_.size() && is_holding_[job.value]) leave(job);
+void Preemptive::on_departure(const View& view, JobId job) {
+  if (job.value < is_holding_.size() && is_holding_[job.value]) {
+    leave(job);
+  } else {
+    waiting_.forget(view.jobs.shape[job], job);
+  }
 }
 
 void Preemptive::on_requeue(const View& view, JobId job) {
@@ -145,16 +149,14 @@ void Preemptive::undo(const View& view, const Plan& plan) {
   for (const Grant& victim : evicted_) {
     const JobId job = victim.key.job;
     if (!is_holding_[job.value] && plan.holds(job)) {
-      waiting_.forget(job);
+      waiting_.forget(victim.shape, job);
       join(view, victim.pool, job);
     }
   }
-  waiting_.drop_departed(view.jobs);
 }
 
 void Preemptive::decide(const View& view, Plan& plan, Rng&) {
   absorb_starts(view);
-  waiting_.drop_departed(view.jobs);
   if (waiting_.empty()) return;
   blocked_.assign(view.shapes.size(), false);
   for (;;) {

@@ -43,10 +43,10 @@ void Tiresias::enqueue(const View& view, JobId job) {
   }
 }
 
-void Tiresias::leave_queue(JobId job) {
+void Tiresias::leave_queue(const View& view, JobId job) {
   Queue& queue = queues_[rows_[job.value].queue];
-  queue.waiting.forget(job);
-  queue.unseen.forget(job);
+  queue.waiting.forget(view.jobs.shape[job], job);
+  queue.unseen.forget(view.jobs.shape[job], job);
 }
 
 void Tiresias::on_arrival(const View& view, JobId job) {
@@ -63,7 +63,7 @@ void Tiresias::on_departure(const View& view, JobId job) {
     queues_[row.queue].used[row.pool.value] -= view.gpus(job);
     row.runs = false;
   } else {
-    leave_queue(job);
+    leave_queue(view, job);
   }
   if (options_.gittins && view.jobs.held[job] > Duration::zero()) table_.add(view.finished_service(job));
 }
@@ -126,7 +126,7 @@ void Tiresias::demote(const View& view, JobId job) {
 void Tiresias::promote(const View& view, JobId job) {
   JobRow& row = rows_[job.value];
   ++row.timer;
-  leave_queue(job);
+  leave_queue(view, job);
   row.queue = 0;
   row.base = view.jobs.attained(job, view.now);
   row.waited = Duration::zero();

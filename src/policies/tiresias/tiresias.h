@@ -88,7 +88,7 @@ class Tiresias final : public Policy {
   [[nodiscard]] bool is_ranked(std::size_t queue) const noexcept { return ranked_ && queue + 1 < queues_.size(); }
   [[nodiscard]] OrderKey index_key(const View& view, JobId job, std::size_t queue) const;
   void enqueue(const View& view, JobId job);
-  void leave_queue(JobId job);
+  void leave_queue(const View& view, JobId job);
   void refresh_ranks(const View& view);
 
   void fire_timers(const View& view);

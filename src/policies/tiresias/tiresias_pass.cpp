@@ -29,8 +29,6 @@ void Tiresias::schedule(const View& view, const Plan&) {
   for (std::uint32_t p = 0; p < room_.size(); ++p) room_[p] = view.cluster.usable_gpus(PoolId{p});
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     Queue& queue = queues_[q];
-    queue.waiting.drop_forgotten();
-    queue.unseen.drop_forgotten();
     evicted_.clear();
     if (is_ranked(q)) {
       schedule_by_index(view, q);
@@ -118,10 +116,7 @@ std::optional<Tiresias::Candidate> Tiresias::best_waiter(const View& view, std::
 
 void Tiresias::grant(const View& view, std::size_t q, const Candidate& candidate) {
   const JobId job = candidate.key.job;
-  if (candidate.source != nullptr) {
-    candidate.source->pop(candidate.shape);
-    candidate.source->drop_forgotten();
-  }
+  if (candidate.source != nullptr) candidate.source->pop(candidate.shape);
   JobRow& row = rows_[job.value];
   row.pool = candidate.pool;
   row.runs = true;
@@ -177,7 +172,7 @@ void Tiresias::undo(const View& view) {
       queue.used[row.pool.value] -= view.gpus(step.job);
       if (!step.held) enqueue(view, step.job);
     } else {
-      leave_queue(step.job);
+      leave_queue(view, step.job);
       runners_.put_back(row.queue, step.job);
       row.runs = true;
       queue.used[row.pool.value] += view.gpus(step.job);

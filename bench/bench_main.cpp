@@ -1,0 +1,109 @@
+// ./run bench: how fast the simulator is, as a table. Absolute seconds depend on the machine; the ratios
+// (per job at 1,000,000 against 10,000, load 1.3 against 0.9, 100,000 GPUs against 2,490) do not.
+//   berth_bench                 the full table of docs/performance.md
+//   berth_bench --quick         a hundredth of the jobs
+//   berth_bench --jobs N --policies a,b --cluster C --load X    one line per policy
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text_table.h"
+#include "cases.h"
+
+namespace {
+
+using berth::Align;
+using berth::TextTable;
+using berth::bench::Case;
+using berth::bench::measure;
+using berth::bench::Measured;
+
+const std::string kPhilly = "321x2,231x8";  // 552 nodes, 2,490 GPUs
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+void print_runs(std::string_view title, const std::vector<Case>& cases) {
+  fmt::print("\n{}\n\n", title);
+  TextTable table{{{"policy", Align::Left}, {"jobs"}, {"GPUs", Align::Left}, {"load"}, {"seconds"}, {"us/job"}, {"M events/s"},
+                   {"B/job"}, {"late allocs"}, {"largest queue"}, {"digest"}}};
+  for (const Case& each : cases) {
+    const Measured m = measure(each);
+    if (!m.ok) {
+      fmt::print(stderr, "{}: {}\n", each.policy, m.error);
+      continue;
+    }
+    const auto jobs = static_cast<double>(each.jobs);
+    table.add_row({each.policy, fmt::format("{}", each.jobs), each.cluster, fmt::format("{:.2f}", each.load),
+                   fmt::format("{:.2f}", m.seconds), fmt::format("{:.2f}", m.seconds / jobs * 1e6),
+                   fmt::format("{:.2f}", static_cast<double>(m.events) / m.seconds * 1e-6), fmt::format("{:.0f}", m.bytes_per_job),
+                   fmt::format("{}", m.late_allocations), fmt::format("{}", m.largest_queue), m.digest});
+    std::fflush(stdout);
+  }
+  fmt::print("{}", table.str());
+}
+
+std::vector<Case> each_policy(const std::vector<std::string>& policies, Case pattern) {
+  std::vector<Case> cases;
+  for (const std::string& policy : policies) {
+    pattern.policy = policy;
+    cases.push_back(pattern);
+  }
+  return cases;
+}
+
+void full_table(std::size_t million) {
+  const std::vector<std::string> fast{"fifo", "fifo-skip", "sjf", "srtf", "srsf", "tiresias-l", "easy"};
+  print_runs("Philly-like jobs on 2,490 GPUs", each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million}));
+  print_runs("A hundredth of the jobs: cost per job must not grow with their number",
+             each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million / 100}));
+  print_runs("A queue that grows for ever: load 1.3",
+             each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million, .load = 1.3}));
+  print_runs("100,000 GPUs", each_policy(fast, {.policy = "", .cluster = "12500x8", .jobs = million}));
+  fmt::print("\nReading a native CSV of {} rows: {:.2f} s\n", million, berth::bench::measure_csv(million));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Case pattern{.policy = "", .cluster = kPhilly, .jobs = 0};
+  std::vector<std::string> policies{"fifo"};
+  bool quick = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    const auto value = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string(); };
+    if (option == "--quick") {
+      quick = true;
+    } else if (option == "--jobs") {
+      pattern.jobs = std::strtoull(value().c_str(), nullptr, 10);
+    } else if (option == "--policies") {
+      policies = split(value());
+    } else if (option == "--cluster") {
+      pattern.cluster = value();
+    } else if (option == "--load") {
+      pattern.load = std::strtod(value().c_str(), nullptr);
+    } else if (option == "--placement") {
+      pattern.placement = value();
+    } else {
+      fmt::print(stderr, "berth_bench: unknown option {} (see the head of bench/bench_main.cpp)\n", option);
+      return 2;
+    }
+  }
+  if (pattern.jobs > 0) {
+    print_runs("As asked", each_policy(policies, pattern));
+  } else {
+    full_table(quick ? 10'000 : 1'000'000);
+  }
+  return 0;
+}
