@@ -93,6 +93,10 @@ int main(int argc, char** argv) {
       pattern.cluster = value();
     } else if (option == "--load") {
       pattern.load = std::strtod(value().c_str(), nullptr);
+    } else if (option == "--csv") {
+      const std::size_t rows = std::strtoull(value().c_str(), nullptr, 10);
+      fmt::print("Reading a native CSV of {} rows: {:.2f} s\n", rows, berth::bench::measure_csv(rows));
+      return 0;
     } else if (option == "--placement") {
       pattern.placement = value();
     } else {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,12 +25,16 @@ class Names {
   [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
 
  private:
-  [[nodiscard]] std::size_t slot_of(std::string_view text) const;  // its slot, or the free one for it
+  struct Slot {
+    std::uint32_t entry = 0;  // id + 1; 0 = free
+    std::uint32_t tag = 0;    // part of the hash: most strangers are told apart without looking at their text
+  };
+  [[nodiscard]] std::size_t slot_of(std::string_view text, std::uint64_t hash) const;  // its slot, or the free one
   void grow();
 
   std::vector<char> characters_;
   std::vector<std::size_t> offsets_;
-  std::vector<std::uint32_t> slots_;  // open addressing; 0 = free, otherwise id + 1
+  std::vector<Slot> slots_;  // open addressing, at most half full
 };
 
 }  // namespace berth

@@ -22,7 +22,7 @@ Engine::Engine(const EngineParts& parts)
 }
 
 void Engine::make_shapes() {
-  const ShapeMaker maker{trace_, state_, placement_};
+  ShapeMaker maker{trace_, state_, placement_};
   for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) {
     const JobId job{i};
     jobs_.shape[job] = maker.shape_of(trace_.jobs[i], shapes_);

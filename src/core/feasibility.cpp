@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/digest.h"
+
 namespace berth {
 
 namespace {
@@ -36,23 +38,43 @@ std::vector<PoolId> ShapeMaker::acceptable_pools(std::string_view types) const {
   return accepted;
 }
 
-ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) const {
+ShapeMaker::ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement)
+    : trace_(&trace), empty_(&empty), placement_(&placement) {
+  // Only what some node limits is part of a shape: otherwise every odd core count would be a queue of its own.
+  for (const Node& node : empty.cluster().nodes) {
+    limits_cpus_ = limits_cpus_ || node.cpus_milli > 0;
+    limits_memory_ = limits_memory_ || node.memory_mib > 0;
+  }
+}
+
+std::size_t ShapeMaker::KeyHash::operator()(const Key& key) const noexcept {
+  Digest digest;
+  digest.add((std::uint64_t{static_cast<std::uint32_t>(key.gpus)} << 32U) | static_cast<std::uint32_t>(key.cpus_milli));
+  digest.add((std::uint64_t{static_cast<std::uint32_t>(key.memory_mib)} << 32U) | key.types.value);
+  digest.add(static_cast<std::uint64_t>(key.locality));
+  return digest.value();
+}
+
+ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
+  const auto [model, is_new] = locality_of_model_.try_emplace(request.model.value, Locality::Relaxed);
+  if (is_new) model->second = placement_->locality_of(request, trace_->text(request.model));
+  const Key key{.gpus = request.gpus,
+                .cpus_milli = limits_cpus_ ? request.cpus_milli : 0,
+                .memory_mib = limits_memory_ ? request.memory_mib : 0,
+                .types = request.gpu_type,
+                .locality = model->second};
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const std::string_view types = trace_->text(request.gpu_type);
   Shape shape;
-  shape.gpus = request.gpus;
-  shape.locality = placement_->locality_of(request, trace_->text(request.model));
+  shape.gpus = key.gpus;
+  shape.cpus_milli_per_gpu = per_gpu(key.cpus_milli, key.gpus);
+  shape.memory_mib_per_gpu = per_gpu(key.memory_mib, key.gpus);
+  shape.locality = key.locality;
   shape.pools = acceptable_pools(types);
-  // Only what some node limits is part of the shape: otherwise every odd core count is a queue of its own.
-  const auto& nodes = empty_->cluster().nodes;
-  if (std::ranges::any_of(nodes, [](const Node& node) { return node.cpus_milli > 0; })) {
-    shape.cpus_milli_per_gpu = per_gpu(request.cpus_milli, request.gpus);
-  }
-  if (std::ranges::any_of(nodes, [](const Node& node) { return node.memory_mib > 0; })) {
-    shape.memory_mib_per_gpu = per_gpu(request.memory_mib, request.gpus);
-  }
-  const std::size_t known = shapes.size();
+  const std::size_t size = shapes.size();
   const ShapeId id = shapes.intern(shape);
-  if (shapes.size() > known) shapes.set_never_reason(id, why_never(shape, types));
+  if (shapes.size() > size) shapes.set_never_reason(id, why_never(shape, types));
+  known_.emplace(key, id);
   return id;
 }
 

@@ -2,7 +2,9 @@
 // never fit is refused when it arrives, with the numbers; it must not block the jobs behind it.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <unordered_map>
 
 #include "core/cluster_state.h"
 #include "core/placement.h"
@@ -14,17 +16,30 @@ namespace berth {
 class ShapeMaker {
  public:
   /// `empty` is the cluster with nothing on it.
-  ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement)
-      : trace_(&trace), empty_(&empty), placement_(&placement) {}
-  [[nodiscard]] ShapeId shape_of(const JobRequest& request, ShapeTable& shapes) const;
+  ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement);
+  [[nodiscard]] ShapeId shape_of(const JobRequest& request, ShapeTable& shapes);
 
  private:
+  /// Requests that agree in these have one shape; a million jobs have a few dozen.
+  struct Key {
+    std::int32_t gpus, cpus_milli, memory_mib;
+    NameId types;
+    Locality locality;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept;
+  };
   [[nodiscard]] std::vector<PoolId> acceptable_pools(std::string_view types) const;
   [[nodiscard]] std::string why_never(const Shape& shape, std::string_view types) const;
 
   const Trace* trace_;
   const ClusterState* empty_;
   Placement* placement_;
+  bool limits_cpus_ = false;    // some node describes its cores
+  bool limits_memory_ = false;
+  std::unordered_map<Key, ShapeId, KeyHash> known_;   // lookup only
+  std::unordered_map<std::uint32_t, Locality> locality_of_model_;
 };
 
 }  // namespace berth

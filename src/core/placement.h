@@ -19,7 +19,7 @@ class Placement {
   virtual ~Placement() = default;
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   [[nodiscard]] virtual ClusterState::Mode mode() const noexcept { return ClusterState::Mode::Devices; }
-  /// How close the devices of this job must be; part of its shape. `model` is its model's name.
+  /// How close the devices of this job must be; part of its shape. A function of the model alone.
   [[nodiscard]] virtual Locality locality_of(const JobRequest&, std::string_view model) const {
     static_cast<void>(model);
     return Locality::Relaxed;

@@ -6,9 +6,13 @@
 #include <fmt/format.h>
 
 #include "base/suggest.h"
+#include "policies/capacity/entry.h"
+#include "policies/conservative/entry.h"
+#include "policies/drf/entry.h"
 #include "policies/easy/easy.h"
 #include "policies/list_order/list_order.h"
 #include "policies/preemptive/preemptive.h"
+#include "policies/priority/entry.h"
 #include "policies/tiresias/tiresias.h"
 
 namespace berth {
@@ -104,6 +108,10 @@ std::vector<PolicyEntry> make_registry() {
       {"smallest", "fewest GPUs first", Need::Nothing, false, {pass_param("skip")}, make_list},
       {"easy", "FIFO with backfill around one reservation for the head", Need::RunTime, false,
        {{"kill_overrun", "off", "kill a job that outlives its estimate"}}, make_easy},
+      conservative_entry(),
+      capacity_entry(),
+      drf_entry(),
+      priority_entry(),
       {"srtf", "preemptive, least estimated work left first", Need::RunTime, true, {gain}, make_shortest},
       {"srsf", "preemptive, least estimated work left times GPUs first", Need::RunTime, true, {gain}, make_shortest},
       {"las", "preemptive, least time of holding GPUs first", Need::Nothing, true, {quantum}, make_las},

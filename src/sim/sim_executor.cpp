@@ -39,6 +39,13 @@ SimExecutor::SimExecutor(const Trace& trace, const Cluster& cluster, const SimOp
 }
 
 void SimExecutor::drop_stale() {
+  // Preemptive policies leave many dead entries behind; sweeping when they are the majority keeps the heap
+  // as small as the set of running jobs, at constant cost per start.
+  if (finishes_.size() > swept_size_ * 4 + 4096) {
+    std::erase_if(finishes_, [&](const Finish& finish) { return attempt_[finish.job] != finish.attempt; });
+    std::ranges::make_heap(finishes_, Later{});
+    swept_size_ = finishes_.size();
+  }
   while (!finishes_.empty() && attempt_[finishes_.front().job] != finishes_.front().attempt) {
     std::ranges::pop_heap(finishes_, Later{});
     finishes_.pop_back();

@@ -75,6 +75,7 @@ class SimExecutor final : public Executor {
   std::size_t next_cancel_ = 0;
   std::size_t next_arrival_ = 0;
   std::vector<Finish> finishes_;                       // a heap; stale entries are dropped when they surface
+  std::size_t swept_size_ = 0;
   Column<JobId, std::uint32_t> attempt_;               // generation of the finish that counts
   std::vector<Time> device_busy_;                      // per node and device, only if saving costs time
   struct PoolSaves {                                   // Count mode has no devices: the same by number

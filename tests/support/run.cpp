@@ -6,7 +6,7 @@
 
 namespace berth::test {
 
-Trace make_trace(const std::vector<JobSpec>& jobs) {
+Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
   Trace trace;
   trace.source = "test";
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -29,21 +29,25 @@ Trace make_trace(const std::vector<JobSpec>& jobs) {
   if (first != jobs.end()) {
     EXPECT_EQ(first->submit, 0) << "scenario times start at zero";
   }
+  if (shuffle != 0) {
+    Rng rng{shuffle};
+    for (std::size_t i = trace.jobs.size(); i > 1; --i) std::swap(trace.jobs[i - 1], trace.jobs[rng.below(i)]);
+  }
   trace.normalise();
   return trace;
 }
 
-Outcome run(const Scenario& scenario) {
+Outcome run(const Scenario& scenario, Observer* observer) {
   auto policy = make_policy(scenario.policy, scenario.settings);
   if (!policy) {
     ADD_FAILURE() << policy.error().text();
     return {};
   }
-  return run_with(scenario, **policy);
+  return run_with(scenario, **policy, observer);
 }
 
-Outcome run_with(const Scenario& scenario, Policy& policy, Journal* journal) {
-  const Trace trace = make_trace(scenario.jobs);
+Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
+  const Trace trace = make_trace(scenario.jobs, scenario.shuffle);
   auto cluster = load_cluster(scenario.cluster);
   auto placement = make_placement(scenario.placement);
   auto estimator = make_estimator(scenario.estimator, scenario.seed);
@@ -54,7 +58,11 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Journal* journal) {
   for (Node& node : cluster->nodes) node.cpus_milli = scenario.node_cpus * 1000;
   SimExecutor executor{trace, *cluster, scenario.sim};
   Engine engine{{.trace = trace, .cluster = *cluster, .policy = policy, .placement = **placement,
-                 .estimator = **estimator, .executor = executor, .journal = journal, .seed = scenario.seed}};
+                 .estimator = **estimator, .executor = executor, .journal = observer, .seed = scenario.seed}};
+  if (observer != nullptr) {
+    observer->engine = &engine;
+    observer->trace = &trace;
+  }
   const auto done = engine.run();
   if (!done) ADD_FAILURE() << done.error().text();
 
@@ -65,6 +73,7 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Journal* journal) {
   outcome.preemptions.assign(n, 0);
   outcome.state.assign(n, JobState::Unknown);
   outcome.held.assign(n, 0);
+  outcome.overhead.assign(n, 0);
   const JobTable& jobs = engine.jobs();
   for (std::uint32_t i = 0; i < n; ++i) {
     const JobId job{i};
@@ -74,6 +83,7 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Journal* journal) {
     outcome.preemptions[at] = static_cast<int>(jobs.preemptions[job]);
     outcome.state[at] = jobs.state[job];
     outcome.held[at] = to_seconds(jobs.held[job]);
+    outcome.overhead[at] = to_seconds(jobs.overhead[job]);
     outcome.total_preemptions += outcome.preemptions[at];
     outcome.sum_jct += outcome.finish[at] - scenario.jobs[at].submit;
     outcome.makespan = std::max(outcome.makespan, outcome.finish[at]);

@@ -28,6 +28,13 @@ struct JobSpec {
   std::string type = {};
 };
 
+/// A journal that may look at the engine while it runs.
+class Observer : public Journal {
+ public:
+  const Engine* engine = nullptr;
+  const Trace* trace = nullptr;
+};
+
 struct Scenario {
   std::string policy = "fifo";
   Settings settings = {};
@@ -38,6 +45,7 @@ struct Scenario {
   SimOptions sim = {};
   std::uint64_t seed = 1;
   int node_cpus = 0;            // cores of every node; 0 = not limited
+  std::uint64_t shuffle = 0;    // reads the jobs in another order; nothing may depend on it
 };
 
 struct Outcome {
@@ -46,6 +54,7 @@ struct Outcome {
   std::vector<int> preemptions;
   std::vector<JobState> state;
   std::vector<double> held;
+  std::vector<double> overhead;
   int total_preemptions = 0;
   double sum_jct = 0;
   double makespan = 0;
@@ -53,10 +62,10 @@ struct Outcome {
   std::vector<std::string> rejected;
 };
 
-[[nodiscard]] Trace make_trace(const std::vector<JobSpec>& jobs);
+[[nodiscard]] Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle = 0);
 /// Runs to the end; fails the test if the engine reports an error.
-[[nodiscard]] Outcome run(const Scenario& scenario);
-[[nodiscard]] Outcome run_with(const Scenario& scenario, Policy& policy, Journal* journal = nullptr);
+[[nodiscard]] Outcome run(const Scenario& scenario, Observer* observer = nullptr);
+[[nodiscard]] Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer = nullptr);
 
 /// The six-job trace of the baselines.
 [[nodiscard]] std::vector<JobSpec> t6();

@@ -164,12 +164,13 @@ std::optional<Time> Tiresias::next_wakeup(const View& view) {
   set_timers(view);
   Time next = kNever;
   bool waiting = false;
-  bool running = false;
+  bool contended = false;  // somebody waits in a queue where running jobs may lose their rank
   for (std::size_t q = 0; q < queues_.size(); ++q) {
-    waiting = waiting || !queues_[q].waiting.empty() || !queues_[q].unseen.empty();
-    running = running || !runners_.empty(q);
+    const bool waits = !queues_[q].waiting.empty() || !queues_[q].unseen.empty();
+    waiting = waiting || waits;
+    contended = contended || (waits && is_ranked(q) && !runners_.empty(q));
   }
-  if (ranked_ && waiting && running) {
+  if (contended) {
     const Duration since_zero = view.now.time_since_epoch();
     next = Time{(since_zero / options_.gittins_interval + 1) * options_.gittins_interval};
   }

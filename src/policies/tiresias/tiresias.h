@@ -126,6 +126,7 @@ class Tiresias final : public Policy {
   std::vector<Step> steps_;
   std::vector<JobId> evicted_;        // from the queue being walked
   std::vector<std::int64_t> room_;    // by pool, what higher queues leave
+  std::vector<std::int64_t> left_;    // scratch of one queue's walk
   std::vector<bool> blocked_;         // shapes that found no place in this pass
   std::vector<JobId> due_;
   std::vector<OrderKey> order_;

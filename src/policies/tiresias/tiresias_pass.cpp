@@ -47,9 +47,9 @@ void Tiresias::schedule_in_order(const View& view, std::size_t q) {
   bool over = false;
   for (std::size_t p = 0; p < room_.size(); ++p) over = over || queue.used[p] > room_[p];
   if (over) {
-    std::vector<std::int64_t> left = room_;
+    left_ = room_;
     runners_.for_each(q, [&](JobId job) {
-      std::int64_t& room = left[rows_[job.value].pool.value];
+      std::int64_t& room = left_[rows_[job.value].pool.value];
       if (view.gpus(job) <= room) {
         room -= view.gpus(job);
       } else {
@@ -66,12 +66,13 @@ void Tiresias::schedule_by_index(const View& view, std::size_t q) {
   Queue& queue = queues_[q];
   bool over = false;
   for (std::size_t p = 0; p < room_.size(); ++p) over = over || queue.used[p] > room_[p];
-  if (!over && queue.waiting.empty() && queue.unseen.empty() && holders_.empty()) return;
+  const auto is_here = [&](JobId job) { return rows_[job.value].queue == q; };
+  const bool nobody_waits = queue.waiting.empty() && queue.unseen.empty() && std::ranges::none_of(holders_, is_here);
+  if (!over && nobody_waits) return;
   order_.clear();
   runners_.for_each(q, [&](JobId job) { order_.push_back(index_key(view, job, q)); });
   std::ranges::sort(order_);
-  std::vector<std::int64_t> used(queue.used.size(), 0);
-  used.swap(queue.used);  // the walk starts from nothing granted; kept runners add up again
+  std::ranges::fill(queue.used, 0);  // the walk starts from nothing granted; kept runners add up again
   for (const OrderKey& runner : order_) {
     for (auto candidate = best_waiter(view, q); candidate && candidate->key < runner; candidate = best_waiter(view, q)) {
       grant(view, q, *candidate);

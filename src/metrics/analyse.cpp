@@ -1,0 +1,292 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/portable_math.h"
+#include "metrics/derive.h"
+#include "metrics/run_data.h"
+
+namespace berth {
+
+namespace {
+
+/// Everything that is summed or sorted over jobs, in one walk.
+struct JobTotals {
+  std::vector<double> jct, queue, run, slowdown, bounded, ftf, rho, speed;
+  std::map<NameId, std::pair<double, std::size_t>> user_speed;  // sum, jobs
+  double work_gpu_seconds = 0, completed_gpu_seconds = 0, held_gpu_seconds = 0, overhead_gpu_seconds = 0;
+  std::uint64_t preemptions = 0, migrations = 0, lost = 0;
+  std::size_t completed = 0, failed = 0, cancelled = 0, rejected = 0, unfinished = 0, deadlines = 0, misses = 0, unfair = 0;
+  std::optional<Time> first_submit, last_finish;
+};
+
+void count_state(JobTotals& totals, JobState state) {
+  switch (state) {
+    case JobState::Completed: ++totals.completed; break;
+    case JobState::Failed: ++totals.failed; break;
+    case JobState::Cancelled: ++totals.cancelled; break;
+    case JobState::Rejected: ++totals.rejected; break;
+    default: ++totals.unfinished; break;
+  }
+}
+
+void add_ended(JobTotals& totals, const JobOutcome& job, double cluster_gpus) {
+  totals.last_finish = std::max(totals.last_finish.value_or(*job.finish), *job.finish);
+  totals.jct.push_back(to_seconds(job.jct()));
+  totals.queue.push_back(to_seconds(job.queue_time()));
+  totals.run.push_back(to_seconds(job.run_time));
+  totals.bounded.push_back(job.bounded_slowdown());
+  const auto slowdown = job.slowdown();
+  const auto ftf = job.ftf(cluster_gpus);
+  if (!slowdown || !ftf) return;  // no work: nothing to compare with
+  totals.slowdown.push_back(*slowdown);
+  totals.ftf.push_back(*ftf);
+  totals.rho.push_back(*job.rho());
+  totals.unfair += *ftf > 1 ? 1U : 0U;
+  const double speed = *slowdown > 0 ? 1 / *slowdown : 1;
+  totals.speed.push_back(speed);
+  auto& [sum, jobs] = totals.user_speed[job.user];
+  sum += speed;
+  ++jobs;
+}
+
+JobTotals total_over(const Outcomes& jobs, double cluster_gpus) {
+  JobTotals totals;
+  for (const JobOutcome& job : jobs.rows) {
+    const double gpus = job.gpus;
+    count_state(totals, job.state);
+    totals.first_submit = std::min(totals.first_submit.value_or(job.submit), job.submit);
+    totals.work_gpu_seconds += gpus * to_seconds(job.work);
+    totals.held_gpu_seconds += gpus * to_seconds(job.run_time);
+    totals.overhead_gpu_seconds += gpus * to_seconds(job.overhead);
+    if (job.state == JobState::Completed) totals.completed_gpu_seconds += gpus * to_seconds(job.work);
+    totals.preemptions += job.preemptions;
+    totals.migrations += job.migrations;
+    totals.lost += job.lost_attempts;
+    totals.deadlines += job.deadline ? 1U : 0U;
+    totals.misses += job.missed_deadline() ? 1U : 0U;
+    if (job.ran_to_an_end()) add_ended(totals, job, cluster_gpus);
+  }
+  return totals;
+}
+
+void describe_times(Summary& summary, JobTotals& totals) {
+  for (auto* values : {&totals.jct, &totals.queue, &totals.run, &totals.slowdown, &totals.bounded, &totals.ftf, &totals.rho}) {
+    std::ranges::sort(*values);
+  }
+  summary.avg_jct = mean(totals.jct);
+  summary.median_jct = quantile(totals.jct, 0.5);
+  summary.p95_jct = quantile(totals.jct, 0.95);
+  summary.p99_jct = quantile(totals.jct, 0.99);
+  summary.max_jct = quantile(totals.jct, 1);
+  summary.avg_queue_time = mean(totals.queue);
+  summary.median_queue_time = quantile(totals.queue, 0.5);
+  summary.p95_queue_time = quantile(totals.queue, 0.95);
+  summary.p99_queue_time = quantile(totals.queue, 0.99);
+  summary.max_queue_time = quantile(totals.queue, 1);
+  summary.avg_run_time = mean(totals.run);
+  summary.avg_slowdown = mean(totals.slowdown);
+  summary.median_slowdown = quantile(totals.slowdown, 0.5);
+  summary.p95_slowdown = quantile(totals.slowdown, 0.95);
+  summary.max_slowdown = quantile(totals.slowdown, 1);
+  summary.avg_bounded_slowdown = mean(totals.bounded);
+  summary.median_bounded_slowdown = quantile(totals.bounded, 0.5);
+  summary.p95_bounded_slowdown = quantile(totals.bounded, 0.95);
+}
+
+void describe_fairness(Summary& summary, const JobTotals& totals) {
+  summary.avg_ftf = mean(totals.ftf);
+  summary.p95_ftf = quantile(totals.ftf, 0.95);
+  summary.max_ftf = quantile(totals.ftf, 1);
+  if (!totals.ftf.empty()) summary.unfair_share = static_cast<double>(totals.unfair) / static_cast<double>(totals.ftf.size());
+  summary.avg_rho = mean(totals.rho);
+  summary.p95_rho = quantile(totals.rho, 0.95);
+  summary.max_rho = quantile(totals.rho, 1);
+  summary.jain = jain_index(totals.speed);
+  std::vector<double> users;
+  for (const auto& [user, entry] : totals.user_speed) users.push_back(entry.first / static_cast<double>(entry.second));
+  if (users.size() > 1) summary.jain_users = jain_index(users);
+}
+
+void describe_counts(Summary& summary, const JobTotals& totals) {
+  summary.finished = static_cast<double>(totals.jct.size());
+  summary.completed = static_cast<double>(totals.completed);
+  summary.failed = static_cast<double>(totals.failed);
+  summary.cancelled = static_cast<double>(totals.cancelled);
+  summary.rejected = static_cast<double>(totals.rejected);
+  summary.unfinished = static_cast<double>(totals.unfinished);
+  summary.preemptions = static_cast<double>(totals.preemptions);
+  summary.migrations = static_cast<double>(totals.migrations);
+  summary.lost_attempts = static_cast<double>(totals.lost);
+  summary.deadline_jobs = static_cast<double>(totals.deadlines);
+  if (totals.deadlines > 0) summary.deadline_misses = static_cast<double>(totals.misses);
+  summary.gpu_hours = totals.held_gpu_seconds / 3600;
+  summary.overhead_gpu_hours = totals.overhead_gpu_seconds / 3600;
+}
+
+void describe_use(Summary& summary, const JobTotals& totals, double cluster_gpus) {
+  if (!totals.last_finish) return;
+  const double makespan = to_seconds(*totals.last_finish - *totals.first_submit);
+  summary.makespan = makespan;
+  if (totals.held_gpu_seconds > 0) summary.goodput = totals.completed_gpu_seconds / totals.held_gpu_seconds;
+  if (makespan <= 0) return;
+  summary.jobs_per_hour = static_cast<double>(totals.jct.size()) * 3600 / makespan;
+  if (cluster_gpus <= 0) return;
+  summary.gpu_utilization = totals.work_gpu_seconds / (cluster_gpus * makespan);
+  summary.gpu_allocation = totals.held_gpu_seconds / (cluster_gpus * makespan);
+}
+
+double seconds(Int128 microseconds) { return static_cast<double>(microseconds) * 1e-6; }
+
+/// GPU-seconds held by pool. Without a recorder they are known only where jobs have no choice of pool.
+std::optional<std::vector<double>> held_by_pool(const Engine& engine, const Outcomes& jobs, const Recorder* recorder) {
+  std::vector<double> held(engine.cluster().pools());
+  if (recorder != nullptr) {
+    std::ranges::transform(recorder->integrals().held, held.begin(), seconds);
+    return held;
+  }
+  for (std::uint32_t i = 0; i < jobs.rows.size(); ++i) {
+    const JobOutcome& job = jobs.rows[i];
+    if (job.run_time <= Duration::zero()) continue;
+    const Shape& shape = engine.shapes()[engine.jobs().shape[JobId{i}]];
+    if (shape.pools.size() != 1) return std::nullopt;
+    held[shape.pools.front().value] += to_seconds(job.run_time) * job.gpus;
+  }
+  return held;
+}
+
+/// A device draws its busy power while held, a node in proportion to its devices held; nodes are always on.
+double energy_joules(const Cluster& cluster, const std::vector<double>& held, double makespan) {
+  double joules = 0;
+  for (std::uint32_t i = 0; i < cluster.pools.size(); ++i) {
+    const double devices = static_cast<double>(cluster.total_gpus(PoolId{i}));
+    double node_idle_watts = 0;
+    double node_extra_watts = 0;  // all nodes of the pool busy
+    for (const Node& node : cluster.nodes) {
+      if (node.pool != PoolId{i}) continue;
+      node_idle_watts += node.idle_watts;
+      node_extra_watts += std::max(0.0, node.busy_watts - node.idle_watts);
+    }
+    const double idle = std::max(0.0, devices * makespan - held[i]);
+    joules += held[i] * cluster.pools[i].busy_watts + idle * cluster.pools[i].idle_watts + node_idle_watts * makespan;
+    if (devices > 0) joules += held[i] * node_extra_watts / devices;
+  }
+  return joules;
+}
+
+void describe_recorded(Summary& summary, const Recorder& recorder, double cluster_gpus) {
+  const Integrals& integrals = recorder.integrals();
+  summary.max_queue_length = static_cast<double>(integrals.max_queue);
+  if (integrals.free > 0) {
+    summary.fragmentation = static_cast<double>(integrals.stranded) / static_cast<double>(integrals.free);
+  }
+  if (!summary.makespan || *summary.makespan <= 0) return;
+  summary.avg_queue_length = seconds(integrals.queue) / *summary.makespan;
+  summary.avg_running = seconds(integrals.running) / *summary.makespan;
+  if (cluster_gpus > 0) {
+    summary.idle_while_queued = seconds(integrals.idle_while_queued) / (cluster_gpus * *summary.makespan);
+  }
+}
+
+std::optional<double> estimate_error(const Engine& engine, const Outcomes& jobs) {
+  std::vector<double> errors;
+  for (std::uint32_t i = 0; i < engine.estimates().size(); ++i) {
+    const double believed = to_seconds(engine.estimates()[JobId{i}]);
+    const double truth = to_seconds(jobs.rows[i].duration);
+    if (jobs.rows[i].ran_to_an_end() && believed > 0 && truth > 0) errors.push_back(std::abs(portable_log(believed / truth)));
+  }
+  return mean(errors);
+}
+
+Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cluster, const Recorder* recorder,
+                   const RunLabels& labels) {
+  const auto gpus = static_cast<double>(cluster.total_gpus());
+  JobTotals totals = total_over(jobs, gpus);
+  Summary summary;
+  summary.policy = labels.policy;
+  summary.label = labels.label.empty() ? labels.policy : labels.label;
+  summary.placement = labels.placement;
+  summary.estimator = labels.estimator;
+  summary.seed = labels.seed;
+  summary.wall_seconds = labels.wall_seconds;
+  summary.digest = engine.digest();
+  summary.events = static_cast<double>(engine.events());
+  summary.jobs = static_cast<double>(jobs.rows.size());
+  describe_counts(summary, totals);
+  describe_times(summary, totals);
+  describe_fairness(summary, totals);
+  describe_use(summary, totals, gpus);
+  if (recorder != nullptr) describe_recorded(summary, *recorder, gpus);
+  if (const auto held = held_by_pool(engine, jobs, recorder); held && summary.makespan) {
+    summary.energy_kwh = energy_joules(cluster, *held, *summary.makespan) / 3.6e6;
+  }
+  summary.avg_estimate_error = estimate_error(engine, jobs);
+  return summary;
+}
+
+TraceFacts facts_of(const Trace& trace) {
+  TraceFacts facts{.name = trace.source, .jobs = trace.jobs.size()};
+  for (const TraceJob& job : trace.jobs) facts.gpu_seconds += to_seconds(job.duration) * job.gpus;
+  if (!trace.jobs.empty()) facts.span_seconds = to_seconds(trace.jobs.back().submit - trace.jobs.front().submit);
+  return facts;
+}
+
+ClusterFacts facts_of(const Cluster& cluster) {
+  ClusterFacts facts{.name = cluster.name, .gpus = cluster.total_gpus(), .types = {}, .nodes = {}};
+  for (std::uint32_t i = 0; i < cluster.pools.size(); ++i) {
+    facts.types.emplace_back(cluster.pools[i].name, cluster.total_gpus(PoolId{i}));
+  }
+  for (const Node& node : cluster.nodes) {
+    facts.nodes.push_back({node.name, node.gpus, cluster.pools[node.pool.value].name, cluster.racks[node.rack.value]});
+  }
+  return facts;
+}
+
+}  // namespace
+
+Summary summarise(const Engine& engine, const Trace& trace, const Cluster& cluster, const Recorder* recorder,
+                  const RunLabels& labels) {
+  return summary_of(engine, outcomes_of(engine, trace), cluster, recorder, labels);
+}
+
+RunData analyse(const Engine& engine, const Trace& trace, const Cluster& cluster, Recorder* recorder,
+                const RunLabels& labels) {
+  RunData run;
+  run.jobs = outcomes_of(engine, trace);
+  run.summary = summary_of(engine, run.jobs, cluster, recorder, labels);
+  run.trace = facts_of(trace);
+  run.cluster = facts_of(cluster);
+  derive_from_jobs(run);
+  if (recorder == nullptr) return run;
+  const RecordOptions& recorded = recorder->options();
+  if (recorded.timeline) run.timeline = recorder->timeline();
+  if (recorded.intervals) run.gantt = gantt_of(recorder->take_intervals(), run.jobs, cluster);
+  if (recorded.actions) run.actions = recorder->take_actions();
+  return run;
+}
+
+void RunData::drop_rows() {
+  jobs = {};
+  actions.reset();
+}
+
+void combine_seeds(RunData& run, std::vector<Summary> seeds) {
+  run.seeds = std::move(seeds);
+  for (const Metric& metric : metrics()) {
+    std::vector<double> values;
+    for (const Summary& summary : run.seeds) {
+      if (const auto& value = summary.*metric.field) values.push_back(*value);
+    }
+    run.summary.*metric.field = mean(values);
+  }
+}
+
+std::optional<MeanInterval> confidence_of(const RunData& run, const Metric& metric) {
+  std::vector<double> values;
+  for (const Summary& summary : run.seeds) {
+    if (const auto& value = summary.*metric.field) values.push_back(*value);
+  }
+  return confidence_95(values);
+}
+
+}  // namespace berth

@@ -1,0 +1,188 @@
+#include "metrics/recorder.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/check.h"
+
+namespace berth {
+
+Recorder::Recorder(const Trace& trace, const Cluster& cluster, const RecordOptions& options)
+    : trace_(&trace), options_(options), stretches_(trace.jobs.size()) {
+  integrals_.held.resize(cluster.pools.size());
+  for (const TraceJob& job : trace.jobs) sizes_.push_back(job.gpus);
+  std::ranges::sort(sizes_);
+  sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
+  waiting_of_size_.resize(sizes_.size());
+}
+
+void Recorder::append(Time now, const Action& action) {
+  BERTH_CHECK(engine_ != nullptr, "a recorder watches its engine before the engine runs");
+  settle();
+  if (options_.actions) {
+    if (actions_.rows.size() < options_.max_actions) {
+      actions_.rows.push_back({now, action.job, action.gpus, static_cast<std::uint32_t>(actions_.slices.size()),
+                               static_cast<std::uint32_t>(action.slices.size()), action.kind, action.reason});
+      actions_.slices.insert(actions_.slices.end(), action.slices.begin(), action.slices.end());
+    }
+    ++actions_.total;
+  }
+  // The intention comes before the act: when devices are really held the executor says only then, so the
+  // effect is read from the job table at the next call.
+  pending_ = Pending{now, action.kind, action.job, action.pool};
+  pending_slices_.assign(action.slices.begin(), action.slices.end());
+}
+
+void Recorder::settle() {
+  if (!pending_) return;
+  const Pending action = *pending_;
+  pending_.reset();
+  switch (action.kind) {
+    case ActionKind::Start:
+    case ActionKind::Resume:
+      wait(action.job, -1);
+      open(action.job, action.pool);
+      break;
+    case ActionKind::Preempt:
+      close(action.job, action.at);
+      wait(action.job, +1);
+      break;
+    case ActionKind::Migrate:
+      close(action.job, action.at);
+      open(action.job, action.pool);
+      break;
+    case ActionKind::Kill:
+      if (stretches_[action.job].place.holds()) close(action.job, action.at);
+      else wait(action.job, -1);
+      break;
+    case ActionKind::Reject: wait(action.job, -1); break;
+  }
+}
+
+void Recorder::finished(Time now, JobId job, JobState outcome) {
+  static_cast<void>(outcome);
+  settle();
+  if (stretches_[job].place.holds()) close(job, now);
+  else wait(job, -1);
+}
+
+void Recorder::wait(JobId job, std::int32_t change) {
+  const std::int32_t gpus = trace_->jobs[job.value].gpus;
+  queue_ += change;
+  queued_gpus_ += std::int64_t{gpus} * change;
+  const auto size = std::ranges::lower_bound(sizes_, gpus) - sizes_.begin();
+  waiting_of_size_[static_cast<std::size_t>(size)] += change;
+}
+
+void Recorder::open(JobId job, PoolId pool) {
+  const JobTable& jobs = engine_->jobs();
+  Stretch& stretch = stretches_[job];
+  stretch.held_from = jobs.held_from[job];
+  stretch.work_from = jobs.work_from[job];
+  stretch.held_before = jobs.held[job];
+  stretch.place = places_.store(pool, pending_slices_);
+  ++running_;
+  busy_ += trace_->jobs[job.value].gpus;
+}
+
+void Recorder::close(JobId job, Time stopped) {
+  Stretch& stretch = stretches_[job];
+  const Time from = stretch.held_from;
+  const Duration held = engine_->jobs().held[job] - stretch.held_before;
+  const Time until = from + held;  // saving may hold the devices a little longer than `stopped`
+  if (held > Duration::zero()) {
+    const std::int64_t gpus = trace_->jobs[job.value].gpus;
+    integrals_.held[stretch.place.pool.value] += Int128{held.count()} * gpus;
+    if (options_.intervals) {
+      const Time work_until = std::min(stopped, until);
+      const Time work_from = std::clamp(stretch.work_from, from, std::max(from, work_until));
+      keep(job, stretch, from, work_from, IntervalKind::Overhead);
+      keep(job, stretch, work_from, work_until, IntervalKind::Run);
+      keep(job, stretch, std::max(work_until, from), until, IntervalKind::Overhead);
+    }
+  }
+  places_.release(stretch.place);
+  stretch.place = Allocation{};
+  --running_;
+  busy_ -= trace_->jobs[job.value].gpus;
+}
+
+void Recorder::keep(JobId job, const Stretch& stretch, Time start, Time end, IntervalKind kind) {
+  if (end <= start) return;
+  const auto add = [&](const Slice& slice) {
+    intervals_.rows.push_back({job, stretch.place.pool, slice.node, slice.gpus, slice.devices, start, end, kind});
+    ++intervals_.total;
+  };
+  const auto slices = places_.slices(stretch.place);
+  for (const Slice& slice : slices) add(slice);
+  if (slices.empty()) add({.node = {}, .gpus = trace_->jobs[job.value].gpus, .devices = 0});
+  if (intervals_.rows.size() >= 2 * options_.max_intervals) forget_short_intervals();
+}
+
+void Recorder::forget_short_intervals() {
+  auto& rows = intervals_.rows;
+  if (rows.size() <= options_.max_intervals) return;
+  const auto longest_first = [](const Interval& a, const Interval& b) {
+    return std::tuple(b.end - b.start, a.start, a.job, a.node, a.kind) < std::tuple(a.end - a.start, b.start, b.job, b.node, b.kind);
+  };
+  const auto cut = rows.begin() + static_cast<std::ptrdiff_t>(options_.max_intervals);
+  std::ranges::nth_element(rows, cut, longest_first);
+  rows.erase(cut, rows.end());
+}
+
+std::int32_t Recorder::smallest_waiting() const noexcept {
+  const auto found = std::ranges::find_if(waiting_of_size_, [](std::int32_t count) { return count > 0; });
+  return found == waiting_of_size_.end() ? 0 : sizes_[static_cast<std::size_t>(found - waiting_of_size_.begin())];
+}
+
+std::int64_t Recorder::stranded_gpus() const {
+  const std::int32_t gang = smallest_waiting();
+  if (gang == 0) return 0;
+  const ClusterState& state = engine_->cluster();
+  if (state.mode() == ClusterState::Mode::Count) return state.free_gpus() < gang ? state.free_gpus() : 0;
+  std::int64_t stranded = 0;
+  for (std::uint32_t i = 0; i < state.pools(); ++i) {
+    const PoolId pool{i};
+    const std::int32_t enough = std::min(gang, state.largest_node(pool));  // a larger gang wants whole nodes
+    for (std::int32_t free = 1; free < enough; ++free) {
+      stranded += static_cast<std::int64_t>(state.nodes_with(pool, free).size()) * free;
+    }
+  }
+  return stranded;
+}
+
+void Recorder::integrate(Time now) {
+  const Int128 span = (now - levels_.since).count();
+  integrals_.queue += span * levels_.queue;
+  integrals_.running += span * levels_.running;
+  integrals_.busy += span * levels_.busy;
+  integrals_.free += span * levels_.free;
+  integrals_.stranded += span * levels_.stranded;
+  if (levels_.queue > 0) integrals_.idle_while_queued += span * levels_.free;
+}
+
+void Recorder::instant_done(Time now) {
+  BERTH_CHECK(engine_ != nullptr, "a recorder watches its engine before the engine runs");
+  settle();
+  for (; next_arrival_ < trace_->jobs.size() && trace_->jobs[next_arrival_].submit <= now; ++next_arrival_) {
+    wait(JobId{static_cast<std::uint32_t>(next_arrival_)}, +1);
+  }
+  integrate(now);
+  const ClusterState& state = engine_->cluster();
+  levels_ = {now, queue_, running_, busy_, state.free_gpus(), stranded_gpus()};
+  integrals_.max_queue = std::max(integrals_.max_queue, queue_);
+  if (options_.timeline) {
+    timeline_.add(now, {static_cast<double>(queue_), static_cast<double>(queued_gpus_), static_cast<double>(running_),
+                        static_cast<double>(busy_), static_cast<double>(state.usable_gpus())});
+  }
+}
+
+ActionLog Recorder::take_actions() { return std::exchange(actions_, {}); }
+
+IntervalLog Recorder::take_intervals() {
+  forget_short_intervals();
+  std::ranges::sort(intervals_.rows, {}, [](const Interval& i) { return std::tuple(i.start, i.job, i.node, i.kind); });
+  return std::exchange(intervals_, {});
+}
+
+}  // namespace berth

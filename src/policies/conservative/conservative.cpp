@@ -1,0 +1,290 @@
+#include "policies/conservative/conservative.h"
+
+#include <algorithm>
+
+namespace berth {
+
+namespace {
+constexpr Duration kOverrun = std::chrono::seconds{1};  // what a job past its estimate is given at least
+constexpr Duration kLongest = std::chrono::hours{24 * 36525};  // a thousand in a row are still a valid time
+}
+
+void Conservative::begin(const View& view) {
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) {
+    usable_.push_back(view.cluster.usable_gpus(PoolId{i}));
+    profiles_.emplace_back(usable_.back());
+  }
+  bookings_.resize(view.jobs.size());
+  first_promise_.resize(view.jobs.size(), kNever);
+  pools_.resize(view.shapes.size());
+}
+
+Duration Conservative::length_of(const View& view, JobId job) noexcept {
+  const Duration left = view.estimated_left(job);
+  return left > Duration::zero() ? std::min(left, kLongest) : kOverrun;
+}
+
+Time Conservative::believed_end(const View& view, JobId job) noexcept {
+  const Duration left = std::max(Duration::zero(), view.estimate(job) - view.jobs.work[job]);
+  return view.jobs.work_from[job] + view.jobs.rate[job].time_for(left);
+}
+
+// --- reservations
+
+/// Counting GPUs is not enough to know where a job can ever go: a pool whose nodes lack the cores or the
+/// size would be reserved for ever. Asked once per shape, of the empty cluster.
+void Conservative::learn_pools(const View& view, const Plan& plan, ShapeId shape) {
+  if (!pools_[shape.value].empty()) return;
+  const Shape& wanted = view.shapes[shape];
+  if (wanted.locality == Locality::Relaxed && !wanted.needs_side_resources()) {
+    pools_[shape.value] = wanted.pools;
+    return;
+  }
+  const ClusterState empty{view.cluster.cluster(), view.cluster.mode()};
+  std::vector<Slice> slices;
+  for (const PoolId pool : wanted.pools) {
+    if (empty.usable_gpus(pool) < wanted.gpus) continue;
+    slices.clear();
+    const bool fits = empty.mode() == ClusterState::Mode::Count ? empty.has_side_room(pool, wanted)
+                                                                : plan.place_on(empty, wanted, pool, slices);
+    if (fits) pools_[shape.value].push_back(pool);
+  }
+}
+
+/// Over the job's pools, the preferred one in a tie; earlier than its reservation if it holds one.
+Conservative::Slot Conservative::earliest_slot(const View& view, JobId job) const {
+  const Booking& held = bookings_[job.value];
+  const bool reserved = held.held == Held::Reservation;
+  const Duration length = length_of(view, job);
+  Slot best{.pool = {}, .start = reserved ? held.start : kNever};
+  bool found = false;
+  for (const PoolId pool : pools_[view.jobs.shape[job].value]) {
+    const CapacityProfile& there = profiles_[pool.value];
+    Time start = kNever;
+    if (reserved && pool == held.pool) {
+      start = there.earlier_fit(view.now, held.start, length, view.gpus(job));
+    } else {
+      start = there.earliest_fit(view.now, best.start, length, view.gpus(job));
+    }
+    if (start >= best.start) continue;
+    best = {pool, start};
+    found = true;
+  }
+  return found ? best : Slot{};
+}
+
+void Conservative::reserve(const View& view, JobId job, const Slot& slot) {
+  booking(job) = {.start = slot.start, .end = slot.start + length_of(view, job), .made = view.now,
+                  .pool = slot.pool, .held = Held::Reservation};
+  profile(slot.pool).add(slot.start, booking(job).end, -view.gpus(job));
+  starts_.insert({slot.start, job}, 0);
+  first_promise_[job.value] = first_promise_[job.value] == kNever ? slot.start : first_promise_[job.value];
+}
+
+void Conservative::unreserve(const View& view, JobId job) {
+  const Booking& old = booking(job);
+  profile(old.pool).add(std::max(old.start, view.now), old.end, view.gpus(job));
+  starts_.erase({old.start, job});
+  booking(job).held = Held::Nothing;
+}
+
+void Conservative::reserve_or_strand(const View& view, JobId job) {
+  const Slot slot = earliest_slot(view, job);
+  if (slot.start != kNever) {
+    reserve(view, job, slot);
+    return;
+  }
+  leave_order(job);
+  stranded_.push_back(job);
+}
+
+void Conservative::leave_order(JobId job) { order_.erase(std::ranges::lower_bound(order_, job)); }
+
+void Conservative::admit_waiting(const View& view, const Plan& plan) {
+  for (waiting_.drop_over(view.jobs); !waiting_.empty() && order_.size() < max_reservations_;) {
+    const JobId job = waiting_.pop(view.jobs);
+    learn_pools(view, plan, view.jobs.shape[job]);
+    order_.insert(std::ranges::lower_bound(order_, job), job);
+    reserve_or_strand(view, job);
+  }
+}
+
+// --- what really happens
+
+void Conservative::hold(const View& view, JobId job, PoolId pool) {
+  const Time end = view.now + length_of(view, job);
+  booking(job) = {.start = view.now, .end = end, .made = view.now, .pool = pool, .held = Held::Devices};
+  profile(pool).add(view.now, end, -view.gpus(job));
+  ends_.push_back({end, job});
+  std::ranges::push_heap(ends_, std::ranges::greater{});
+  fresh_.push_back(job);
+}
+
+/// Whatever the job was believed to hold from now on comes back.
+void Conservative::release(const View& view, JobId job) {
+  Booking& old = booking(job);
+  if (old.held == Held::Nothing) return;
+  freed_ = freed_ || old.end > view.now;
+  if (old.held == Held::Reservation) {
+    unreserve(view, job);
+    leave_order(job);
+  } else {
+    profile(old.pool).add(view.now, old.end, view.gpus(job));
+  }
+  old.held = Held::Nothing;
+}
+
+void Conservative::on_departure(const View& view, JobId job) {
+  release(view, job);
+  if (!stranded_.empty()) std::erase(stranded_, job);
+}
+
+void Conservative::on_requeue(const View& view, JobId job) {
+  release(view, job);
+  waiting_.push(job);
+}
+
+void Conservative::on_capacity_change(const View& view, NodeId node) {
+  const PoolId pool = view.cluster.cluster().nodes[node.value].pool;
+  const std::int64_t change = view.cluster.usable_gpus(pool) - usable_[pool.value];
+  usable_[pool.value] += change;
+  profile(pool).add(view.now, kNever, change);
+  if (change <= 0) return;
+  freed_ = true;
+  for (const JobId job : stranded_) waiting_.push(job);
+  stranded_.clear();
+}
+
+void Conservative::move_end(const View& view, JobId job, Time end) {
+  Booking& old = booking(job);
+  if (end == old.end) return;
+  const bool longer = end > old.end;
+  profile(old.pool).add(std::max(view.now, std::min(end, old.end)), std::max(end, old.end),
+                        longer ? -view.gpus(job) : view.gpus(job));
+  freed_ = freed_ || !longer;
+  old.end = end;
+  ends_.push_back({end, job});
+  std::ranges::push_heap(ends_, std::ranges::greater{});
+}
+
+/// What the executor said about the last starts (overhead, slower placement), and jobs past their time.
+void Conservative::correct_ends(const View& view) {
+  for (const JobId job : fresh_) {
+    if (booking(job).held == Held::Devices && view.jobs.is_running(job)) move_end(view, job, believed_end(view, job));
+  }
+  fresh_.clear();
+  while (!ends_.empty() && ends_.front().at <= view.now) {
+    const EndKey due = ends_.front();
+    std::ranges::pop_heap(ends_, std::ranges::greater{});
+    ends_.pop_back();
+    if (booking(due.job).held != Held::Devices || booking(due.job).end != due.at) continue;
+    const Duration overrun = view.now - believed_end(view, due.job);
+    move_end(view, due.job, view.now + std::max({kOverrun, view.estimate(due.job) / 4, overrun}));
+  }
+}
+
+/// Takes reservations back from the end of the queue until what is left fits, then plans those again in
+/// order. Re-inserting only the one in conflict would send it behind everybody who came later.
+void Conservative::plan_again_what_conflicts(const View& view) {
+  for (std::uint32_t i = 0; i < profiles_.size(); ++i) {
+    if (profiles_[i].least() >= 0) continue;
+    scratch_.clear();
+    for (std::size_t at = order_.size(); at-- > 0 && profiles_[i].least() < 0;) {
+      if (booking(order_[at]).pool != PoolId{i}) continue;
+      unreserve(view, order_[at]);
+      scratch_.push_back(order_[at]);
+    }
+    while (!scratch_.empty()) {
+      reserve_or_strand(view, scratch_.back());
+      scratch_.pop_back();
+    }
+  }
+}
+
+/// Looking does not move the reservation: in a full cluster most jobs stay where they are.
+void Conservative::compress_one(const View& view, JobId job) {
+  if (booking(job).start <= view.now) return;
+  const Slot slot = earliest_slot(view, job);
+  if (slot.start == kNever) return;
+  unreserve(view, job);
+  reserve(view, job, slot);
+}
+
+void Conservative::compress(const View& view) {
+  if (!order_.empty()) ++compressions_;
+  for (const JobId job : order_) compress_one(view, job);
+}
+
+// --- starting
+
+bool Conservative::try_pool(const View& view, Plan& plan, JobId job, PoolId pool) {
+  const std::size_t at = view.jobs.shape[job].value * profiles_.size() + pool.value;
+  if (blocked_[at]) return false;
+  const bool is_new = booking(job).made == view.now;
+  const Reason reason = !is_new                ? Reason::Reservation
+                        : job == order_.front() ? Reason::Order
+                                                : Reason::Backfill;
+  if (plan.try_start_in(pool, job, reason)) {
+    unreserve(view, job);
+    leave_order(job);
+    hold(view, job, pool);
+    return true;
+  }
+  blocked_[at] = true;  // all jobs of a shape are alike to the placement
+  return false;
+}
+
+bool Conservative::start_one(const View& view, Plan& plan, JobId job) {
+  const Booking mine = booking(job);
+  if (try_pool(view, plan, job, mine.pool)) return true;
+  for (const PoolId pool : pools_[view.jobs.shape[job].value]) {
+    if (pool == mine.pool) continue;
+    const Time start = profile(pool).earliest_fit(view.now, view.now + Duration{1}, length_of(view, job), view.gpus(job));
+    if (start == view.now && try_pool(view, plan, job, pool)) return true;
+  }
+  if (mine.end <= view.now) {  // it waited for a place as long as it would have run: its time is over
+    unreserve(view, job);
+    reserve_or_strand(view, job);
+  }
+  return false;
+}
+
+bool Conservative::start_due(const View& view, Plan& plan) {
+  scratch_.clear();
+  starts_.for_each([&](const RankedSet<EndKey>::Entry& entry) {
+    if (entry.key.at > view.now) return false;
+    scratch_.push_back(entry.key.job);
+    return true;
+  });
+  bool any = false;
+  for (const JobId job : scratch_) any = start_one(view, plan, job) || any;
+  return any;
+}
+
+void Conservative::decide(const View& view, Plan& plan, Rng&) {
+  for (CapacityProfile& each : profiles_) each.forget_before(view.now);
+  blocked_.assign(view.shapes.size() * profiles_.size(), false);
+  correct_ends(view);
+  plan_again_what_conflicts(view);
+  if (freed_) compress(view);
+  freed_ = false;
+  do {
+    admit_waiting(view, plan);
+  } while (start_due(view, plan));
+  plan_again_what_conflicts(view);  // who started late ends later than reserved
+}
+
+/// Only for a reservation whose GPUs are free already: any other waits for a job to end, which is an event.
+std::optional<Time> Conservative::next_wakeup(const View& view) {
+  if (view.cluster.free_gpus() == 0) return std::nullopt;
+  std::optional<Time> first;
+  starts_.for_each([&](const RankedSet<EndKey>::Entry& entry) {
+    const JobId job = entry.key.job;
+    if (entry.key.at <= view.now || view.gpus(job) > view.cluster.free_gpus(booking(job).pool)) return true;
+    first = entry.key.at;
+    return false;
+  });
+  return first;
+}
+
+}  // namespace berth

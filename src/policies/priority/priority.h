@@ -1,0 +1,92 @@
+// Priority classes with preemption, tenant quotas and aging.
+//
+// Order: effective class, largest first, then submission. The class is the job's priority; waiting raises
+// it by one each `aging_interval` since submission, up to `max_class`. A running job keeps the effective
+// class it started with.
+//
+// Who may take GPUs from running jobs (policies/common/victims.h, lowest class first, then latest start):
+//   by class       a job whose own class is allowed to preempt, from jobs of strictly lower effective class;
+//   by guarantee   a job that its tenant's guarantee covers, from other tenants' borrowed jobs, whatever
+//                  their class.
+// In both cases a tenant within its guarantee loses nothing to other tenants. Age moves a job forward and
+// protects it once it runs, but gives no right to preempt: otherwise equals would evict each other in turn.
+//
+// Assumes nothing about durations; preemption is by checkpoint.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/common/lanes.h"
+#include "policies/common/victims.h"
+#include "policies/list_order/list_order.h"
+#include "policies/priority/quotas.h"
+
+namespace berth {
+
+enum class Enforce : std::uint8_t { Later, Now };  // of a hard quota that was lowered below what is in use
+
+struct PriorityOptions {
+  PassRule pass = PassRule::Skip;
+  std::optional<std::int32_t> preempts_from{};  // lowest class that may preempt by class; absent: none
+  Duration aging_interval{};                  // zero: no aging
+  std::int32_t max_class = 10;                // aging stops here; a job's own class may be higher
+  Enforce enforce = Enforce::Later;
+};
+
+class Priority final : public Policy {
+ public:
+  Priority(Quotas quotas, const PriorityOptions& options) : options_(options), quotas_(std::move(quotas)) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "priority"; }
+  void begin(const View& view) override;
+  [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
+  void on_arrival(const View& view, JobId job) override;
+  void on_departure(const View& view, JobId job) override;
+  void on_requeue(const View& view, JobId job) override;
+  void decide(const View& view, Plan& plan, Rng& rng) override;
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
+
+  /// Changes the quota of a listed tenant while running; takes effect at the next pass.
+  void change_quota(const std::string& tenant, const Quota& quota);
+
+ private:
+  using TenantId = Quotas::TenantId;
+  struct LaneKey {
+    TenantId tenant = 0;
+    std::int32_t klass = 0;
+    ShapeId shape;
+    friend auto operator<=>(const LaneKey&, const LaneKey&) = default;
+  };
+  using Lane = Lanes<LaneKey>::Lane;
+
+  [[nodiscard]] std::int32_t effective_class(const View& view, JobId job, Time at) const;
+  [[nodiscard]] bool comes_first(const View& view, JobId a, JobId b, Time at) const;
+  [[nodiscard]] bool is_held(const View& view, const LaneKey& key) const;
+  [[nodiscard]] bool is_guaranteed(TenantId tenant, std::int32_t gpus) const;
+  [[nodiscard]] bool may_preempt_by_class(std::int32_t klass) const noexcept {
+    return options_.preempts_from && klass >= *options_.preempts_from;
+  }
+
+  void enforce_quotas(const View& view, Plan& plan);
+  [[nodiscard]] Lane* first_lane(const View& view);
+  [[nodiscard]] bool has_chance(const View& view, const LaneKey& key) const;
+  [[nodiscard]] bool try_preempt(const View& view, Plan& plan, JobId job);
+  [[nodiscard]] const VictimKey* next_victim(const View& view, JobId job, bool guaranteed) const;
+  void wait_again(const View& view, JobId job);
+  [[nodiscard]] std::optional<Time> overtakes_at(const View& view, JobId later, JobId head) const;
+
+  PriorityOptions options_;
+  Quotas quotas_;
+  std::vector<TenantId> tenant_;        // by JobId
+  Lanes<LaneKey> waiting_;
+  RunningJobs running_;                 // by tenant
+  std::vector<PoolId> all_pools_;
+  std::vector<JobId> evicted_;          // in this pass: they may start again, but not by preempting
+  RoomMaker room_;                      // scratch
+};
+
+}  // namespace berth

@@ -1,0 +1,256 @@
+#include "report/read_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "metrics/derive.h"
+#include "report/csv.h"
+#include "report/figures.h"
+#include "report/html.h"
+
+namespace berth {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+std::string text_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+double number_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
+}
+
+void read_metrics(const json& object, Summary& summary) {
+  for (const Metric& metric : metrics()) {
+    const auto found = object.find(std::string(metric.name));
+    if (found != object.end() && found->is_number()) summary.*metric.field = found->get<double>();
+  }
+  summary.digest = text_of(object, "digest");
+  const auto seed = object.find("seed");
+  if (seed != object.end() && seed->is_number_unsigned()) summary.seed = seed->get<std::uint64_t>();
+}
+
+Summary read_summary(const json& object) {
+  Summary summary;
+  read_metrics(object, summary);
+  summary.policy = text_of(object, "policy");
+  summary.label = text_of(object, "label");
+  if (summary.label.empty()) summary.label = summary.policy;
+  summary.placement = text_of(object, "placement");
+  summary.estimator = text_of(object, "estimator");
+  return summary;
+}
+
+void read_facts(const json& object, RunData& run) {
+  if (const auto trace = object.find("trace"); trace != object.end() && trace->is_object()) {
+    run.trace = {text_of(*trace, "name"), static_cast<std::size_t>(std::max(0.0, number_of(*trace, "jobs"))),
+                 number_of(*trace, "span"), number_of(*trace, "gpu_seconds")};
+  }
+  const auto cluster = object.find("cluster");
+  if (cluster == object.end() || !cluster->is_object()) return;
+  run.cluster.name = text_of(*cluster, "name");
+  run.cluster.gpus = static_cast<std::int64_t>(number_of(*cluster, "gpus"));
+  if (const auto types = cluster->find("types"); types != cluster->end() && types->is_array()) {
+    for (const json& type : *types) {
+      if (type.is_object()) run.cluster.types.emplace_back(text_of(type, "type"), static_cast<std::int64_t>(number_of(type, "gpus")));
+    }
+  }
+}
+
+/// The header of a run: everything summary.json says.
+RunData read_header(const json& object) {
+  RunData run;
+  run.summary = read_summary(object);
+  read_facts(object, run);
+  if (const auto seeds = object.find("seeds"); seeds != object.end() && seeds->is_array()) {
+    for (const json& seed : *seeds) {
+      Summary one = run.summary;
+      for (const Metric& metric : metrics()) (one.*metric.field).reset();
+      if (seed.is_object()) read_metrics(seed, one);
+      run.seeds.push_back(std::move(one));
+    }
+  }
+  return run;
+}
+
+Duration duration_of(CsvFile& file, std::string_view column) { return seconds_to_duration(file.number_or_zero(column)); }
+
+std::uint32_t count_of(CsvFile& file, std::string_view column) {
+  return static_cast<std::uint32_t>(std::clamp(file.number_or_zero(column), 0.0, 4e9));
+}
+
+JobOutcome read_job(CsvFile& file, Names& names) {
+  JobOutcome job;
+  job.id = names.intern(file.text("job_id"));
+  job.user = names.intern(file.text("user"));
+  job.group = names.intern(file.text("group"));
+  job.queue = names.intern(file.text("queue"));
+  job.model = names.intern(file.text("model"));
+  job.reason = names.intern(file.text("reason"));
+  const auto state = status_from(file.text("status"));
+  if (!state) file.complain("status", fmt::format("unknown status '{}'", file.text("status")));
+  job.state = state.value_or(JobState::Unknown);
+  job.gpus = static_cast<std::int32_t>(std::clamp(file.number_or_zero("gpus"), 0.0, 2e9));
+  job.submit = file.time("submit_time").value_or(kTimeZero);
+  job.start = file.time("start_time");
+  job.finish = file.time("finish_time");
+  job.run_time = duration_of(file, "run_time");
+  job.overhead = duration_of(file, "overhead");
+  job.duration = duration_of(file, "duration");
+  job.work = duration_of(file, "work");
+  job.deadline = file.time("deadline");
+  job.preemptions = count_of(file, "preemptions");
+  job.migrations = count_of(file, "migrations");
+  job.lost_attempts = count_of(file, "lost_attempts");
+  return job;
+}
+
+Result<Outcomes> read_jobs(const std::string& path) {
+  BERTH_TRY(auto file, CsvFile::open(path));
+  for (const std::string_view column : {"job_id", "submit_time", "finish_time", "gpus", "status", "work"}) {
+    if (!file.has(column)) return fail(fmt::format("{}:1:1: no column '{}' (is this a jobs.csv of Berth?)", path, column));
+  }
+  Outcomes jobs;
+  while (file.next()) jobs.rows.push_back(read_job(file, jobs.names));
+  BERTH_TRY_VOID(file.check());
+  count_neighbours(jobs.rows);
+  return jobs;
+}
+
+Result<std::vector<TimelinePoint>> read_timeline(const std::string& path) {
+  BERTH_TRY(auto file, CsvFile::open(path));
+  std::vector<TimelinePoint> points;
+  while (file.next()) {
+    const Levels levels{.queue = file.number_or_zero("queue_length"),
+                        .queued_gpus = file.number_or_zero("queued_gpus"),
+                        .running = file.number_or_zero("running_jobs"),
+                        .busy = file.number_or_zero("busy_gpus"),
+                        .capacity = file.number_or_zero("capacity_gpus")};
+    const Time at = file.time("time").value_or(kTimeZero);
+    if (!points.empty() && at <= points.back().at) file.complain("time", "times must ascend");
+    else points.push_back({at, levels});
+  }
+  BERTH_TRY_VOID(file.check());
+  return points;
+}
+
+Result<std::vector<NodeFacts>> read_nodes(const std::string& path) {
+  BERTH_TRY(auto file, CsvFile::open(path));
+  std::vector<NodeFacts> nodes;
+  while (file.next()) {
+    const auto gpus = static_cast<std::int32_t>(std::clamp(file.number_or_zero("gpus"), 0.0, 64.0));
+    nodes.push_back({std::string(file.text("node")), gpus, std::string(file.text("type")), std::string(file.text("rack"))});
+  }
+  BERTH_TRY_VOID(file.check());
+  return nodes;
+}
+
+Result<Gantt> read_intervals(const std::string& path, const std::vector<NodeFacts>& nodes) {
+  BERTH_TRY(auto file, CsvFile::open(path));
+  std::map<std::string, std::pair<std::uint32_t, std::int32_t>, std::less<>> lanes;  // of a node: first, number
+  std::uint32_t next = 0;
+  for (const NodeFacts& node : nodes) {
+    lanes.emplace(node.name, std::pair(next, node.gpus));
+    next += static_cast<std::uint32_t>(node.gpus);
+  }
+  Gantt gantt;
+  std::map<std::string, std::uint32_t, std::less<>> jobs;
+  while (file.next()) {
+    const auto lane = lanes.find(file.text("node"));
+    const double device = file.number_or_zero("device");
+    if (lane == lanes.end() || device < 0 || device >= lane->second.second) {
+      file.complain("node", fmt::format("no device {} on node '{}' in nodes.csv", device, file.text("node")));
+      continue;
+    }
+    const auto [job, is_new] = jobs.emplace(file.text("job_id"), static_cast<std::uint32_t>(gantt.jobs.size()));
+    if (is_new) {
+      gantt.jobs.push_back({job->first, static_cast<std::int32_t>(std::clamp(file.number_or_zero("gpus"), 0.0, 2e9)),
+                            std::string(file.text("user"))});
+    }
+    gantt.bars.push_back({lane->second.first + static_cast<std::uint32_t>(device), job->second,
+                          file.time("start_time").value_or(kTimeZero), file.time("end_time").value_or(kTimeZero),
+                          file.text("kind") == "run" ? IntervalKind::Run : IntervalKind::Overhead});
+  }
+  BERTH_TRY_VOID(file.check());
+  gantt.total = gantt.bars.size();
+  return gantt;
+}
+
+Result<void> read_files(const fs::path& dir, const json& object, RunData& run) {
+  std::error_code code;
+  BERTH_TRY(run.jobs, read_jobs((dir / "jobs.csv").string()));
+  derive_from_jobs(run);
+  if (fs::exists(dir / "timeline.csv", code)) {
+    BERTH_TRY(run.timeline, read_timeline((dir / "timeline.csv").string()));
+  }
+  if (!fs::exists(dir / "nodes.csv", code)) return {};
+  BERTH_TRY(run.cluster.nodes, read_nodes((dir / "nodes.csv").string()));
+  if (!fs::exists(dir / "intervals.csv", code)) return {};
+  BERTH_TRY(run.gantt, read_intervals((dir / "intervals.csv").string(), run.cluster.nodes));
+  run.gantt->total = std::max<std::uint64_t>(run.gantt->total, static_cast<std::uint64_t>(number_of(object, "intervals_total")));
+  return {};
+}
+
+Result<json> parse(const std::string& path) {
+  BERTH_TRY(const std::string text, read_file(path));
+  try {
+    return json::parse(text);
+  } catch (const json::exception& problem) {
+    return fail(fmt::format("{}: {} (the file was cut or edited)", path, problem.what()));
+  }
+}
+
+Result<RunSet> read_all(const fs::path& dir, const json& document) {
+  const std::string path = (dir / "summary.json").string();
+  const json list = document.is_array() ? document : json::array({document});
+  RunSet set;
+  for (const json& object : list) {
+    if (!object.is_object() || text_of(object, "policy").empty()) {
+      return fail(fmt::format("{}: not a summary of Berth (an object with \"policy\" is expected)", path));
+    }
+    RunData run = read_header(object);
+    const std::string sub = text_of(object, "directory");
+    if (sub.find('/') != std::string::npos || sub == "..") return fail(fmt::format("{}: bad \"directory\" '{}'", path, sub));
+    BERTH_TRY_VOID(read_files(dir / sub, object, run));
+    if (object.value("baseline", false)) set.labels.baseline = run.summary.label;
+    if (set.labels.title.empty()) set.labels.title = text_of(object, "title");
+    set.runs.push_back(std::move(run));
+  }
+  if (set.runs.empty()) return fail(fmt::format("{}: no runs", path));
+  return set;
+}
+
+}  // namespace
+
+Result<RunSet> read_runs(const std::string& dir) {
+  std::error_code code;
+  if (!fs::is_directory(dir, code)) return fail(fmt::format("{}: no such directory", dir));
+  const fs::path summary = fs::path(dir) / "summary.json";
+  if (!fs::exists(summary, code)) {
+    return fail(fmt::format("{}: holds no summary.json (name the --out directory of a simulate or compare)", dir));
+  }
+  BERTH_TRY(const json document, parse(summary.string()));
+  try {
+    return read_all(dir, document);
+  } catch (const json::exception& problem) {
+    return fail(fmt::format("{}: {}", summary.string(), problem.what()));
+  }
+}
+
+Result<void> rebuild_report(const std::string& dir) {
+  BERTH_TRY(const RunSet set, read_runs(dir));
+  BERTH_TRY_VOID(write_file((fs::path(dir) / "report.html").string(), report_html(set.runs, set.labels)));
+  return write_figures(dir, set.runs);
+}
+
+}  // namespace berth

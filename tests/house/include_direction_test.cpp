@@ -1,0 +1,78 @@
+// Rooms know each other in one direction only; a policy sees no files, sockets, clocks or truth.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// room -> rooms it may include (docs/architecture.md)
+const std::map<std::string, std::set<std::string>> kMayInclude{
+    {"base", {}},
+    {"model", {"base"}},
+    {"perf", {"base", "model"}},
+    {"core", {"base", "model", "perf"}},
+    {"policies", {"base", "model", "perf", "core"}},
+    {"sim", {"base", "model", "perf", "core"}},
+    {"trace", {"base", "model"}},
+    {"metrics", {"base", "model", "perf", "core"}},
+    {"report", {"base", "model", "perf", "core", "metrics"}},
+    {"apps", {"base", "model", "perf", "core", "policies", "sim", "trace", "metrics", "report"}},
+};
+
+template <class Visit>
+void for_each_include(Visit visit) {
+  const std::regex pattern(R"re(^\s*#\s*include\s*(["<])([^">]+)[">])re");
+  const fs::path root = fs::path(BERTH_SOURCE_DIR) / "src";
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const auto extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp") continue;
+    const std::string file = fs::relative(entry.path(), root).string();
+    std::ifstream in(entry.path());
+    int number = 0;
+    for (std::string line; std::getline(in, line);) {
+      ++number;
+      std::smatch match;
+      if (std::regex_search(line, match, pattern)) visit(file, number, match[2].str());
+    }
+  }
+}
+
+std::string first_part(const std::string& path) { return path.substr(0, path.find('/')); }
+
+TEST(House, IncludesFollowTheArrows) {
+  int seen = 0;
+  for_each_include([&](const std::string& file, int line, const std::string& included) {
+    const std::string to = first_part(included);
+    if (!kMayInclude.contains(to)) return;  // a library
+    const std::string from = first_part(file);
+    ASSERT_TRUE(kMayInclude.contains(from)) << "room " << from << " is not in the map";
+    ++seen;
+    EXPECT_TRUE(from == to || kMayInclude.at(from).contains(to)) << file << ":" << line << ": " << from << " must not know " << to;
+  });
+  EXPECT_GT(seen, 100);
+}
+
+TEST(House, CoreAndPoliciesTouchNoFilesSocketsOrClocks) {
+  const std::set<std::string> forbidden{"fstream", "iostream", "filesystem", "thread", "random", "cstdio", "unistd.h", "sys/socket.h",
+                                        "base/file.h", "ctime", "sys/time.h"};
+  for_each_include([&](const std::string& file, int line, const std::string& included) {
+    const std::string room = first_part(file);
+    if (room != "core" && room != "policies") return;
+    EXPECT_FALSE(forbidden.contains(included)) << file << ":" << line << ": <" << included << ">";
+  });
+}
+
+TEST(House, EveryRoomSaysItsPurpose) {
+  for (const auto& [room, unused] : kMayInclude) {
+    EXPECT_TRUE(fs::exists(fs::path(BERTH_SOURCE_DIR) / "src" / room / "README.md")) << room;
+  }
+}
+
+}  // namespace
