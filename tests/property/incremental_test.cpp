@@ -30,6 +30,7 @@ TEST_P(Walk, EqualsTheFullWalkOfAllJobs) {
     scenario.policy = GetParam().policy;
     if (GetParam().quantum > 0) scenario.settings = {{"quantum", fmt::format("{}", GetParam().quantum)}};
     if (seed % 3 == 0) scenario.sim.costs.resume = std::chrono::seconds{2};
+    if (seed % 5 == 0) scenario.sim.costs.preempt = std::chrono::milliseconds{1500};
     NaiveWalk reference{GetParam().key, seconds_to_duration(GetParam().quantum)};
     expect_same(scenario, reference, seed);
     if (HasFatalFailure()) return;

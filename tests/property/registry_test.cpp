@@ -78,7 +78,8 @@ class Auditor final : public Observer {
 };
 
 Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
-  Scenario scenario = random_scenario(seed, {.max_jobs = seed % 8 == 0 ? 60 : 15, .many_nodes = true, .fractions = seed % 2 == 0});
+  Scenario scenario = random_scenario(seed, {.max_jobs = seed % 8 == 0 ? 60 : 15, .many_nodes = true, .fractions = seed % 2 == 0,
+                                                    .two_types = seed % 5 >= 3});
   scenario.policy = policy;
   const auto known = placements();
   scenario.placement = known[seed % known.size()].name;
@@ -160,6 +161,29 @@ INSTANTIATE_TEST_SUITE_P(Conserving, SkipPolicies,
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
+
+// Pools of different size, many passes, costs that delay starts: what once left a preemptive policy believing
+// that an empty cluster was full.
+TEST_P(EveryPolicy, EndsEveryJobOnUnequalPoolsWithCosts) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    Rng rng{seed};
+    Scenario scenario;
+    scenario.policy = GetParam();
+    scenario.cluster = seed % 2 == 0 ? "3x4:v100,2x2:a100" : "3x4:v100,2x4:a100";
+    scenario.placement = seed <= 2 ? "best-fit" : "count";
+    if (GetParam().starts_with("las")) scenario.settings = {{"quantum", "5"}};
+    double submit = 0;
+    for (int i = 0; i < 120; ++i) {
+      scenario.jobs.push_back({.submit = submit, .gpus = 1 + static_cast<int>(rng.below(4)), .duration = 0.5 + static_cast<double>(rng.below(4000)) / 100});
+      submit += static_cast<double>(rng.below(500)) / 100;
+    }
+    const Duration cost = std::chrono::milliseconds{250};
+    scenario.sim.costs = {.start = cost, .preempt = cost, .resume = cost * 2, .migrate = cost};
+    Auditor auditor;
+    const Outcome outcome = run(scenario, &auditor);
+    for (const JobState state : outcome.state) ASSERT_EQ(state, JobState::Completed) << "seed " << seed;
+  }
+}
 
 TEST(Fifo, StartsInArrivalOrder) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

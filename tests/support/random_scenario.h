@@ -16,6 +16,7 @@ struct RandomOptions {
   int max_gpus = 8;          // of the cluster when it is one node
   bool many_nodes = false;
   bool fractions = false;    // times that are not whole seconds
+  bool two_types = false;    // a second pool; some jobs insist on a type
 };
 
 [[nodiscard]] inline Scenario random_scenario(std::uint64_t seed, const RandomOptions& options) {
@@ -24,6 +25,7 @@ struct RandomOptions {
   const int gpus = 1 + static_cast<int>(rng.below(static_cast<std::uint64_t>(options.max_gpus)));
   const int nodes = options.many_nodes ? 1 + static_cast<int>(rng.below(5)) : 1;
   scenario.cluster = fmt::format("{}x{}", nodes, gpus);
+  if (options.two_types) scenario.cluster += fmt::format(":v100,{}x{}:a100", nodes, gpus);
   const int jobs = 2 + static_cast<int>(rng.below(static_cast<std::uint64_t>(options.max_jobs - 1)));
   double submit = 0;
   for (int i = 0; i < jobs; ++i) {
@@ -36,6 +38,7 @@ struct RandomOptions {
     job.user = fmt::format("u{}", rng.below(3));
     job.queue = fmt::format("q{}", rng.below(2));
     job.priority = static_cast<int>(rng.below(3));
+    if (options.two_types) job.type = std::vector<std::string>{"", "v100", "a100", "a100|v100"}[rng.below(4)];
     job.model = rng.below(2) == 0 ? "vgg16" : "resnet50";
     scenario.jobs.push_back(job);
     submit += static_cast<double>(rng.below(5));

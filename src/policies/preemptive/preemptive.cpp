@@ -14,15 +14,19 @@ Int128 Preemptive::key_of(const View& view, JobId job) const {
   return by_gpus() ? key * view.gpus(job) : key;
 }
 
+Time Preemptive::changes_from(const View& view, JobId job) const {
+  return by_work() ? view.jobs.work_from[job] : view.jobs.held_from[job];
+}
+
 void Preemptive::join(const View& view, PoolId pool, JobId job) {
   if (job.value >= is_holding_.size()) is_holding_.resize(view.jobs.size());
   is_holding_[job.value] = true;
-  std::int64_t slope = std::int64_t{1} << kFraction;
-  if (by_work()) {
-    const bool progresses = !view.jobs.is_running(job) || view.now >= view.jobs.work_from[job];
-    const Rate rate = view.jobs.is_running(job) ? view.jobs.rate[job] : Rate::one();
-    slope = progresses ? -static_cast<std::int64_t>(rate.raw()) : 0;
-  }
+  // A job that was granted devices another is still saving on, or pays an overhead, does not change its key
+  // until that is over.
+  const bool changes = !view.jobs.is_running(job) || view.now >= changes_from(view, job);
+  const Rate rate = by_work() && view.jobs.is_running(job) ? view.jobs.rate[job] : Rate::one();
+  std::int64_t slope = changes ? static_cast<std::int64_t>(rate.raw()) : 0;
+  if (by_work()) slope = -slope;
   if (by_gpus()) slope *= view.gpus(job);
   holding_.insert(view.now, pool, job, key_of(view, job), slope, view.gpus(job));
 }
@@ -49,9 +53,17 @@ void Preemptive::on_requeue(const View& view, JobId job) {
   on_arrival(view, job);
 }
 
-/// What the executor said about the last starts, and overheads that have ended since: both change how
-/// fast a key falls, so the job changes its class.
-void Preemptive::absorb_starts(const View& view) {
+/// What the executor made of the last pass, and overheads that have ended since. A start may take effect
+/// later than decided, which changes how the key moves; a stop may have added service (saving a checkpoint),
+/// which changes the key of a job that waits.
+void Preemptive::absorb_outcome(const View& view) {
+  for (const Grant& stop : stopped_) {
+    const JobId job = stop.key.job;
+    if (!view.jobs.is_waiting(job) || is_holding_[job.value] || key_of(view, job) == stop.key.value) continue;
+    waiting_.forget(stop.shape, job);
+    on_arrival(view, job);
+  }
+  stopped_.clear();
   const auto rejoin = [&](JobId job) {
     if (!is_holding_[job.value]) return;
     leave(job);
@@ -59,11 +71,12 @@ void Preemptive::absorb_starts(const View& view) {
   };
   for (const JobId job : fresh_) {
     if (!is_holding_[job.value]) continue;
-    if (view.jobs.work_from[job] > view.now) {
-      in_overhead_.push_back({view.jobs.work_from[job], job});
+    const Time from = changes_from(view, job);
+    if (from > view.now) {
+      in_overhead_.push_back({from, job});
       std::ranges::push_heap(in_overhead_, std::ranges::greater{});
     }
-    if (view.jobs.work_from[job] > view.jobs.last_start[job] || view.jobs.rate[job] != Rate::one()) rejoin(job);
+    if (from > last_pass_ || view.jobs.rate[job] != Rate::one()) rejoin(job);
   }
   fresh_.clear();
   while (!in_overhead_.empty() && in_overhead_.front().until <= view.now) {
@@ -156,7 +169,8 @@ void Preemptive::undo(const View& view, const Plan& plan) {
 }
 
 void Preemptive::decide(const View& view, Plan& plan, Rng&) {
-  absorb_starts(view);
+  absorb_outcome(view);
+  last_pass_ = view.now;
   if (waiting_.empty()) return;
   blocked_.assign(view.shapes.size(), false);
   for (;;) {
@@ -168,6 +182,9 @@ void Preemptive::decide(const View& view, Plan& plan, Rng&) {
   }
   for (const Grant& grant : grants_) {
     if (is_holding_[grant.key.job.value] && !view.jobs.is_running(grant.key.job)) fresh_.push_back(grant.key.job);
+  }
+  for (const Grant& victim : evicted_) {
+    if (!is_holding_[victim.key.job.value]) stopped_.push_back(victim);
   }
 }
 

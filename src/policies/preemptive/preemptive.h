@@ -59,9 +59,10 @@ class Preemptive final : public Policy {
     return options_.key == ServiceKey::WorkLeftGpus || options_.key == ServiceKey::AttainedGpus;
   }
   [[nodiscard]] Int128 key_of(const View& view, JobId job) const;
+  [[nodiscard]] Time changes_from(const View& view, JobId job) const;
   void join(const View& view, PoolId pool, JobId job);  // becomes a holder
   void leave(JobId job);
-  void absorb_starts(const View& view);
+  void absorb_outcome(const View& view);
   [[nodiscard]] std::optional<Grant> next_grant(const View& view, const Plan& plan);
   [[nodiscard]] std::optional<PoolId> pool_for(const View& view, const Plan& plan, ShapeId shape);
   void grant_all(const View& view, const Plan& plan);
@@ -75,6 +76,8 @@ class Preemptive final : public Policy {
   std::vector<bool> is_holding_;         // by JobId
   std::vector<Overhead> in_overhead_;    // heap, earliest first: hold devices without progress yet
   std::vector<JobId> fresh_;             // started by the last pass: their overhead is known now
+  std::vector<Grant> stopped_;           // preempted by the last pass: what it cost them is known now
+  Time last_pass_{};
   std::vector<Grant> grants_;            // of this pass, in key order
   std::vector<Grant> evicted_;           // of this pass: may be granted again
   std::vector<bool> blocked_;            // shapes that found no place in this pass
