@@ -45,6 +45,7 @@ struct Action {
   PoolId pool;
   std::int32_t gpus = 0;
   std::span<const Slice> slices;  // of the new placement (start) or the old one (stop); valid until acted
+  std::span<const Slice> left{};  // Migrate: the devices it leaves
 };
 
 [[nodiscard]] std::string_view to_string(ActionKind kind) noexcept;

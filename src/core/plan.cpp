@@ -143,6 +143,7 @@ std::span<const Action> Plan::seal() {
       action.kind = jobs_->first_start[touched.job] == kNever ? ActionKind::Start : ActionKind::Resume;
     } else if (current.holds()) {
       action.kind = ActionKind::Migrate;
+      action.left = arena_->slices(touched.original);
     } else {
       action.kind = touched.killed ? ActionKind::Kill : ActionKind::Preempt;
     }

@@ -10,6 +10,9 @@ namespace berth {
 
 namespace {
 
+/// First submits beyond this (three years) are read as a calendar, not as seconds since the trace began.
+constexpr Duration kCalendar = std::chrono::hours{24 * 365 * 3};
+
 bool all_digits(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -42,7 +45,9 @@ void Trace::normalise() {
     return external_id_less(text(a.id), text(b.id));
   });
   if (jobs.empty()) return;
-  const Duration shift = jobs.front().submit.time_since_epoch();
+  const Duration first = jobs.front().submit.time_since_epoch();
+  const bool relative = first >= Duration::zero() && first < kCalendar;
+  const Duration shift = relative ? Duration::zero() : first;
   zero_seconds += to_seconds(shift);
   for (TraceJob& job : jobs) {
     job.submit -= shift;

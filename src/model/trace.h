@@ -1,8 +1,9 @@
 // What a trace file says: jobs as their users submitted them and as they really ran. The truth
 // columns (duration, status) belong to the simulator; policies see requests and estimates only.
 //
-// A Trace is normalised once, after reading: rows in order of (submit, id), the first submit at time
-// zero. From then on a JobId is the row number, and "smaller submit, then smaller id" is simply "<".
+// A Trace is normalised once, after reading: rows in order of (submit, id). From then on a JobId is the row
+// number, and "smaller submit, then smaller id" is simply "<". Seconds keep the file's own zero; calendar
+// times (ISO, Unix) count from the first submit.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,7 @@ struct Trace {
   std::vector<std::string> notes;  // what the reader left out or assumed, for people
 
   [[nodiscard]] std::string_view text(NameId id) const { return names.text(id); }
-  /// Sorts by (submit, id: numbers by value, then texts), shifts the first submit to zero.
+  /// Sorts by (submit, id: numbers by value, then texts); calendar clocks are shifted to the first submit.
   void normalise();
 };
 

@@ -136,8 +136,7 @@ Time SimExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
 
 void SimExecutor::hold_for_save(const Action& action, Time until) {
   pool_saves_[pool_of_[action.job].value].saving.emplace_back(until, action.gpus);
-  if (action.kind == ActionKind::Migrate) return;  // the slices are those of the new place
-  for (const Slice& slice : action.slices) {
+  for (const Slice& slice : action.kind == ActionKind::Migrate ? action.left : action.slices) {
     for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
       device_busy_[slice.node.value * kDevicesPerNode + static_cast<std::size_t>(std::countr_zero(rest))] = until;
     }

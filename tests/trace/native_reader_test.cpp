@@ -30,10 +30,10 @@ TEST(NativeReader, ReadsRequiredColumnsAndSortsBySubmitTime) {
   ASSERT_EQ(trace.jobs.size(), 2U);
   EXPECT_EQ(trace.format, "native");
   EXPECT_EQ(trace.text(trace.jobs[0].id), "a");
-  EXPECT_EQ(trace.jobs[0].submit, kTimeZero);  // because the first submit becomes zero
-  EXPECT_EQ(trace.zero_seconds, 10);
+  EXPECT_EQ(to_seconds(trace.jobs[0].submit), 10);  // because seconds keep the file's own zero
+  EXPECT_EQ(trace.zero_seconds, 0);
   EXPECT_EQ(to_seconds(trace.jobs[0].duration), 7.5);
-  EXPECT_EQ(to_seconds(trace.jobs[1].submit), 20);
+  EXPECT_EQ(to_seconds(trace.jobs[1].submit), 30);
   EXPECT_EQ(trace.jobs[1].gpus, 2);
 }
 
@@ -58,14 +58,14 @@ TEST(NativeReader, ReadsEveryOptionalColumn) {
   EXPECT_EQ(job.memory_mib, 1536);
   EXPECT_EQ(job.batch_size, 256);
   EXPECT_EQ(job.iterations, 1000);
-  EXPECT_EQ(to_seconds(*job.deadline), 300);  // absolute, shifted with the submit times
+  EXPECT_EQ(to_seconds(*job.deadline), 400);  // absolute
   EXPECT_EQ(job.priority, -3);
   EXPECT_EQ(job.weight, 2.5F);
   EXPECT_EQ(job.kind, JobKind::Hpo);
   EXPECT_EQ(trace.text(job.study), "s1");
   EXPECT_EQ(job.status, TraceStatus::Killed);
   EXPECT_EQ(to_seconds(job.estimate), 3600);
-  EXPECT_EQ(to_seconds(*job.cancel_at), 150);
+  EXPECT_EQ(to_seconds(*job.cancel_at), 250);
   EXPECT_TRUE(trace.notes.empty());
 }
 

@@ -188,8 +188,8 @@ TEST_F(SharedData, EveryFileGivesItsJobsAndTotals) {
     EXPECT_EQ(trace->jobs.size(), file.jobs) << file.path;
     EXPECT_NEAR(gpu_seconds_of(*trace), file.gpu_seconds, 0.002 + file.gpu_seconds * 1e-9)
         << file.path;
-    EXPECT_NEAR(trace->zero_seconds, file.zero, 0.001) << file.path;
-    EXPECT_NEAR(to_seconds(trace->jobs.back().submit), file.last_submit, 0.002) << file.path;
+    EXPECT_NEAR(trace->zero_seconds + to_seconds(trace->jobs.front().submit), file.zero, 0.001) << file.path;
+    EXPECT_NEAR(to_seconds(trace->jobs.back().submit - trace->jobs.front().submit), file.last_submit, 0.002) << file.path;
   }
 }
 
@@ -212,7 +212,7 @@ TEST_F(SharedData, ChronusRowsWithoutGpusAreErrorsUnlessSkipped) {
   EXPECT_THAT(report.dropped_reasons, testing::ElementsAre("205 rows: num_gpu must be at least 1"));
   EXPECT_EQ(trace->jobs.size(), 30'735U);
   EXPECT_NEAR(gpu_seconds_of(*trace), 1'326'639'300, 1);  // minutes became seconds
-  EXPECT_EQ(trace->zero_seconds, 60);
+  EXPECT_EQ(to_seconds(trace->jobs.front().submit), 60);
   EXPECT_TRUE(trace->jobs.front().deadline.has_value());
 }
 
