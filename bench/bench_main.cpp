@@ -1,5 +1,6 @@
-// ./run bench: how fast the simulator is, as a table. Absolute seconds depend on the machine; the ratios
-// (per job at 1,000,000 against 10,000, load 1.3 against 0.9, 100,000 GPUs against 2,490) do not.
+// ./run bench: how fast the simulator is, as a table. Absolute seconds depend on the machine; the
+// ratios (per job at 1,000,000 against 10,000, load 1.3 against 0.9, 100,000 GPUs against 2,490) do
+// not.
 //   berth_bench                 the full table of docs/performance.md
 //   berth_bench --quick         a hundredth of the jobs
 //   berth_bench --jobs N --policies a,b --cluster C --load X    one line per policy
@@ -36,8 +37,17 @@ std::vector<std::string> split(std::string_view text) {
 
 void print_runs(std::string_view title, const std::vector<Case>& cases) {
   fmt::print("\n{}\n\n", title);
-  TextTable table{{{"policy", Align::Left}, {"jobs"}, {"GPUs", Align::Left}, {"load"}, {"seconds"}, {"us/job"}, {"M events/s"},
-                   {"B/job"}, {"late allocs"}, {"largest queue"}, {"digest"}}};
+  TextTable table{{{"policy", Align::Left},
+                   {"jobs"},
+                   {"GPUs", Align::Left},
+                   {"load"},
+                   {"seconds"},
+                   {"us/job"},
+                   {"M events/s"},
+                   {"B/job"},
+                   {"late allocs"},
+                   {"largest queue"},
+                   {"digest"}}};
   for (const Case& each : cases) {
     const Measured m = measure(each);
     if (!m.ok) {
@@ -45,10 +55,12 @@ void print_runs(std::string_view title, const std::vector<Case>& cases) {
       continue;
     }
     const auto jobs = static_cast<double>(each.jobs);
-    table.add_row({each.policy, fmt::format("{}", each.jobs), each.cluster, fmt::format("{:.2f}", each.load),
-                   fmt::format("{:.2f}", m.seconds), fmt::format("{:.2f}", m.seconds / jobs * 1e6),
-                   fmt::format("{:.2f}", static_cast<double>(m.events) / m.seconds * 1e-6), fmt::format("{:.0f}", m.bytes_per_job),
-                   fmt::format("{}", m.late_allocations), fmt::format("{}", m.largest_queue), m.digest});
+    table.add_row({each.policy, fmt::format("{}", each.jobs), each.cluster,
+                   fmt::format("{:.2f}", each.load), fmt::format("{:.2f}", m.seconds),
+                   fmt::format("{:.2f}", m.seconds / jobs * 1e6),
+                   fmt::format("{:.2f}", static_cast<double>(m.events) / m.seconds * 1e-6),
+                   fmt::format("{:.0f}", m.bytes_per_job), fmt::format("{}", m.late_allocations),
+                   fmt::format("{}", m.largest_queue), m.digest});
     std::fflush(stdout);
   }
   fmt::print("{}", table.str());
@@ -64,14 +76,18 @@ std::vector<Case> each_policy(const std::vector<std::string>& policies, Case pat
 }
 
 void full_table(std::size_t million) {
-  const std::vector<std::string> fast{"fifo", "fifo-skip", "sjf", "srtf", "srsf", "tiresias-l", "easy"};
-  print_runs("Philly-like jobs on 2,490 GPUs", each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million}));
+  const std::vector<std::string> fast{"fifo", "fifo-skip",  "sjf", "srtf",
+                                      "srsf", "tiresias-l", "easy"};
+  print_runs("Philly-like jobs on 2,490 GPUs",
+             each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million}));
   print_runs("A hundredth of the jobs: cost per job must not grow with their number",
              each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million / 100}));
   print_runs("A queue that grows for ever: load 1.3",
              each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million, .load = 1.3}));
-  print_runs("100,000 GPUs", each_policy(fast, {.policy = "", .cluster = "12500x8", .jobs = million}));
-  fmt::print("\nReading a native CSV of {} rows: {:.2f} s\n", million, berth::bench::measure_csv(million));
+  print_runs("100,000 GPUs",
+             each_policy(fast, {.policy = "", .cluster = "12500x8", .jobs = million}));
+  fmt::print("\nReading a native CSV of {} rows: {:.2f} s\n", million,
+             berth::bench::measure_csv(million));
 }
 
 }  // namespace
@@ -95,12 +111,14 @@ int main(int argc, char** argv) {
       pattern.load = std::strtod(value().c_str(), nullptr);
     } else if (option == "--csv") {
       const std::size_t rows = std::strtoull(value().c_str(), nullptr, 10);
-      fmt::print("Reading a native CSV of {} rows: {:.2f} s\n", rows, berth::bench::measure_csv(rows));
+      fmt::print("Reading a native CSV of {} rows: {:.2f} s\n", rows,
+                 berth::bench::measure_csv(rows));
       return 0;
     } else if (option == "--placement") {
       pattern.placement = value();
     } else {
-      fmt::print(stderr, "berth_bench: unknown option {} (see the head of bench/bench_main.cpp)\n", option);
+      fmt::print(stderr, "berth_bench: unknown option {} (see the head of bench/bench_main.cpp)\n",
+                 option);
       return 2;
     }
   }

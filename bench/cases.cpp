@@ -55,7 +55,9 @@ class Watcher final : public Journal {
     if (++starts_ == half_) at_half_ = allocation_count();
     late_ += starts_ > half_ ? 1U : 0U;
   }
-  [[nodiscard]] std::uint64_t late_allocations() const { return starts_ > half_ ? allocation_count() - at_half_ : 0; }
+  [[nodiscard]] std::uint64_t late_allocations() const {
+    return starts_ > half_ ? allocation_count() - at_half_ : 0;
+  }
   [[nodiscard]] std::uint64_t late_starts() const { return late_; }
 
  private:
@@ -98,16 +100,23 @@ Measured run_case(const Case& each) {
   SimExecutor executor{*trace, *cluster, {}};
   Watcher watcher{trace->jobs.size()};
   const double start = processor_seconds();
-  Engine engine{{.trace = *trace, .cluster = *cluster, .policy = **policy, .placement = **placement,
-                 .estimator = **estimator, .executor = executor, .journal = &watcher}};
+  Engine engine{{.trace = *trace,
+                 .cluster = *cluster,
+                 .policy = **policy,
+                 .placement = **placement,
+                 .estimator = **estimator,
+                 .executor = executor,
+                 .journal = &watcher}};
   if (const auto done = engine.run(); !done) return refuse(done.error().text());
   result.seconds = processor_seconds() - start;
   result.late_allocations = watcher.late_allocations();
   result.late_passes = watcher.late_starts();
-  result.bytes_per_job = 1024.0 * static_cast<double>(peak_kib() - empty_kib) / static_cast<double>(trace->jobs.size());
+  result.bytes_per_job = 1024.0 * static_cast<double>(peak_kib() - empty_kib) /
+                         static_cast<double>(trace->jobs.size());
   result.events = engine.events();
   for (std::uint32_t i = 0; i < engine.jobs().size(); ++i) {
-    result.avg_jct += to_seconds(engine.jobs().finished[JobId{i}] - engine.jobs().submitted[JobId{i}]);
+    result.avg_jct +=
+        to_seconds(engine.jobs().finished[JobId{i}] - engine.jobs().submitted[JobId{i}]);
   }
   result.avg_jct /= static_cast<double>(trace->jobs.size());
   result.largest_queue = largest_queue(engine);
@@ -130,7 +139,8 @@ Measured measure(const Case& each) {
   }
   close(ends[1]);
   Measured received;
-  if (read(ends[0], &received, sizeof received) == static_cast<ssize_t>(sizeof received)) result = received;
+  if (read(ends[0], &received, sizeof received) == static_cast<ssize_t>(sizeof received))
+    result = received;
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);

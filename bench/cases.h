@@ -1,5 +1,5 @@
-// One benchmark case: a generated trace, a cluster, a policy; run in a child process of its own so that its
-// time and its peak memory are its own.
+// One benchmark case: a generated trace, a cluster, a policy; run in a child process of its own so
+// that its time and its peak memory are its own.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace berth::bench {
 
 struct Case {
   std::string policy;
-  std::string cluster;         // as --cluster takes it
+  std::string cluster;  // as --cluster takes it
   std::size_t jobs = 0;
   double load = 0.9;
   std::string placement = "best-fit";
@@ -19,8 +19,8 @@ struct Case {
 
 struct Measured {
   bool ok = false;
-  double seconds = 0;              // the run alone, trace already in memory
-  double bytes_per_job = 0;        // peak memory of run and trace, less what an empty process needs
+  double seconds = 0;        // the run alone, trace already in memory
+  double bytes_per_job = 0;  // peak memory of run and trace, less what an empty process needs
   std::uint64_t events = 0;
   std::uint64_t late_allocations = 0;  // in the second half of the run
   std::uint64_t late_passes = 0;

@@ -1,5 +1,5 @@
-// Any bytes as a cluster file: a Cluster or an Error, never a crash, a hang or a throw. What is accepted
-// keeps the promises the engine builds on.
+// Any bytes as a cluster file: a Cluster or an Error, never a crash, a hang or a throw. What is
+// accepted keeps the promises the engine builds on.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,12 +18,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     return 0;
   }
-  BERTH_CHECK(!cluster->nodes.empty() && !cluster->racks.empty() && !cluster->pools.empty(), "a cluster has nodes");
+  BERTH_CHECK(!cluster->nodes.empty() && !cluster->racks.empty() && !cluster->pools.empty(),
+              "a cluster has nodes");
   for (const berth::Node& node : cluster->nodes) {
-    BERTH_CHECK(node.gpus >= 1 && node.gpus <= berth::kMaxGpusPerNode, "a node's devices are one machine word");
+    BERTH_CHECK(node.gpus >= 1 && node.gpus <= berth::kMaxGpusPerNode,
+                "a node's devices are one machine word");
     BERTH_CHECK(node.pool.value < cluster->pools.size(), "a node's pool exists");
     BERTH_CHECK(node.rack.value < cluster->racks.size(), "a node's rack exists");
-    BERTH_CHECK(!node.name.empty() && node.cpus_milli >= 0 && node.memory_mib >= 0, "a node's figures are sane");
+    BERTH_CHECK(!node.name.empty() && node.cpus_milli >= 0 && node.memory_mib >= 0,
+                "a node's figures are sane");
   }
   return 0;
 }

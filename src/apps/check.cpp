@@ -1,5 +1,5 @@
-// Looks at files without running anything: what is it, is it sound, what does it hold. A file is a cluster
-// by its name (.yaml) or short form, an outage list by its header, otherwise a trace.
+// Looks at files without running anything: what is it, is it sound, what does it hold. A file is a
+// cluster by its name (.yaml) or short form, an outage list by its header, otherwise a trace.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -18,22 +18,25 @@ namespace berth {
 namespace {
 
 struct Finding {
-  std::string kind;                                          // "trace", "cluster", "outages"
-  std::vector<std::pair<std::string, std::string>> facts;    // label, value for people
-  std::vector<std::pair<std::string, double>> numbers;       // the same for programs
+  std::string kind;                                        // "trace", "cluster", "outages"
+  std::vector<std::pair<std::string, std::string>> facts;  // label, value for people
+  std::vector<std::pair<std::string, double>> numbers;     // the same for programs
   std::vector<std::string> notes;
 };
 
 Result<Finding> check_cluster(const std::string& argument) {
   BERTH_TRY(const Cluster cluster, load_cluster(argument));
   Finding finding{.kind = "cluster", .facts = {}, .numbers = {}, .notes = {}};
-  finding.facts = {{"nodes", fmt::format("{} in {} racks", cluster.nodes.size(), cluster.racks.size())},
-                   {"GPUs", fmt::format("{}", cluster.total_gpus())}};
+  finding.facts = {
+      {"nodes", fmt::format("{} in {} racks", cluster.nodes.size(), cluster.racks.size())},
+      {"GPUs", fmt::format("{}", cluster.total_gpus())}};
   for (std::uint32_t i = 0; i < cluster.pools.size(); ++i) {
     const DeviceType& type = cluster.pools[i];
-    finding.facts.emplace_back(type.name, fmt::format("{} of {} GB", cluster.total_gpus(PoolId{i}), static_cast<double>(type.memory_mib) / 1024));
+    finding.facts.emplace_back(type.name, fmt::format("{} of {} GB", cluster.total_gpus(PoolId{i}),
+                                                      static_cast<double>(type.memory_mib) / 1024));
   }
-  finding.numbers = {{"nodes", static_cast<double>(cluster.nodes.size())}, {"gpus", static_cast<double>(cluster.total_gpus())}};
+  finding.numbers = {{"nodes", static_cast<double>(cluster.nodes.size())},
+                     {"gpus", static_cast<double>(cluster.total_gpus())}};
   return finding;
 }
 
@@ -57,7 +60,8 @@ Cluster cluster_of_names(std::string_view text) {
   return cluster;
 }
 
-Result<Finding> check_outages(const std::string& path, std::string_view text, const CheckOptions& options) {
+Result<Finding> check_outages(const std::string& path, std::string_view text,
+                              const CheckOptions& options) {
   Cluster cluster = cluster_of_names(text);
   Finding finding{.kind = "outages", .facts = {}, .numbers = {}, .notes = {}};
   if (options.cluster.empty()) {
@@ -74,14 +78,17 @@ Result<Finding> check_outages(const std::string& path, std::string_view text, co
   }
   finding.facts = {{"outages", fmt::format("{} on {} nodes", outages.size(), nodes.size())},
                    {"down time", human_duration(down)}};
-  finding.numbers = {{"outages", static_cast<double>(outages.size())}, {"nodes", static_cast<double>(nodes.size())}};
+  finding.numbers = {{"outages", static_cast<double>(outages.size())},
+                     {"nodes", static_cast<double>(nodes.size())}};
   return finding;
 }
 
-Result<Finding> check_trace(const std::string& path, std::string_view text, const std::string& format) {
+Result<Finding> check_trace(const std::string& path, std::string_view text,
+                            const std::string& format) {
   ReadReport report;
   BERTH_TRY(const Trace trace, parse_trace(text, path, {.format = format}, &report));
-  if (trace.jobs.empty()) return fail(fmt::format("{}:1:1: the trace has no jobs (a header and at least one row)", path));
+  if (trace.jobs.empty())
+    return fail(fmt::format("{}:1:1: the trace has no jobs (a header and at least one row)", path));
   std::set<NameId> users;
   double gpu_seconds = 0;
   std::int64_t gpus = 0;
@@ -100,11 +107,13 @@ Result<Finding> check_trace(const std::string& path, std::string_view text, cons
   finding.facts = {{"format", trace.format},
                    {"jobs", fmt::format("{}", trace.jobs.size())},
                    {"users", users.empty() ? "not named" : fmt::format("{}", users.size())},
-                   {"GPUs per job", fmt::format("{} to {}, {:.2f} on average", smallest, largest, static_cast<double>(gpus) / jobs)},
+                   {"GPUs per job", fmt::format("{} to {}, {:.2f} on average", smallest, largest,
+                                                static_cast<double>(gpus) / jobs)},
                    {"submitted in", human_duration(span)},
                    {"work", fmt::format("{:.1f} GPU-hours", gpu_seconds / 3600)}};
-  finding.numbers = {{"jobs", jobs}, {"users", static_cast<double>(users.size())}, {"min_gpus", smallest},
-                     {"max_gpus", largest}, {"span_seconds", span}, {"gpu_hours", gpu_seconds / 3600}};
+  finding.numbers = {{"jobs", jobs},         {"users", static_cast<double>(users.size())},
+                     {"min_gpus", smallest}, {"max_gpus", largest},
+                     {"span_seconds", span}, {"gpu_hours", gpu_seconds / 3600}};
   return finding;
 }
 
@@ -119,8 +128,10 @@ Result<Finding> check_one(const std::string& file, const CheckOptions& options) 
 }
 
 std::string for_people(const std::string& file, const Finding& finding) {
-  std::string text = fmt::format("{}: a sound {}\n", file, finding.kind == "outages" ? "list of outages" : finding.kind);
-  for (const auto& [label, value] : finding.facts) text += fmt::format("  {:<13} {}\n", label, value);
+  std::string text = fmt::format("{}: a sound {}\n", file,
+                                 finding.kind == "outages" ? "list of outages" : finding.kind);
+  for (const auto& [label, value] : finding.facts)
+    text += fmt::format("  {:<13} {}\n", label, value);
   for (const std::string& note : finding.notes) text += fmt::format("  note: {}\n", note);
   return text;
 }
@@ -135,7 +146,8 @@ void for_programs(JsonWriter& json, const std::string& file, const Result<Findin
     for (const auto& [name, number] : finding->numbers) json.field(name, number);
   }
   json.key(finding ? "notes" : "errors").begin_array();
-  for (const std::string& line : finding ? finding->notes : finding.error().messages) json.value(line);
+  for (const std::string& line : finding ? finding->notes : finding.error().messages)
+    json.value(line);
   json.end_array().end_object();
 }
 
@@ -143,7 +155,9 @@ void for_programs(JsonWriter& json, const std::string& file, const Result<Findin
 
 Exit execute(const CheckOptions& options) {
   if (options.files.empty()) {
-    return complain(Exit::Misuse, "which files? Name traces, cluster files or outage lists, as in `berth check trace.csv lab.yaml`");
+    return complain(Exit::Misuse,
+                    "which files? Name traces, cluster files or outage lists, as in `berth check "
+                    "trace.csv lab.yaml`");
   }
   JsonWriter json;
   json.begin_array();
@@ -152,8 +166,11 @@ Exit execute(const CheckOptions& options) {
   for (const std::string& file : options.files) {
     const auto finding = check_one(file, options);
     for_programs(json, file, finding);
-    if (finding) text += for_people(file, *finding);
-    else errors.messages.insert(errors.messages.end(), finding.error().messages.begin(), finding.error().messages.end());
+    if (finding)
+      text += for_people(file, *finding);
+    else
+      errors.messages.insert(errors.messages.end(), finding.error().messages.begin(),
+                             finding.error().messages.end());
   }
   json.end_array();
   const Exit printed = write_stdout(options.json ? json.str() + "\n" : text);

@@ -5,8 +5,8 @@
 #include <functional>
 #include <type_traits>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/suggest.h"
 
@@ -21,12 +21,15 @@ constexpr auto kOutput = "Output";
 /// The option library's app and, per command, the options it fills. Both live as long as the parse.
 class CommandLine {
  public:
-  CommandLine() : app_("schedules deep-learning jobs on GPU clusters: simulate, compare, generate", "berth") {
+  CommandLine()
+      : app_("schedules deep-learning jobs on GPU clusters: simulate, compare, generate", "berth") {
     app_.set_help_flag();
-    app_.footer("berth generate --like philly --jobs 2000 --cluster 16x4 --load 0.9 --seed 1 -o trace.csv\n"
-                "berth compare --trace trace.csv --cluster 16x4 --policies fifo,easy,srtf,las\n"
-                "berth simulate --trace examples/traces/philly-small.csv --cluster 16x4 --policy srtf --out run1\n"
-                "berth policies");
+    app_.footer(
+        "berth generate --like philly --jobs 2000 --cluster 16x4 --load 0.9 --seed 1 -o trace.csv\n"
+        "berth compare --trace trace.csv --cluster 16x4 --policies fifo,easy,srtf,las\n"
+        "berth simulate --trace examples/traces/philly-small.csv --cluster 16x4 --policy srtf "
+        "--out run1\n"
+        "berth policies");
     app_.add_flag("--version", version_, "print the version");
     add_simulate();
     add_compare();
@@ -36,7 +39,8 @@ class CommandLine {
     add_report();
     add_lists();
     add_completion();
-    for (CLI::App* sub : app_.get_subcommands({})) sub->add_flag("-h,--help", help_, "this text")->group(kOutput);
+    for (CLI::App* sub : app_.get_subcommands({}))
+      sub->add_flag("-h,--help", help_, "this text")->group(kOutput);
     app_.add_flag("-h,--help", help_, "this text");
   }
 
@@ -53,7 +57,8 @@ class CommandLine {
  private:
   using Maker = std::function<Result<Command>()>;
 
-  CLI::App* add(const std::string& name, const std::string& summary, const std::string& examples, Maker maker) {
+  CLI::App* add(const std::string& name, const std::string& summary, const std::string& examples,
+                Maker maker) {
     CLI::App* sub = app_.add_subcommand(name, summary);
     sub->set_help_flag();
     sub->footer(examples);
@@ -62,68 +67,108 @@ class CommandLine {
   }
 
   template <class T>
-  static CLI::Option* take(CLI::App* sub, const std::string& names, T& target, const std::string& value,
-                           const std::string& help, const std::string& group = kInput) {
+  static CLI::Option* take(CLI::App* sub, const std::string& names, T& target,
+                           const std::string& value, const std::string& help,
+                           const std::string& group = kInput) {
     CLI::Option* option = sub->add_option(names, target, help)->type_name(value)->group(group);
     if constexpr (std::is_unsigned_v<T>) {  // the library would read -1 as the largest number
       option->check([](const std::string& text) -> std::string {
-        return text.starts_with('-') ? fmt::format("'{}' is no whole number of 0 or more", text) : "";
+        return text.starts_with('-') ? fmt::format("'{}' is no whole number of 0 or more", text)
+                                     : "";
       });
     }
     return option;
   }
-  static void flag(CLI::App* sub, const std::string& names, bool& target, const std::string& help, const std::string& group) {
+  static void flag(CLI::App* sub, const std::string& names, bool& target, const std::string& help,
+                   const std::string& group) {
     sub->add_flag(names, target, help)->group(group);
   }
 
   static void add_window(CLI::App* sub, InputOptions& input) {
-    take(sub, "--format", input.format, "FORMAT", "format of the trace; see `berth formats` (default: recognised by content)");
-    flag(sub, "--skip-invalid", input.skip_invalid, "drop rows that break a rule instead of stopping (default: stop)", kInput);
-    take(sub, "--limit", input.limit, "N", "only the first N jobs by submit time; 0 is all (default 0)");
-    take(sub, "--from", input.from, "TIME", "only jobs submitted from then on, in seconds after the trace's first submit, or 2h, 3d (default 0)");
+    take(sub, "--format", input.format, "FORMAT",
+         "format of the trace; see `berth formats` (default: recognised by content)");
+    flag(sub, "--skip-invalid", input.skip_invalid,
+         "drop rows that break a rule instead of stopping (default: stop)", kInput);
+    take(sub, "--limit", input.limit, "N",
+         "only the first N jobs by submit time; 0 is all (default 0)");
+    take(sub, "--from", input.from, "TIME",
+         "only jobs submitted from then on, in seconds after the trace's first submit, or 2h, 3d "
+         "(default 0)");
     take(sub, "--until", input.until, "TIME", "only jobs submitted before then (default: the end)");
   }
 
   static void add_input(CLI::App* sub, InputOptions& input) {
-    take(sub, "-t,--trace", input.trace, "FILE", "the jobs: our CSV or a published format, packed with gzip or not (required)");
-    take(sub, "-c,--cluster", input.cluster, "CLUSTER", "the machines: NODESxGPUS[:TYPE],… as in 16x4 or 8x8:a100,16x4:v100, or a YAML file (required)");
+    take(sub, "-t,--trace", input.trace, "FILE",
+         "the jobs: our CSV or a published format, packed with gzip or not (required)");
+    take(sub, "-c,--cluster", input.cluster, "CLUSTER",
+         "the machines: NODESxGPUS[:TYPE],… as in 16x4 or 8x8:a100,16x4:v100, or a YAML file "
+         "(required)");
     add_window(sub, input);
   }
 
   static void add_world(CLI::App* sub, WorldOptions& world) {
-    take(sub, "--placement", world.placement, "PLACEMENT", "which nodes a job gets; see `berth placements` (default consolidated)", kWorld);
-    take(sub, "--set", world.set, "KEY=VALUE", "a parameter of the policy, repeatable; POLICY.KEY=VALUE for one of several; see `berth policies NAME`", kWorld)
+    take(sub, "--placement", world.placement, "PLACEMENT",
+         "which nodes a job gets; see `berth placements` (default consolidated)", kWorld);
+    take(sub, "--set", world.set, "KEY=VALUE",
+         "a parameter of the policy, repeatable; POLICY.KEY=VALUE for one of several; see `berth "
+         "policies NAME`",
+         kWorld)
         ->allow_extra_args(false);
-    take(sub, "--estimator", world.estimator, "ESTIMATOR", "what is believed about run times; see `berth estimators` (default oracle)", kWorld);
-    take(sub, "--seed", world.seed, "N", "drives estimation error, random placement and random outages (default 1)", kWorld);
-    take(sub, "--restart-cost", world.restart_cost, "TIME", "what a resumed or migrated job pays before it goes on, in seconds, or 2m (default 0)", kWorld);
-    take(sub, "--start-cost", world.start_cost, "TIME", "what a first start pays (default 0)", kWorld);
-    take(sub, "--preempt-cost", world.preempt_cost, "TIME", "how long a preempted job still holds its GPUs to save its state (default 0)", kWorld);
-    take(sub, "--migrate-cost", world.migrate_cost, "TIME", "what a move to other GPUs pays (default: as --restart-cost)", kWorld);
-    flag(sub, "--spread-slowdown", world.spread_slowdown, "jobs on more nodes than needed run slower, by model (default: they do not)", kWorld);
-    take(sub, "--failures", world.failures, "FILE", "node outages: CSV node,down_time,up_time in seconds (default: none)", kWorld);
-    take(sub, "--mtbf", world.mtbf, "TIME", "nodes fail at random, on average after this time of being up (default: never)", kWorld);
-    take(sub, "--repair", world.repair, "TIME", "mean time until a failed node is back, with --mtbf (default 1h)", kWorld);
-    take(sub, "--checkpoint-interval", world.checkpoint_interval, "TIME", "a job that loses its node goes back to a multiple of this much work; 0 loses nothing (default 0)", kWorld);
+    take(sub, "--estimator", world.estimator, "ESTIMATOR",
+         "what is believed about run times; see `berth estimators` (default oracle)", kWorld);
+    take(sub, "--seed", world.seed, "N",
+         "drives estimation error, random placement and random outages (default 1)", kWorld);
+    take(sub, "--restart-cost", world.restart_cost, "TIME",
+         "what a resumed or migrated job pays before it goes on, in seconds, or 2m (default 0)",
+         kWorld);
+    take(sub, "--start-cost", world.start_cost, "TIME", "what a first start pays (default 0)",
+         kWorld);
+    take(sub, "--preempt-cost", world.preempt_cost, "TIME",
+         "how long a preempted job still holds its GPUs to save its state (default 0)", kWorld);
+    take(sub, "--migrate-cost", world.migrate_cost, "TIME",
+         "what a move to other GPUs pays (default: as --restart-cost)", kWorld);
+    flag(sub, "--spread-slowdown", world.spread_slowdown,
+         "jobs on more nodes than needed run slower, by model (default: they do not)", kWorld);
+    take(sub, "--failures", world.failures, "FILE",
+         "node outages: CSV node,down_time,up_time in seconds (default: none)", kWorld);
+    take(sub, "--mtbf", world.mtbf, "TIME",
+         "nodes fail at random, on average after this time of being up (default: never)", kWorld);
+    take(sub, "--repair", world.repair, "TIME",
+         "mean time until a failed node is back, with --mtbf (default 1h)", kWorld);
+    take(sub, "--checkpoint-interval", world.checkpoint_interval, "TIME",
+         "a job that loses its node goes back to a multiple of this much work; 0 loses nothing "
+         "(default 0)",
+         kWorld);
   }
 
   static void add_output(CLI::App* sub, OutputOptions& output) {
-    take(sub, "-o,--out", output.out, "DIR", "write jobs.csv, summary.json, actions.csv, timeline.csv and report.html there (default: nothing is written)", kOutput);
-    flag(sub, "--force", output.force, "replace DIR whatever it holds (default: only an empty folder or an earlier run)", kOutput);
-    flag(sub, "--figures", output.figures, "SVG figures in DIR/figures too (default: none)", kOutput);
-    flag(sub, "--json", output.json, "the summary as JSON on standard output (default: a table)", kOutput);
+    take(sub, "-o,--out", output.out, "DIR",
+         "write jobs.csv, summary.json, actions.csv, timeline.csv and report.html there (default: "
+         "nothing is written)",
+         kOutput);
+    flag(sub, "--force", output.force,
+         "replace DIR whatever it holds (default: only an empty folder or an earlier run)",
+         kOutput);
+    flag(sub, "--figures", output.figures, "SVG figures in DIR/figures too (default: none)",
+         kOutput);
+    flag(sub, "--json", output.json, "the summary as JSON on standard output (default: a table)",
+         kOutput);
     flag(sub, "-q,--quiet", output.quiet, "no notes and no progress bar", kOutput);
-    flag(sub, "--no-progress", output.no_progress, "no progress bar (default: one on a terminal)", kOutput);
+    flag(sub, "--no-progress", output.no_progress, "no progress bar (default: one on a terminal)",
+         kOutput);
   }
 
   void add_simulate() {
     CLI::App* sub = add("simulate", "replay a trace under one policy",
                         "berth simulate --trace trace.csv --cluster 16x4 --policy srtf\n"
-                        "berth simulate --trace trace.csv --cluster lab.yaml --policy las --set quantum=60 --restart-cost 30 --out run1\n"
-                        "berth simulate --trace trace.csv --cluster 16x4 --policy sjf --estimator oracle:0.5 --json",
+                        "berth simulate --trace trace.csv --cluster lab.yaml --policy las --set "
+                        "quantum=60 --restart-cost 30 --out run1\n"
+                        "berth simulate --trace trace.csv --cluster 16x4 --policy sjf --estimator "
+                        "oracle:0.5 --json",
                         [this]() -> Result<Command> { return simulate_; });
     add_input(sub, simulate_.input);
-    take(sub, "-p,--policy", simulate_.policy, "POLICY", "who decides; see `berth policies` (required)");
+    take(sub, "-p,--policy", simulate_.policy, "POLICY",
+         "who decides; see `berth policies` (required)");
     add_world(sub, simulate_.world);
     add_output(sub, simulate_.output);
   }
@@ -131,76 +176,109 @@ class CommandLine {
   void add_compare() {
     CLI::App* sub = add("compare", "replay a trace under several policies, side by side",
                         "berth compare --trace trace.csv --cluster 16x4 --policies fifo,easy,srtf\n"
-                        "berth compare --trace trace.csv --cluster 16x4 --policies all --set las.quantum=300 --out cmp --figures\n"
-                        "berth compare --trace trace.csv --cluster 16x4 --policies fifo,sjf --estimator oracle:1 --seeds 10",
+                        "berth compare --trace trace.csv --cluster 16x4 --policies all --set "
+                        "las.quantum=300 --out cmp --figures\n"
+                        "berth compare --trace trace.csv --cluster 16x4 --policies fifo,sjf "
+                        "--estimator oracle:1 --seeds 10",
                         [this]() -> Result<Command> { return compare_; });
     add_input(sub, compare_.input);
-    take(sub, "-p,--policies", compare_.policies, "POLICIES", "names joined by commas, or all; see `berth policies` (required)");
-    take(sub, "--baseline", compare_.baseline, "POLICY", "the policy that ratios refer to (default: fifo if it takes part, else the first)");
+    take(sub, "-p,--policies", compare_.policies, "POLICIES",
+         "names joined by commas, or all; see `berth policies` (required)");
+    take(sub, "--baseline", compare_.baseline, "POLICY",
+         "the policy that ratios refer to (default: fifo if it takes part, else the first)");
     add_world(sub, compare_.world);
-    take(sub, "--seeds", compare_.seeds, "N", "runs of each policy, with seeds from --seed on; figures then carry 95 % confidence intervals (default 1)", kWorld)
+    take(sub, "--seeds", compare_.seeds, "N",
+         "runs of each policy, with seeds from --seed on; figures then carry 95 % confidence "
+         "intervals (default 1)",
+         kWorld)
         ->check(CLI::Range(1, 10'000));
     add_output(sub, compare_.output);
-    take(sub, "-j,--threads,--jobs", compare_.threads, "N", "runs at once; results do not depend on it; 0 is one per core (default 0)", kOutput)
+    take(sub, "-j,--threads,--jobs", compare_.threads, "N",
+         "runs at once; results do not depend on it; 0 is one per core (default 0)", kOutput)
         ->check(CLI::Range(0, 1024));
   }
 
   void add_generate() {
-    CLI::App* sub = add("generate", "make a trace that looks like a published one",
-                        "berth generate --like philly --jobs 2000 --cluster 16x4 --load 0.9 --seed 1 -o trace.csv\n"
-                        "berth generate --like helios --jobs 100000 --cluster 143x8 --models --deadlines 0.3 -o big.csv",
-                        [this]() -> Result<Command> { return generate_; });
-    take(sub, "--like", generate_.like, "SOURCE", "whose job sizes, run times and arrivals (default philly)");
-    take(sub, "-n,--jobs", generate_.jobs, "N", "how many jobs (default 1000)")->check(CLI::Range(1ULL, 100'000'000ULL));
-    take(sub, "-c,--cluster", generate_.cluster, "CLUSTER", "no job is larger than this cluster (default: sizes as in the source)");
-    take(sub, "--load", generate_.load, "X", "demanded share of the cluster's GPU time: 1 asks for all of it (default: arrivals as in the source)")
+    CLI::App* sub = add(
+        "generate", "make a trace that looks like a published one",
+        "berth generate --like philly --jobs 2000 --cluster 16x4 --load 0.9 --seed 1 -o trace.csv\n"
+        "berth generate --like helios --jobs 100000 --cluster 143x8 --models --deadlines 0.3 -o "
+        "big.csv",
+        [this]() -> Result<Command> { return generate_; });
+    take(sub, "--like", generate_.like, "SOURCE",
+         "whose job sizes, run times and arrivals (default philly)");
+    take(sub, "-n,--jobs", generate_.jobs, "N", "how many jobs (default 1000)")
+        ->check(CLI::Range(1ULL, 100'000'000ULL));
+    take(sub, "-c,--cluster", generate_.cluster, "CLUSTER",
+         "no job is larger than this cluster (default: sizes as in the source)");
+    take(sub, "--load", generate_.load, "X",
+         "demanded share of the cluster's GPU time: 1 asks for all of it (default: arrivals as in "
+         "the source)")
         ->check(CLI::Range(0.0, 1000.0));
     take(sub, "--seed", generate_.seed, "N", "same seed, same trace (default 1)");
-    take(sub, "--burst", generate_.burst, "X", "runs of like jobs: 0 none, 1 as in the source (default 1)")->check(CLI::Range(0.0, 1000.0));
-    take(sub, "--diurnal", generate_.diurnal, "X", "day and week cycles: 0 none, 1 as in the source (default 1)")->check(CLI::Range(0.0, 1000.0));
+    take(sub, "--burst", generate_.burst, "X",
+         "runs of like jobs: 0 none, 1 as in the source (default 1)")
+        ->check(CLI::Range(0.0, 1000.0));
+    take(sub, "--diurnal", generate_.diurnal, "X",
+         "day and week cycles: 0 none, 1 as in the source (default 1)")
+        ->check(CLI::Range(0.0, 1000.0));
     flag(sub, "--models", generate_.models, "name a model for every job (default: none)", kInput);
-    take(sub, "--deadlines", generate_.deadlines, "X", "share of jobs with a deadline, 0 to 1 (default 0)")->check(CLI::Range(0.0, 1.0));
-    take(sub, "--users", generate_.users, "N", "how many users submit; 0 names none (default 100)")->check(CLI::Range(0, 1'000'000));
-    take(sub, "-o,--out", generate_.out, "FILE", "the CSV to write; - is standard output (required)", kOutput);
+    take(sub, "--deadlines", generate_.deadlines, "X",
+         "share of jobs with a deadline, 0 to 1 (default 0)")
+        ->check(CLI::Range(0.0, 1.0));
+    take(sub, "--users", generate_.users, "N", "how many users submit; 0 names none (default 100)")
+        ->check(CLI::Range(0, 1'000'000));
+    take(sub, "-o,--out", generate_.out, "FILE",
+         "the CSV to write; - is standard output (required)", kOutput);
   }
 
   void add_convert() {
-    CLI::App* sub = add("convert", "turn a published trace into our CSV",
-                        "berth convert cluster_log.csv --format helios -o trace.csv\n"
-                        "berth convert sacct.txt --skip-invalid -o -",
-                        [this]() -> Result<Command> {
-                          if (convert_.input.trace.empty()) return fail("convert: which trace? As in `berth convert IN -o OUT.csv`");
-                          return convert_;
-                        });
+    CLI::App* sub =
+        add("convert", "turn a published trace into our CSV",
+            "berth convert cluster_log.csv --format helios -o trace.csv\n"
+            "berth convert sacct.txt --skip-invalid -o -",
+            [this]() -> Result<Command> {
+              if (convert_.input.trace.empty())
+                return fail("convert: which trace? As in `berth convert IN -o OUT.csv`");
+              return convert_;
+            });
     take(sub, "IN", convert_.input.trace, "FILE", "the trace to read");
     add_window(sub, convert_.input);
-    take(sub, "-o,--out", convert_.out, "FILE", "the CSV to write; - is standard output (required)", kOutput);
+    take(sub, "-o,--out", convert_.out, "FILE", "the CSV to write; - is standard output (required)",
+         kOutput);
     flag(sub, "-q,--quiet", convert_.quiet, "no notes", kOutput);
   }
 
   void add_check() {
-    CLI::App* sub = add("check", "look at traces, cluster files and outage lists without running anything",
-                        "berth check trace.csv examples/clusters/philly.yaml\n"
-                        "berth check outages.csv --cluster 16x4",
-                        [this]() -> Result<Command> { return check_; });
-    take(sub, "FILES", check_.files, "FILE", "the files; a cluster by its name (.yaml), outages by their header, else a trace");
-    take(sub, "--format", check_.format, "FORMAT", "format of the traces (default: recognised by content)");
-    take(sub, "-c,--cluster", check_.cluster, "CLUSTER", "whose node names outage lists must use (default: any)");
+    CLI::App* sub =
+        add("check", "look at traces, cluster files and outage lists without running anything",
+            "berth check trace.csv examples/clusters/philly.yaml\n"
+            "berth check outages.csv --cluster 16x4",
+            [this]() -> Result<Command> { return check_; });
+    take(sub, "FILES", check_.files, "FILE",
+         "the files; a cluster by its name (.yaml), outages by their header, else a trace");
+    take(sub, "--format", check_.format, "FORMAT",
+         "format of the traces (default: recognised by content)");
+    take(sub, "-c,--cluster", check_.cluster, "CLUSTER",
+         "whose node names outage lists must use (default: any)");
     flag(sub, "--json", check_.json, "findings as a JSON array (default: text)", kOutput);
   }
 
   void add_report() {
-    CLI::App* sub = add("report", "build report.html and the figures of a result folder anew", "berth report run1",
-                        [this]() -> Result<Command> { return report_; });
+    CLI::App* sub = add("report", "build report.html and the figures of a result folder anew",
+                        "berth report run1", [this]() -> Result<Command> { return report_; });
     take(sub, "DIR", report_.dir, "DIR", "a folder that --out made");
   }
 
   void add_lists() {
-    CLI::App* policies = add("policies", "list the policies, or the parameters of one", "berth policies\nberth policies las --json",
+    CLI::App* policies = add("policies", "list the policies, or the parameters of one",
+                             "berth policies\nberth policies las --json",
                              [this]() -> Result<Command> { return policies_; });
-    take(policies, "NAME", policies_.name, "POLICY", "the policy to describe (default: all of them)");
+    take(policies, "NAME", policies_.name, "POLICY",
+         "the policy to describe (default: all of them)");
     flag(policies, "--json", policies_.json, "as JSON (default: a table)", kOutput);
-    const auto add_list = [this](const std::string& name, const std::string& summary, ListKind kind) {
+    const auto add_list = [this](const std::string& name, const std::string& summary,
+                                 ListKind kind) {
       CLI::App* sub = add(name, summary, "berth " + name, [this, kind]() -> Result<Command> {
         return ListOptions{.kind = kind, .json = list_json_};
       });
@@ -213,7 +291,8 @@ class CommandLine {
 
   void add_completion() {
     CLI::App* sub = add("completion", "print a completion script for bash, zsh or fish",
-                        "source <(berth completion bash)\nberth completion fish > ~/.config/fish/completions/berth.fish",
+                        "source <(berth completion bash)\nberth completion fish > "
+                        "~/.config/fish/completions/berth.fish",
                         [this]() -> Result<Command> {
                           auto script = completion_script(shell_, describe());
                           if (!script) return tl::unexpected<Error>(script.error());
@@ -236,7 +315,8 @@ class CommandLine {
       one.group = option->get_group();
       command.options.push_back(std::move(one));
     }
-    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) command.commands.push_back(describe(*sub));
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+      command.commands.push_back(describe(*sub));
     return command;
   }
 
@@ -270,20 +350,26 @@ Result<void> check_options(const CliCommand& command, const std::vector<std::str
   Error error;
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
-    if (argument.size() < 2 || argument[0] != '-' || std::isdigit(static_cast<unsigned char>(argument[1])) != 0 || argument[1] == '.') continue;
-    const std::string name = argument[1] == '-' ? argument.substr(0, argument.find('=')) : argument.substr(0, 2);
+    if (argument.size() < 2 || argument[0] != '-' ||
+        std::isdigit(static_cast<unsigned char>(argument[1])) != 0 || argument[1] == '.')
+      continue;
+    const std::string name =
+        argument[1] == '-' ? argument.substr(0, argument.find('=')) : argument.substr(0, 2);
     if (std::ranges::find(known, name) != known.end()) continue;
     const auto near = nearest_names(name, known);
-    error.messages.push_back(fmt::format("{}: no option is called '{}'{}", command.name, name,
-                                         near.empty() ? fmt::format(" (see `berth {} --help`)", command.name)
-                                                      : fmt::format(" (did you mean {}?)", fmt::join(near, ", "))));
+    error.messages.push_back(
+        fmt::format("{}: no option is called '{}'{}", command.name, name,
+                    near.empty() ? fmt::format(" (see `berth {} --help`)", command.name)
+                                 : fmt::format(" (did you mean {}?)", fmt::join(near, ", "))));
   }
   if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
   return {};
 }
 
 bool asks_for_help(const std::vector<std::string>& arguments) {
-  return std::ranges::any_of(arguments, [](const std::string& argument) { return argument == "--help" || argument == "-h"; });
+  return std::ranges::any_of(arguments, [](const std::string& argument) {
+    return argument == "--help" || argument == "-h";
+  });
 }
 
 }  // namespace
@@ -299,11 +385,13 @@ Result<Command> parse_command_line(int argc, const char* const* argv) {
       first = arguments[1];
       arguments = {"--help"};
     }
-    if (first == "--help" || first == "-h" || first == "help") return PrintOptions{help_text(root, root)};
+    if (first == "--help" || first == "-h" || first == "help")
+      return PrintOptions{help_text(root, root)};
     if (!first.starts_with('-')) {
       const auto command = std::ranges::find(root.commands, first, &CliCommand::name);
       if (command == root.commands.end()) {
-        return fail(fmt::format("no command is called '{}'{}", first, suggestion(first, names_of(root.commands))));
+        return fail(fmt::format("no command is called '{}'{}", first,
+                                suggestion(first, names_of(root.commands))));
       }
       if (asks_for_help(arguments)) return PrintOptions{help_text(root, *command)};
       BERTH_TRY_VOID(check_options(*command, {arguments.begin() + 1, arguments.end()}));
@@ -314,7 +402,8 @@ Result<Command> parse_command_line(int argc, const char* const* argv) {
     if (line.version_asked()) return PrintOptions{"berth " BERTH_VERSION "\n"};
     return line.command();
   } catch (const CLI::ParseError& problem) {
-    return fail(fmt::format("{} (see `berth {}--help`)", problem.what(), argc > 1 && argv[1][0] != '-' ? std::string(argv[1]) + " " : ""));
+    return fail(fmt::format("{} (see `berth {}--help`)", problem.what(),
+                            argc > 1 && argv[1][0] != '-' ? std::string(argv[1]) + " " : ""));
   } catch (const std::exception& problem) {
     return fail(problem.what());
   }

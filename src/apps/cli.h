@@ -1,5 +1,6 @@
-// The command line. Only cli.cpp knows the option library; everybody else sees plain data: the parsed
-// Command, and a description of all commands and options from which help and completion are made.
+// The command line. Only cli.cpp knows the option library; everybody else sees plain data: the
+// parsed Command, and a description of all commands and options from which help and completion are
+// made.
 #pragma once
 
 #include <string>
@@ -20,7 +21,7 @@ struct CliOption {
 };
 
 struct CliCommand {
-  std::string name;                // "berth", "simulate" …
+  std::string name;  // "berth", "simulate" …
   std::string summary;
   std::string examples;
   std::vector<CliOption> options;
@@ -33,6 +34,7 @@ struct CliCommand {
 /// Examples first, then every option with its unit and default.
 [[nodiscard]] std::string help_text(const CliCommand& root, const CliCommand& command);
 /// For bash, zsh or fish: commands, options, and the names that go with them.
-[[nodiscard]] Result<std::string> completion_script(const std::string& shell, const CliCommand& root);
+[[nodiscard]] Result<std::string> completion_script(const std::string& shell,
+                                                    const CliCommand& root);
 
 }  // namespace berth

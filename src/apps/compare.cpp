@@ -1,6 +1,6 @@
-// Runs every policy under every seed, as many at once as there are threads. Each run is its own engine;
-// trace and cluster are shared and only read. Results land in slots fixed beforehand, so that what is
-// printed does not depend on who finished first.
+// Runs every policy under every seed, as many at once as there are threads. Each run is its own
+// engine; trace and cluster are shared and only read. Results land in slots fixed beforehand, so
+// that what is printed does not depend on who finished first.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -22,8 +22,13 @@ namespace {
 
 class Comparison {
  public:
-  Comparison(const Prepared& prepared, std::size_t seeds, OutputDirectory* directory, ProgressBar& bar)
-      : prepared_(prepared), seeds_(seeds), directory_(directory), bar_(bar), slots_(prepared.specs.size()) {
+  Comparison(const Prepared& prepared, std::size_t seeds, OutputDirectory* directory,
+             ProgressBar& bar)
+      : prepared_(prepared),
+        seeds_(seeds),
+        directory_(directory),
+        bar_(bar),
+        slots_(prepared.specs.size()) {
     for (Slot& slot : slots_) {
       slot.seeds.resize(seeds);
       slot.errors.resize(seeds);
@@ -33,7 +38,8 @@ class Comparison {
 
   void run_all(std::size_t threads) {
     std::vector<std::jthread> workers;
-    for (std::size_t i = 0; i < std::min(threads, slots_.size() * seeds_); ++i) workers.emplace_back([this] { work(); });
+    for (std::size_t i = 0; i < std::min(threads, slots_.size() * seeds_); ++i)
+      workers.emplace_back([this] { work(); });
   }  // joins
 
   /// The runs that ended well, in order of the policies.
@@ -58,13 +64,14 @@ class Comparison {
   }
 
  private:
-  struct Slot {                       // of one policy
-    RunData run;                      // its first seed, in the end its mean
+  struct Slot {   // of one policy
+    RunData run;  // its first seed, in the end its mean
     std::vector<Summary> seeds;
     std::vector<Error> errors;
     std::atomic<std::size_t> left;
     [[nodiscard]] bool failed() const {
-      return std::ranges::any_of(errors, [](const Error& error) { return !error.messages.empty(); });
+      return std::ranges::any_of(errors,
+                                 [](const Error& error) { return !error.messages.empty(); });
     }
   };
 
@@ -99,7 +106,9 @@ class Comparison {
     if (seeds_ > 1) combine_seeds(slot.run, slot.seeds);
     if (directory_ == nullptr) return;
     const std::lock_guard lock(writing_);
-    if (const auto written = directory_->write_run(slot.run, directory_name(slot.run.summary.label)); !written) {
+    if (const auto written =
+            directory_->write_run(slot.run, directory_name(slot.run.summary.label));
+        !written) {
       slot.errors[0] = written.error();
     }
     slot.run.drop_rows();
@@ -107,9 +116,9 @@ class Comparison {
 
   const Prepared& prepared_;
   std::size_t seeds_;
-  OutputDirectory* directory_;        // may be absent
+  OutputDirectory* directory_;  // may be absent
   ProgressBar& bar_;
-  std::vector<Slot> slots_;           // by policy
+  std::vector<Slot> slots_;  // by policy
   std::atomic<std::size_t> next_ = 0;
   std::mutex writing_;
 };
@@ -118,10 +127,12 @@ Result<std::string> baseline_of(const std::string& wish, const std::vector<std::
   const std::string name = wish.empty() ? "fifo" : wish;
   if (std::ranges::find(policies, name) != policies.end()) return name;
   if (wish.empty()) return policies.front();
-  return fail(fmt::format("--baseline {}: not among --policies {}", wish, fmt::join(policies, ",")));
+  return fail(
+      fmt::format("--baseline {}: not among --policies {}", wish, fmt::join(policies, ",")));
 }
 
-Result<void> finish_files(OutputDirectory& directory, std::span<const RunData> runs, const std::string& baseline, bool with_figures) {
+Result<void> finish_files(OutputDirectory& directory, std::span<const RunData> runs,
+                          const std::string& baseline, bool with_figures) {
   BERTH_TRY_VOID(directory.write_report(runs, {.title = {}, .baseline = baseline}));
   if (with_figures) {
     for (const Figure& figure : figures(runs)) {
@@ -138,8 +149,9 @@ void tell_rejected(std::span<const RunData> runs) {
     const double count = run.summary.rejected.value_or(0);
     if (run.rejected.empty() || told == count) continue;
     told = count;
-    say(fmt::format("{}: {:.0f} jobs can never run here and were rejected; the first, job {}: {}", run.summary.label, count,
-                    run.rejected.front().first, run.rejected.front().second));
+    say(fmt::format("{}: {:.0f} jobs can never run here and were rejected; the first, job {}: {}",
+                    run.summary.label, count, run.rejected.front().first,
+                    run.rejected.front().second));
   }
 }
 
@@ -152,17 +164,21 @@ Exit execute(const CompareOptions& options) {
   if (!prepared) return complain(Exit::Misuse, prepared.error());
   const auto baseline = baseline_of(options.baseline, *policies);
   if (!baseline) return complain(Exit::Misuse, baseline.error());
-  if (const auto output = check_output(options.output); !output) return complain(Exit::Misuse, output.error());
+  if (const auto output = check_output(options.output); !output)
+    return complain(Exit::Misuse, output.error());
   if (!options.output.quiet) tell_notes(prepared->trace, prepared->read);
 
   std::optional<OutputDirectory> directory;
   if (!options.output.out.empty()) {
-    auto created = OutputDirectory::create(options.output.out, options.output.force ? Overwrite::Anything : Overwrite::BerthRunsOnly);
+    auto created = OutputDirectory::create(
+        options.output.out, options.output.force ? Overwrite::Anything : Overwrite::BerthRunsOnly);
     if (!created) return complain(Exit::Misuse, created.error());
     directory.emplace(std::move(*created));
   }
-  const std::size_t threads = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-  ProgressBar bar(policies->size() * options.seeds, prepared->trace.jobs.size(), !options.output.no_progress && !options.output.quiet);
+  const std::size_t threads =
+      options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  ProgressBar bar(policies->size() * options.seeds, prepared->trace.jobs.size(),
+                  !options.output.no_progress && !options.output.quiet);
   Comparison comparison(*prepared, options.seeds, directory ? &*directory : nullptr, bar);
   comparison.run_all(threads);
   bar.erase();
@@ -171,13 +187,16 @@ Exit execute(const CompareOptions& options) {
   const std::vector<RunData> runs = comparison.take_runs();
   if (runs.empty()) return complain(Exit::Failure, errors);
   if (directory) {
-    if (const auto written = finish_files(*directory, runs, *baseline, options.output.figures); !written) {
+    if (const auto written = finish_files(*directory, runs, *baseline, options.output.figures);
+        !written) {
       return complain(Exit::Failure, written.error());
     }
-    if (!options.output.quiet) say(fmt::format("wrote {0} (open {0}/report.html in a browser)", options.output.out));
+    if (!options.output.quiet)
+      say(fmt::format("wrote {0} (open {0}/report.html in a browser)", options.output.out));
   }
   if (!options.output.quiet) tell_rejected(runs);
-  const Exit printed = write_stdout(options.output.json ? summaries_json(runs) + "\n" : comparison_table(runs, *baseline));
+  const Exit printed = write_stdout(options.output.json ? summaries_json(runs) + "\n"
+                                                        : comparison_table(runs, *baseline));
   return errors.messages.empty() ? printed : complain(Exit::Failure, errors);
 }
 

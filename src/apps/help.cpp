@@ -36,8 +36,10 @@ std::string wrapped(std::string_view text, std::size_t indent) {
 
 std::string entry(const std::string& left, const std::string& right) {
   std::string line = "  " + left;
-  if (line.size() + 2 > kColumn) line += '\n' + std::string(kColumn, ' ');
-  else line.append(kColumn - line.size(), ' ');
+  if (line.size() + 2 > kColumn)
+    line += '\n' + std::string(kColumn, ' ');
+  else
+    line.append(kColumn - line.size(), ' ');
   return line + wrapped(right, kColumn) + '\n';
 }
 
@@ -59,7 +61,8 @@ std::string usage(const CliCommand& root, const CliCommand& command) {
 }  // namespace
 
 std::string help_text(const CliCommand& root, const CliCommand& command) {
-  std::string text = fmt::format("berth{}: {}\n\nExamples\n", &root == &command ? "" : " " + command.name, command.summary);
+  std::string text = fmt::format("berth{}: {}\n\nExamples\n",
+                                 &root == &command ? "" : " " + command.name, command.summary);
   for (std::size_t begin = 0; begin < command.examples.size();) {
     const std::size_t end = std::min(command.examples.find('\n', begin), command.examples.size());
     text += "  " + command.examples.substr(begin, end - begin) + '\n';
@@ -79,7 +82,10 @@ std::string help_text(const CliCommand& root, const CliCommand& command) {
       if (option.group == group) text += entry(left_side(option), option.help);
     }
   }
-  if (&root != &command) text += "\nTimes are seconds, or carry a unit: 90, 90s, 5m, 2h, 1d. Exit: 0 success, 1 failure, 2 misuse.\n";
+  if (&root != &command)
+    text +=
+        "\nTimes are seconds, or carry a unit: 90, 90s, 5m, 2h, 1d. Exit: 0 success, 1 failure, 2 "
+        "misuse.\n";
   return text;
 }
 

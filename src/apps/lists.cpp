@@ -21,15 +21,18 @@ Listing listing_of(ListKind kind) {
   switch (kind) {
     case ListKind::Placements:
       listing.title = "placement";
-      for (const PlacementInfo& info : placements()) listing.rows.emplace_back(info.name, info.summary);
+      for (const PlacementInfo& info : placements())
+        listing.rows.emplace_back(info.name, info.summary);
       break;
     case ListKind::Estimators:
       listing.title = "estimator";
-      for (const EstimatorInfo& info : estimators()) listing.rows.emplace_back(info.form, info.summary);
+      for (const EstimatorInfo& info : estimators())
+        listing.rows.emplace_back(info.form, info.summary);
       break;
     case ListKind::Formats:
       listing.title = "format";
-      for (const FormatInfo& info : trace_formats()) listing.rows.emplace_back(info.name, info.description);
+      for (const FormatInfo& info : trace_formats())
+        listing.rows.emplace_back(info.name, info.description);
       break;
   }
   return listing;

@@ -1,5 +1,5 @@
-// What the command line says, as plain data: one struct per command. Texts are as typed; prepare.h and the
-// commands give them their meaning and complain about the wrong ones.
+// What the command line says, as plain data: one struct per command. Texts are as typed; prepare.h
+// and the commands give them their meaning and complain about the wrong ones.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@ namespace berth {
 
 struct InputOptions {
   std::string trace;
-  std::string format;              // empty: recognised
+  std::string format;  // empty: recognised
   std::string cluster;
   bool skip_invalid = false;
-  std::size_t limit = 0;           // first jobs only; 0 = all
-  std::string from, until;         // window of submit times, from the trace's zero; empty: open
+  std::size_t limit = 0;    // first jobs only; 0 = all
+  std::string from, until;  // window of submit times, from the trace's zero; empty: open
 };
 
 struct WorldOptions {
   std::string placement = "consolidated";
-  std::vector<std::string> set;    // KEY=VALUE or POLICY.KEY=VALUE
+  std::vector<std::string> set;  // KEY=VALUE or POLICY.KEY=VALUE
   std::string estimator = "oracle";
   std::uint64_t seed = 1;
   std::string restart_cost = "0";
   std::string start_cost = "0";
   std::string preempt_cost = "0";
-  std::string migrate_cost;        // empty: as restart_cost
+  std::string migrate_cost;  // empty: as restart_cost
   bool spread_slowdown = false;
-  std::string failures;            // CSV of outages
-  std::string mtbf, repair = "1h"; // random outages; empty mtbf: none
+  std::string failures;             // CSV of outages
+  std::string mtbf, repair = "1h";  // random outages; empty mtbf: none
   std::string checkpoint_interval = "0";
 };
 
@@ -53,28 +53,28 @@ struct CompareOptions {
   InputOptions input;
   WorldOptions world;
   OutputOptions output;
-  std::string policies;            // "a,b,c" or "all"
-  std::string baseline;            // empty: fifo if present, else the first
+  std::string policies;  // "a,b,c" or "all"
+  std::string baseline;  // empty: fifo if present, else the first
   std::uint32_t seeds = 1;
-  std::uint32_t threads = 0;       // 0 = one per core
+  std::uint32_t threads = 0;  // 0 = one per core
 };
 
 struct GenerateCommand {
   std::string like = "philly";
   std::uint64_t jobs = 1000;
   std::string cluster;
-  double load = 0;                 // 0 = as in the source
+  double load = 0;  // 0 = as in the source
   std::uint64_t seed = 1;
   double burst = 1;
   double diurnal = 1;
   bool models = false;
   double deadlines = 0;
   int users = 100;
-  std::string out;                 // "-": standard output
+  std::string out;  // "-": standard output
 };
 
 struct ConvertOptions {
-  InputOptions input;              // no cluster
+  InputOptions input;  // no cluster
   std::string out;
   bool quiet = false;
 };
@@ -82,7 +82,7 @@ struct ConvertOptions {
 struct CheckOptions {
   std::vector<std::string> files;
   std::string format;
-  std::string cluster;             // whose node names outage files are held against
+  std::string cluster;  // whose node names outage files are held against
   bool json = false;
 };
 
@@ -91,7 +91,7 @@ struct ReportOptions {
 };
 
 struct PoliciesOptions {
-  std::string name;                // empty: all
+  std::string name;  // empty: all
   bool json = false;
 };
 
@@ -106,7 +106,8 @@ struct PrintOptions {
   std::string text;
 };
 
-using Command = std::variant<SimulateOptions, CompareOptions, GenerateCommand, ConvertOptions, CheckOptions,
-                             ReportOptions, PoliciesOptions, ListOptions, PrintOptions>;
+using Command =
+    std::variant<SimulateOptions, CompareOptions, GenerateCommand, ConvertOptions, CheckOptions,
+                 ReportOptions, PoliciesOptions, ListOptions, PrintOptions>;
 
 }  // namespace berth

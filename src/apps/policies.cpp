@@ -14,26 +14,38 @@ void put_json(JsonWriter& json, const PolicyEntry& entry) {
   json.field("needs", needs_text(entry.needs)).field("preempts", entry.preempts);
   json.key("params").begin_array();
   for (const ParamSpec& param : entry.params) {
-    json.begin_object().field("key", param.key).field("default", param.default_value).field("meaning", param.meaning).end_object();
+    json.begin_object()
+        .field("key", param.key)
+        .field("default", param.default_value)
+        .field("meaning", param.meaning)
+        .end_object();
   }
   json.end_array().end_object();
 }
 
 std::string all_for_people() {
-  TextTable table({{"policy", Align::Left}, {"needs", Align::Left}, {"preempts", Align::Left}, {"what it does", Align::Left}});
+  TextTable table({{"policy", Align::Left},
+                   {"needs", Align::Left},
+                   {"preempts", Align::Left},
+                   {"what it does", Align::Left}});
   for (const PolicyEntry& entry : policy_registry()) {
-    table.add_row({entry.name, needs_text(entry.needs), entry.preempts ? "yes" : "no", entry.summary});
+    table.add_row(
+        {entry.name, needs_text(entry.needs), entry.preempts ? "yes" : "no", entry.summary});
   }
-  return table.str() + "\n`berth policies NAME` lists what --set changes; `berth placements` and `berth estimators` go with them.\n";
+  return table.str() +
+         "\n`berth policies NAME` lists what --set changes; `berth placements` and `berth "
+         "estimators` go with them.\n";
 }
 
 std::string one_for_people(const PolicyEntry& entry) {
-  std::string text = fmt::format("{}: {}\n\nneeds to know: {}\npreempts: {}\n\n", entry.name, entry.summary,
-                                 needs_text(entry.needs), entry.preempts ? "yes" : "no");
+  std::string text =
+      fmt::format("{}: {}\n\nneeds to know: {}\npreempts: {}\n\n", entry.name, entry.summary,
+                  needs_text(entry.needs), entry.preempts ? "yes" : "no");
   if (entry.params.empty()) return text + "It has no parameters.\n";
   TextTable table({{"--set", Align::Left}, {"default", Align::Left}, {"meaning", Align::Left}});
   for (const ParamSpec& param : entry.params) {
-    table.add_row({param.key, param.default_value.empty() ? "(empty)" : param.default_value, param.meaning});
+    table.add_row(
+        {param.key, param.default_value.empty() ? "(empty)" : param.default_value, param.meaning});
   }
   return text + table.str();
 }

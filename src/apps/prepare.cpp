@@ -27,7 +27,8 @@ class Complaints {
   }
   void add(const Error& error) {
     for (const std::string& message : error.messages) {  // several policies may say the same
-      if (std::ranges::find(all_.messages, message) == all_.messages.end()) all_.messages.push_back(message);
+      if (std::ranges::find(all_.messages, message) == all_.messages.end())
+        all_.messages.push_back(message);
     }
   }
   [[nodiscard]] bool any() const noexcept { return !all_.messages.empty(); }
@@ -55,13 +56,17 @@ RunSpec world_of(const WorldOptions& world, Complaints& complaints) {
   spec.sim.costs.start = time("--start-cost", world.start_cost);
   spec.sim.costs.preempt = time("--preempt-cost", world.preempt_cost);
   spec.sim.costs.resume = time("--restart-cost", world.restart_cost);
-  spec.sim.costs.migrate = world.migrate_cost.empty() ? spec.sim.costs.resume : time("--migrate-cost", world.migrate_cost);
+  spec.sim.costs.migrate = world.migrate_cost.empty() ? spec.sim.costs.resume
+                                                      : time("--migrate-cost", world.migrate_cost);
   spec.sim.spread = world.spread_slowdown ? SpreadCost::ByModel : SpreadCost::Ignored;
   spec.checkpoint_interval = time("--checkpoint-interval", world.checkpoint_interval);
   if (!world.mtbf.empty()) {
-    spec.random_outages = {.mtbf = time("--mtbf", world.mtbf), .repair = time("--repair", world.repair)};
-    if (spec.random_outages.mtbf == Duration::zero()) complaints.add(Error{"--mtbf: must be more than zero"});
-    if (!world.failures.empty()) complaints.add(Error{"--failures and --mtbf exclude each other (give one)"});
+    spec.random_outages = {.mtbf = time("--mtbf", world.mtbf),
+                           .repair = time("--repair", world.repair)};
+    if (spec.random_outages.mtbf == Duration::zero())
+      complaints.add(Error{"--mtbf: must be more than zero"});
+    if (!world.failures.empty())
+      complaints.add(Error{"--failures and --mtbf exclude each other (give one)"});
   }
   return spec;
 }
@@ -78,9 +83,12 @@ Result<void> keep_window(Trace& trace, const InputOptions& input) {
     until = Time{end};
   }
   if (until <= from) return fail("--until: must be later than --from");
-  std::erase_if(trace.jobs, [&](const TraceJob& job) { return job.submit < from || job.submit >= until; });
+  std::erase_if(trace.jobs,
+                [&](const TraceJob& job) { return job.submit < from || job.submit >= until; });
   if (input.limit > 0 && trace.jobs.size() > input.limit) trace.jobs.resize(input.limit);
-  if (trace.jobs.empty()) return fail(fmt::format("{}: no job was submitted in that window (see --from, --until)", input.trace));
+  if (trace.jobs.empty())
+    return fail(
+        fmt::format("{}: no job was submitted in that window (see --from, --until)", input.trace));
   trace.normalise();
   return {};
 }
@@ -89,16 +97,22 @@ Result<void> keep_window(Trace& trace, const InputOptions& input) {
 Result<void> check_given(const InputOptions& input, bool has_policy) {
   Error error;
   if (input.trace.empty()) {
-    error.messages.emplace_back("no --trace: which jobs? Give a file, as in --trace examples/traces/philly-small.csv, or make one first:\n"
-                                "  berth generate --like philly --jobs 2000 --cluster 16x4 --load 0.9 --seed 1 -o trace.csv");
+    error.messages.emplace_back(
+        "no --trace: which jobs? Give a file, as in --trace examples/traces/philly-small.csv, or "
+        "make one first:\n"
+        "  berth generate --like philly --jobs 2000 --cluster 16x4 --load 0.9 --seed 1 -o "
+        "trace.csv");
   }
   if (input.cluster.empty()) {
-    error.messages.emplace_back("no --cluster: on which machines? Give NODESxGPUS, as in --cluster 16x4, or a YAML file");
+    error.messages.emplace_back(
+        "no --cluster: on which machines? Give NODESxGPUS, as in --cluster 16x4, or a YAML file");
   }
   if (!has_policy) {
-    error.messages.emplace_back("no policy: which one? `berth policies` lists them; for example\n"
-                                "  berth simulate --trace examples/traces/philly-small.csv --cluster 16x4 --policy srtf\n"
-                                "  berth compare --trace examples/traces/philly-small.csv --cluster 16x4 --policies fifo,easy,srtf");
+    error.messages.emplace_back(
+        "no policy: which one? `berth policies` lists them; for example\n"
+        "  berth simulate --trace examples/traces/philly-small.csv --cluster 16x4 --policy srtf\n"
+        "  berth compare --trace examples/traces/philly-small.csv --cluster 16x4 --policies "
+        "fifo,easy,srtf");
   }
   if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
   return {};
@@ -125,7 +139,8 @@ Result<std::vector<std::string>> policy_list(const std::string& text) {
     std::erase(name, ' ');
     if (name.empty()) continue;
     if (const auto found = find_policy(name); !found) complaints.add(found.error());
-    if (std::ranges::find(names, name) != names.end()) complaints.add(Error{fmt::format("--policies: '{}' is named twice", name)});
+    if (std::ranges::find(names, name) != names.end())
+      complaints.add(Error{fmt::format("--policies: '{}' is named twice", name)});
     names.push_back(std::move(name));
   }
   if (!complaints.any()) return names;
@@ -135,7 +150,8 @@ Result<std::vector<std::string>> policy_list(const std::string& text) {
   return complaints.take();
 }
 
-Result<std::vector<Settings>> route_settings(const std::vector<std::string>& policies, const std::vector<std::string>& texts) {
+Result<std::vector<Settings>> route_settings(const std::vector<std::string>& policies,
+                                             const std::vector<std::string>& texts) {
   std::vector<Settings> routed(policies.size());
   std::vector<const PolicyEntry*> entries;
   std::vector<std::string> known;
@@ -159,30 +175,35 @@ Result<std::vector<Settings>> route_settings(const std::vector<std::string>& pol
       owner = key.substr(0, dot);
       key = key.substr(dot + 1);
       if (std::ranges::find(policies, owner) == policies.end()) {
-        complaints.add(Error{fmt::format("--set {}: policy '{}' is not in this run{}", text, owner, suggestion(owner, policies))});
+        complaints.add(Error{fmt::format("--set {}: policy '{}' is not in this run{}", text, owner,
+                                         suggestion(owner, policies))});
         continue;
       }
     }
     bool taken = false;
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      const bool has = std::ranges::find(entries[i]->params, key, &ParamSpec::key) != entries[i]->params.end();
+      const bool has =
+          std::ranges::find(entries[i]->params, key, &ParamSpec::key) != entries[i]->params.end();
       if (!has || (!owner.empty() && policies[i] != owner)) continue;
       routed[i].emplace_back(key, text.substr(equals + 1));
       taken = true;
     }
     if (taken) continue;
     const std::string who = !owner.empty() ? owner : policies.size() == 1 ? policies[0] : "";
-    complaints.add(Error{fmt::format("--set {}: {} parameter '{}'{}{}", text,
-                                     who.empty() ? "none of the policies has a" : fmt::format("'{}' has no", who), key,
-                                     known.empty() ? "" : suggestion(key, known),
-                                     who.empty() ? "" : fmt::format("; see `berth policies {}`", who))});
+    complaints.add(Error{
+        fmt::format("--set {}: {} parameter '{}'{}{}", text,
+                    who.empty() ? "none of the policies has a" : fmt::format("'{}' has no", who),
+                    key, known.empty() ? "" : suggestion(key, known),
+                    who.empty() ? "" : fmt::format("; see `berth policies {}`", who))});
   }
   if (complaints.any()) return complaints.take();
   return routed;
 }
 
 Result<Trace> load_trace(const InputOptions& input, ReadReport* report) {
-  BERTH_TRY(Trace trace, read_trace(input.trace, {.format = input.format, .skip_invalid = input.skip_invalid}, report));
+  BERTH_TRY(Trace trace,
+            read_trace(input.trace, {.format = input.format, .skip_invalid = input.skip_invalid},
+                       report));
   if (trace.jobs.empty()) return fail(fmt::format("{}: the trace has no jobs", input.trace));
   BERTH_TRY_VOID(keep_window(trace, input));
   return trace;
@@ -195,17 +216,22 @@ void tell_notes(const Trace& trace, const ReadReport& report) {
   for (const std::string& reason : report.dropped_reasons) say(fmt::format("note:   {}", reason));
 }
 
-Result<Prepared> prepare(const InputOptions& input, const WorldOptions& world, const std::vector<std::string>& policies) {
+Result<Prepared> prepare(const InputOptions& input, const WorldOptions& world,
+                         const std::vector<std::string>& policies) {
   BERTH_TRY_VOID(check_given(input, !policies.empty()));
   Complaints complaints;
   Prepared prepared;
   RunSpec common = world_of(world, complaints);
-  const auto settings = complaints.value_or(route_settings(policies, world.set), std::vector<Settings>(policies.size()));
+  const auto settings = complaints.value_or(route_settings(policies, world.set),
+                                            std::vector<Settings>(policies.size()));
   auto cluster = load_cluster(input.cluster);
-  if (!cluster) complaints.add(cluster.error());
-  else prepared.cluster = std::move(*cluster);
+  if (!cluster)
+    complaints.add(cluster.error());
+  else
+    prepared.cluster = std::move(*cluster);
   if (!world.failures.empty() && !prepared.cluster.nodes.empty()) {
-    common.sim.outages = complaints.value_or(load_outages(world.failures, prepared.cluster), std::vector<NodeOutage>{});
+    common.sim.outages = complaints.value_or(load_outages(world.failures, prepared.cluster),
+                                             std::vector<NodeOutage>{});
   }
   for (std::size_t i = 0; i < policies.size(); ++i) {
     common.policy = policies[i];
@@ -213,11 +239,15 @@ Result<Prepared> prepare(const InputOptions& input, const WorldOptions& world, c
     prepared.specs.push_back(common);
   }
   // names and values first: they cost nothing, a large trace does
-  for (const RunSpec& spec : prepared.specs) complaints.check(check_spec(prepared.trace, prepared.cluster, spec));
+  for (const RunSpec& spec : prepared.specs)
+    complaints.check(check_spec(prepared.trace, prepared.cluster, spec));
   auto trace = load_trace(input, &prepared.read);
-  if (!trace) complaints.add(trace.error());
-  else prepared.trace = std::move(*trace);
-  if (!complaints.any() && common.random_outages.mtbf > Duration::zero()) {  // how many depends on the trace
+  if (!trace)
+    complaints.add(trace.error());
+  else
+    prepared.trace = std::move(*trace);
+  if (!complaints.any() &&
+      common.random_outages.mtbf > Duration::zero()) {  // how many depends on the trace
     complaints.check(check_spec(prepared.trace, prepared.cluster, prepared.specs.front()));
   }
   if (complaints.any()) return complaints.take();
@@ -230,7 +260,8 @@ Result<void> check_output(const OutputOptions& output) {
     if (output.figures) return fail("--figures: where to? Give --out DIR");
     return {};
   }
-  const auto directory = OutputDirectory::create(output.out, output.force ? Overwrite::Anything : Overwrite::BerthRunsOnly);
+  const auto directory = OutputDirectory::create(
+      output.out, output.force ? Overwrite::Anything : Overwrite::BerthRunsOnly);
   if (!directory) return tl::unexpected<Error>(directory.error());
   return {};  // dropped again, it leaves no trace: a run that is killed has nothing to clean up
 }

@@ -17,14 +17,14 @@ namespace berth {
 struct Prepared {
   Trace trace;
   Cluster cluster;
-  std::vector<RunSpec> specs;      // by policy, in the order asked for
+  std::vector<RunSpec> specs;  // by policy, in the order asked for
   ReadReport read;
 };
 
 /// "a,b" or "all" as names of the registry, no name twice.
 [[nodiscard]] Result<std::vector<std::string>> policy_list(const std::string& text);
-/// Which settings go to which policy. KEY=VALUE reaches every policy that has the key; POLICY.KEY=VALUE
-/// that one. A key that nobody has is an error.
+/// Which settings go to which policy. KEY=VALUE reaches every policy that has the key;
+/// POLICY.KEY=VALUE that one. A key that nobody has is an error.
 [[nodiscard]] Result<std::vector<Settings>> route_settings(const std::vector<std::string>& policies,
                                                            const std::vector<std::string>& texts);
 /// Reads the trace and keeps the jobs in the window.

@@ -11,8 +11,13 @@
 namespace berth {
 
 ProgressBar::ProgressBar(std::size_t runs, std::size_t jobs, bool enabled)
-    : jobs_(std::max<std::size_t>(jobs, 1)), enabled_(enabled && stderr_is_terminal()), colour_(wants_colour()),
-      began_(Clock::now()), over_(runs), events_(runs), drawn_(began_) {}
+    : jobs_(std::max<std::size_t>(jobs, 1)),
+      enabled_(enabled && stderr_is_terminal()),
+      colour_(wants_colour()),
+      began_(Clock::now()),
+      over_(runs),
+      events_(runs),
+      drawn_(began_) {}
 
 ProgressFn ProgressBar::of_run(std::size_t run) {
   if (!enabled_) return {};
@@ -37,7 +42,8 @@ void ProgressBar::draw() {
   if (now - drawn_ < std::chrono::milliseconds(100)) return;
   drawn_ = now;
   visible_ = true;
-  const std::string text = "\r" + line(std::chrono::duration<double>(now - began_).count()) + "\x1b[K";
+  const std::string text =
+      "\r" + line(std::chrono::duration<double>(now - began_).count()) + "\x1b[K";
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
@@ -46,11 +52,13 @@ std::string ProgressBar::line(double elapsed) const {
   const std::uint64_t events = std::accumulate(events_.begin(), events_.end(), std::uint64_t{0});
   const double done = static_cast<double>(over) / static_cast<double>(jobs_ * over_.size());
   constexpr std::size_t kWidth = 24;
-  const std::size_t filled = std::min(kWidth, static_cast<std::size_t>(done * static_cast<double>(kWidth)));
+  const std::size_t filled =
+      std::min(kWidth, static_cast<std::size_t>(done * static_cast<double>(kWidth)));
   std::string bar;
   for (std::size_t i = 0; i < kWidth; ++i) bar += i < filled ? "█" : "·";
   if (colour_) bar = fmt::format("\x1b[36m{}\x1b[0m", bar);
-  std::string text = fmt::format("{} {:3.0f} %  {:.2f} M events/s", bar, done * 100, static_cast<double>(events) / elapsed / 1e6);
+  std::string text = fmt::format("{} {:3.0f} %  {:.2f} M events/s", bar, done * 100,
+                                 static_cast<double>(events) / elapsed / 1e6);
   if (over_.size() > 1) text += fmt::format("  {} of {} runs", finished_, over_.size());
   if (done > 0.01) text += fmt::format("  {} left", human_duration(elapsed * (1 - done) / done));
   return text;

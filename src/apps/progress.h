@@ -1,6 +1,6 @@
-// The progress bar of one or several runs at once: jobs that are over, events per second, time left. On a
-// terminal only, at most ten times a second, erased at the end. Any thread may report; a run that is too
-// short to report shows nothing.
+// The progress bar of one or several runs at once: jobs that are over, events per second, time
+// left. On a terminal only, at most ten times a second, erased at the end. Any thread may report; a
+// run that is too short to report shows nothing.
 #pragma once
 
 #include <chrono>
@@ -35,8 +35,8 @@ class ProgressBar {
   bool enabled_;
   bool colour_;
   Clock::time_point began_;
-  std::mutex mutex_;                      // guards what follows
-  std::vector<std::size_t> over_;         // jobs, by run
+  std::mutex mutex_;               // guards what follows
+  std::vector<std::size_t> over_;  // jobs, by run
   std::vector<std::uint64_t> events_;
   std::size_t finished_ = 0;
   Clock::time_point drawn_;

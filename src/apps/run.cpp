@@ -19,10 +19,13 @@ Result<std::unique_ptr<Placement>> placement_from(const std::string& text) {
   if (colon == std::string::npos) return make_placement(text, options);
   const std::string name = text.substr(0, colon);
   const std::string_view limit = std::string_view(text).substr(colon + 1);
-  const auto [end, code] = std::from_chars(limit.data(), limit.data() + limit.size(), options.pack_limit);
-  const bool is_number = code == std::errc{} && end == limit.data() + limit.size() && !limit.empty();
+  const auto [end, code] =
+      std::from_chars(limit.data(), limit.data() + limit.size(), options.pack_limit);
+  const bool is_number =
+      code == std::errc{} && end == limit.data() + limit.size() && !limit.empty();
   if (name != "skew" || !is_number || !(options.pack_limit >= 0 && options.pack_limit <= 1)) {
-    return fail(fmt::format("--placement {}: only skew takes a number, from 0 to 1 (as in skew:0.5)", text));
+    return fail(fmt::format(
+        "--placement {}: only skew takes a number, from 0 to 1 (as in skew:0.5)", text));
   }
   return make_placement(name, options);
 }
@@ -35,41 +38,59 @@ void add(Error& error, const Error& more) {
 
 Result<void> check_spec(const Trace& trace, const Cluster& cluster, const RunSpec& spec) {
   Error error;
-  if (const auto policy = make_policy(spec.policy, spec.settings); !policy) add(error, policy.error());
-  if (const auto placement = placement_from(spec.placement); !placement) add(error, placement.error());
-  if (const auto estimator = make_estimator(spec.estimator, spec.seed); !estimator) add(error, estimator.error());
-  const auto outages = draw_outages(cluster, spec.random_outages, outage_horizon(trace, cluster), spec.seed);
+  if (const auto policy = make_policy(spec.policy, spec.settings); !policy)
+    add(error, policy.error());
+  if (const auto placement = placement_from(spec.placement); !placement)
+    add(error, placement.error());
+  if (const auto estimator = make_estimator(spec.estimator, spec.seed); !estimator)
+    add(error, estimator.error());
+  const auto outages =
+      draw_outages(cluster, spec.random_outages, outage_horizon(trace, cluster), spec.seed);
   if (!outages) add(error, outages.error());
   if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
   return {};
 }
 
-Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpec& spec, const ProgressFn& progress) {
+Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpec& spec,
+                        const ProgressFn& progress) {
   const auto began = std::chrono::steady_clock::now();
   BERTH_TRY(const auto policy, make_policy(spec.policy, spec.settings));
   BERTH_TRY(const auto placement, placement_from(spec.placement));
   BERTH_TRY(const auto estimator, make_estimator(spec.estimator, spec.seed));
   SimOptions sim = spec.sim;
-  BERTH_TRY(const auto random, draw_outages(cluster, spec.random_outages, outage_horizon(trace, cluster), spec.seed));
+  BERTH_TRY(const auto random,
+            draw_outages(cluster, spec.random_outages, outage_horizon(trace, cluster), spec.seed));
   sim.outages.insert(sim.outages.end(), random.begin(), random.end());
 
   SimExecutor executor{trace, cluster, sim};
   const bool everything = spec.recording == Recording::Everything;
   std::optional<Recorder> recorder;
   if (spec.recording != Recording::None) {
-    recorder.emplace(trace, cluster, RecordOptions{.actions = everything, .intervals = everything, .timeline = everything});
+    recorder.emplace(
+        trace, cluster,
+        RecordOptions{.actions = everything, .intervals = everything, .timeline = everything});
   }
-  Engine engine{{.trace = trace, .cluster = cluster, .policy = *policy, .placement = *placement,
-                 .estimator = *estimator, .executor = executor, .journal = recorder ? &*recorder : nullptr,
-                 .seed = spec.seed, .checkpoint_interval = spec.checkpoint_interval}};
+  Engine engine{{.trace = trace,
+                 .cluster = cluster,
+                 .policy = *policy,
+                 .placement = *placement,
+                 .estimator = *estimator,
+                 .executor = executor,
+                 .journal = recorder ? &*recorder : nullptr,
+                 .seed = spec.seed,
+                 .checkpoint_interval = spec.checkpoint_interval}};
   if (recorder) recorder->watch(engine);
   if (progress) engine.set_progress(progress);
   BERTH_TRY_VOID(engine.run());
 
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - began;
   return analyse(engine, trace, cluster, recorder ? &*recorder : nullptr,
-                 {.policy = spec.policy, .label = spec.label, .placement = spec.placement, .estimator = spec.estimator,
-                  .seed = spec.seed, .wall_seconds = wall.count()});
+                 {.policy = spec.policy,
+                  .label = spec.label,
+                  .placement = spec.placement,
+                  .estimator = spec.estimator,
+                  .seed = spec.seed,
+                  .wall_seconds = wall.count()});
 }
 
 }  // namespace berth

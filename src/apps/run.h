@@ -1,6 +1,6 @@
-// One simulated run behind one call: a trace, a cluster and a RunSpec in, the run's data out. Trace and
-// cluster are only read, so any number of runs may go on at once, each on its own thread. Knows nothing
-// of command lines, files or terminals.
+// One simulated run behind one call: a trace, a cluster and a RunSpec in, the run's data out. Trace
+// and cluster are only read, so any number of runs may go on at once, each on its own thread. Knows
+// nothing of command lines, files or terminals.
 #pragma once
 
 #include <functional>
@@ -25,12 +25,12 @@ enum class Recording : unsigned char {
 struct RunSpec {
   std::string policy = "fifo";
   Settings settings = {};
-  std::string label = {};                 // how people call the run; empty: the policy's name
-  std::string placement = "consolidated"; // a name, or skew:LIMIT
+  std::string label = {};                  // how people call the run; empty: the policy's name
+  std::string placement = "consolidated";  // a name, or skew:LIMIT
   std::string estimator = "oracle";
-  std::uint64_t seed = 1;                 // of estimates, random placements and random outages
+  std::uint64_t seed = 1;  // of estimates, random placements and random outages
   SimOptions sim = {};
-  RandomOutages random_outages = {};      // beside those in `sim`
+  RandomOutages random_outages = {};  // beside those in `sim`
   Duration checkpoint_interval{};
   Recording recording = Recording::Totals;
 };
@@ -38,9 +38,10 @@ struct RunSpec {
 using ProgressFn = std::function<void(const Progress&)>;
 
 /// Everything about the spec that can be wrong without running it; names, keys and values.
-[[nodiscard]] Result<void> check_spec(const Trace& trace, const Cluster& cluster, const RunSpec& spec);
+[[nodiscard]] Result<void> check_spec(const Trace& trace, const Cluster& cluster,
+                                      const RunSpec& spec);
 /// Runs to the end. An error is a bad spec, or jobs that could never start.
-[[nodiscard]] Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpec& spec,
-                                      const ProgressFn& progress = {});
+[[nodiscard]] Result<RunData> run_one(const Trace& trace, const Cluster& cluster,
+                                      const RunSpec& spec, const ProgressFn& progress = {});
 
 }  // namespace berth

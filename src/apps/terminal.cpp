@@ -19,7 +19,9 @@ Exit complain(Exit code, const Error& error) {
   return code;
 }
 
-Exit complain(Exit code, std::string_view message) { return complain(code, Error{std::string(message)}); }
+Exit complain(Exit code, std::string_view message) {
+  return complain(code, Error{std::string(message)});
+}
 
 void say(std::string_view line) {
   const std::string text = fmt::format("{}\n", line);
@@ -31,7 +33,8 @@ Exit write_stdout(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return Exit::Success;
   if (errno == EPIPE) return Exit::Success;
-  return complain(Exit::Failure, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  return complain(Exit::Failure,
+                  fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 
 bool stderr_is_terminal() noexcept {

@@ -1,5 +1,5 @@
-// Talking to people and pipes: data to stdout, talk to stderr, `berth: ` before every complaint. A reader
-// that goes away (`berth policies | head`) is no failure.
+// Talking to people and pipes: data to stdout, talk to stderr, `berth: ` before every complaint. A
+// reader that goes away (`berth policies | head`) is no failure.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ enum class Exit : int { Success = 0, Failure = 1, Misuse = 2 };
 [[nodiscard]] Exit complain(Exit code, const Error& error);
 [[nodiscard]] Exit complain(Exit code, std::string_view message);
 void say(std::string_view line);
-/// Everything at once; Failure (and a complaint) if standard output takes no more, as on a full disk.
+/// Everything at once; Failure (and a complaint) if standard output takes no more, as on a full
+/// disk.
 [[nodiscard]] Exit write_stdout(std::string_view text);
 
 [[nodiscard]] bool stderr_is_terminal() noexcept;

@@ -3,12 +3,13 @@
 #pragma once
 
 namespace berth::detail {
-[[noreturn]] void check_failed(const char* rule, const char* expression, const char* file, int line);
+[[noreturn]] void check_failed(const char* rule, const char* expression, const char* file,
+                               int line);
 }
 
-#define BERTH_CHECK(condition, rule)                                                  \
-  (static_cast<bool>(condition)                                                       \
-       ? static_cast<void>(0)                                                         \
+#define BERTH_CHECK(condition, rule) \
+  (static_cast<bool>(condition)      \
+       ? static_cast<void>(0)        \
        : ::berth::detail::check_failed((rule), #condition, __FILE__, __LINE__))
 
 #ifdef NDEBUG

@@ -23,7 +23,8 @@ using File = std::unique_ptr<std::FILE, Closer>;
 
 Result<std::string> read_file(const std::string& path, ReadLimits limits) {
   std::error_code code;
-  if (std::filesystem::is_directory(path, code)) return fail(fmt::format("{}: is a directory (name a file)", path));
+  if (std::filesystem::is_directory(path, code))
+    return fail(fmt::format("{}: is a directory (name a file)", path));
   const File file{std::fopen(path.c_str(), "rb")};
   if (!file) return fail(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
   std::string bytes;
@@ -33,18 +34,22 @@ Result<std::string> read_file(const std::string& path, ReadLimits limits) {
   for (;;) {
     const std::size_t got = std::fread(block.data(), 1, block.size(), file.get());
     bytes.append(block, 0, got);
-    if (bytes.size() > limits.max_bytes) return fail(fmt::format("{}: larger than {} bytes", path, limits.max_bytes));
+    if (bytes.size() > limits.max_bytes)
+      return fail(fmt::format("{}: larger than {} bytes", path, limits.max_bytes));
     if (got < block.size()) break;
   }
-  if (std::ferror(file.get()) != 0) return fail(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
+  if (std::ferror(file.get()) != 0)
+    return fail(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
   return unpack_if_gzip(std::move(bytes), path, limits);
 }
 
 Result<std::string> unpack_if_gzip(std::string bytes, const std::string& name, ReadLimits limits) {
   if (bytes.size() < 2 || bytes[0] != '\x1f' || bytes[1] != '\x8b') return bytes;
   z_stream stream{};
-  if (inflateInit2(&stream, 15 + 16) != Z_OK) return fail(fmt::format("{}: cannot start unpacking", name));
-  const std::unique_ptr<z_stream, void (*)(z_stream*)> guard{&stream, [](z_stream* s) { inflateEnd(s); }};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK)
+    return fail(fmt::format("{}: cannot start unpacking", name));
+  const std::unique_ptr<z_stream, void (*)(z_stream*)> guard{&stream,
+                                                             [](z_stream* s) { inflateEnd(s); }};
   stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
   stream.avail_in = static_cast<uInt>(bytes.size());
   std::string out;
@@ -54,7 +59,8 @@ Result<std::string> unpack_if_gzip(std::string bytes, const std::string& name, R
     stream.avail_out = static_cast<uInt>(block.size());
     const int status = inflate(&stream, Z_NO_FLUSH);
     out.append(block, 0, block.size() - stream.avail_out);
-    if (out.size() > limits.max_bytes) return fail(fmt::format("{}: unpacks to more than {} bytes", name, limits.max_bytes));
+    if (out.size() > limits.max_bytes)
+      return fail(fmt::format("{}: unpacks to more than {} bytes", name, limits.max_bytes));
     if (status == Z_STREAM_END) {
       if (stream.avail_in == 0) return out;
       if (inflateReset(&stream) != Z_OK) break;  // several members in one file
@@ -63,7 +69,9 @@ Result<std::string> unpack_if_gzip(std::string bytes, const std::string& name, R
     if (status != Z_OK) break;
     if (stream.avail_in == 0 && stream.avail_out != 0) break;
   }
-  return fail(fmt::format("{}: damaged or truncated gzip data after {} bytes (fetch the file again)", name, out.size()));
+  return fail(
+      fmt::format("{}: damaged or truncated gzip data after {} bytes (fetch the file again)", name,
+                  out.size()));
 }
 
 Result<void> write_file(const std::string& path, std::string_view content) {

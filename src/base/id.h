@@ -22,8 +22,8 @@ struct Id {
 
 using JobId = Id<struct JobTag>;
 using NodeId = Id<struct NodeTag>;
-using PoolId = Id<struct PoolTag>;      // all devices of one type
-using NameId = Id<struct NameTag>;      // an interned string
+using PoolId = Id<struct PoolTag>;  // all devices of one type
+using NameId = Id<struct NameTag>;  // an interned string
 using RackId = Id<struct RackTag>;
 
 template <class Key, class T>

@@ -1,6 +1,6 @@
-// Writes JSON into a string, in order, without building a tree: large reports stay cheap. Commas and
-// quotes are its job; balance (begin/end) is the caller's and is checked. Numbers print the shortest
-// text that reads back equal; NaN and infinity become null.
+// Writes JSON into a string, in order, without building a tree: large reports stay cheap. Commas
+// and quotes are its job; balance (begin/end) is the caller's and is checked. Numbers print the
+// shortest text that reads back equal; NaN and infinity become null.
 #pragma once
 
 #include <concepts>
@@ -25,10 +25,11 @@ class JsonWriter {
   JsonWriter& value(bool flag);
   JsonWriter& null();
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  JsonWriter& value(T number) {
-    if constexpr (std::signed_integral<T>) return integer(static_cast<std::int64_t>(number));
-    else return unsigned_integer(static_cast<std::uint64_t>(number));
+  requires(!std::same_as<T, bool>) JsonWriter& value(T number) {
+    if constexpr (std::signed_integral<T>)
+      return integer(static_cast<std::int64_t>(number));
+    else
+      return unsigned_integer(static_cast<std::uint64_t>(number));
   }
   template <class T>
   JsonWriter& field(std::string_view name, const T& content) {

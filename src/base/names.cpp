@@ -26,7 +26,9 @@ std::uint64_t hash_of(std::string_view text) noexcept {
   return hash;
 }
 
-std::uint32_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 32U); }
+std::uint32_t tag_of(std::uint64_t hash) noexcept {
+  return static_cast<std::uint32_t>(hash >> 32U);
+}
 
 }  // namespace
 

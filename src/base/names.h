@@ -27,9 +27,11 @@ class Names {
  private:
   struct Slot {
     std::uint32_t entry = 0;  // id + 1; 0 = free
-    std::uint32_t tag = 0;    // part of the hash: most strangers are told apart without looking at their text
+    std::uint32_t tag =
+        0;  // part of the hash: most strangers are told apart without looking at their text
   };
-  [[nodiscard]] std::size_t slot_of(std::string_view text, std::uint64_t hash) const;  // its slot, or the free one
+  [[nodiscard]] std::size_t slot_of(std::string_view text,
+                                    std::uint64_t hash) const;  // its slot, or the free one
   void grow();
 
   std::vector<char> characters_;

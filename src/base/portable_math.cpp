@@ -45,11 +45,11 @@ double portable_pow(double base, double exponent) noexcept {
 }
 
 double portable_cos_turns(double turns) noexcept {
-  double t = turns - std::floor(turns);   // [0, 1)
-  if (t > 0.5) t = 1.0 - t;               // cos is even about half a turn
+  double t = turns - std::floor(turns);  // [0, 1)
+  if (t > 0.5) t = 1.0 - t;              // cos is even about half a turn
   const bool second_quadrant = t > 0.25;
-  if (second_quadrant) t = 0.5 - t;       // cos(pi - a) = -cos a
-  const double angle = kTwoPi * t;        // [0, pi/2]
+  if (second_quadrant) t = 0.5 - t;  // cos(pi - a) = -cos a
+  const double angle = kTwoPi * t;   // [0, pi/2]
   const double square = angle * angle;
   double sum = 1.0;
   for (int i = 26; i >= 2; i -= 2) sum = 1.0 - sum * square / (i * (i - 1));

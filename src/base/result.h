@@ -41,13 +41,13 @@ using Result = tl::expected<T, Error>;
 /// BERTH_TRY(auto value, expression): value of the Result, or return its error to our caller.
 #define BERTH_TRY(declaration, expression) \
   BERTH_TRY_IMPL_(BERTH_TRY_NAME_(berth_result_, __LINE__), declaration, expression)
-#define BERTH_TRY_IMPL_(result, declaration, expression)                     \
-  auto result = (expression);                                               \
+#define BERTH_TRY_IMPL_(result, declaration, expression)                         \
+  auto result = (expression);                                                    \
   if (!result) return tl::unexpected<::berth::Error>(std::move(result).error()); \
   declaration = std::move(*result)
 /// The same where there is no value to keep.
-#define BERTH_TRY_VOID(expression)                                              \
-  do {                                                                          \
-    if (auto berth_done = (expression); !berth_done)                            \
-      return tl::unexpected<::berth::Error>(std::move(berth_done).error());     \
+#define BERTH_TRY_VOID(expression)                                          \
+  do {                                                                      \
+    if (auto berth_done = (expression); !berth_done)                        \
+      return tl::unexpected<::berth::Error>(std::move(berth_done).error()); \
   } while (false)

@@ -13,14 +13,16 @@ namespace berth {
 class Rng {
  public:
   explicit Rng(std::uint64_t seed = 1) noexcept;
-  /// An independent stream for a named purpose, so that one knob does not shift the draws of another.
+  /// An independent stream for a named purpose, so that one knob does not shift the draws of
+  /// another.
   [[nodiscard]] Rng fork(std::string_view purpose) const noexcept;
 
   [[nodiscard]] std::uint64_t next() noexcept;
-  [[nodiscard]] std::uint64_t below(std::uint64_t limit) noexcept;  // uniform in [0, limit), limit > 0
-  [[nodiscard]] double uniform() noexcept;                          // [0, 1)
+  [[nodiscard]] std::uint64_t below(
+      std::uint64_t limit) noexcept;        // uniform in [0, limit), limit > 0
+  [[nodiscard]] double uniform() noexcept;  // [0, 1)
   [[nodiscard]] double exponential(double mean) noexcept;
-  [[nodiscard]] double normal() noexcept;                           // mean 0, deviation 1
+  [[nodiscard]] double normal() noexcept;  // mean 0, deviation 1
   [[nodiscard]] double lognormal(double mu, double sigma) noexcept;
   /// Index drawn with probability proportional to its weight; weights are non-negative, sum > 0.
   [[nodiscard]] std::size_t weighted(std::span<const double> weights) noexcept;

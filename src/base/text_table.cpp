@@ -30,7 +30,8 @@ std::string TextTable::str() const {
   std::vector<std::size_t> widths;
   for (const Head& head : heads_) widths.push_back(display_width(head.title));
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], display_width(row[i]));
   }
   std::string out;
   const auto put = [&](std::size_t i, const std::string& cell) {

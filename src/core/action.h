@@ -1,6 +1,6 @@
-// What a scheduler can do to a job or node: a closed set. A pass ends in a list of actions, stops before
-// starts and then by JobId; the journal writes each before the executor carries it out. The reason says
-// why, for the action log and for people who ask.
+// What a scheduler can do to a job or node: a closed set. A pass ends in a list of actions, stops
+// before starts and then by JobId; the journal writes each before the executor carries it out. The
+// reason says why, for the action log and for people who ask.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ namespace berth {
 enum class JobState : std::uint8_t;
 
 enum class ActionKind : std::uint8_t {
-  Preempt,   // checkpoint and give the devices back
-  Migrate,   // checkpoint and go on elsewhere
-  Start,     // first start
-  Resume,    // start again after a preemption or a lost node
-  Kill,      // ended by the scheduler (over its limit)
-  Reject,    // can never run here
+  Preempt,  // checkpoint and give the devices back
+  Migrate,  // checkpoint and go on elsewhere
+  Start,    // first start
+  Resume,   // start again after a preemption or a lost node
+  Kill,     // ended by the scheduler (over its limit)
+  Reject,   // can never run here
 };
 
 enum class Reason : std::uint8_t {
   None,
-  Order,          // its turn
-  Backfill,       // fits before a reservation without delaying it
-  Reservation,    // its reserved time has come
-  Priority,       // makes room for a job that comes before it
-  Guarantee,      // makes room for a queue or tenant within its guarantee
-  Demotion,       // fell to a lower queue
-  NodeLost,       // its node went down
-  TimeLimit,      // outlived its limit
-  Quota,          // larger than its tenant may ever use
-  NeverFits,      // larger than any legal placement
+  Order,        // its turn
+  Backfill,     // fits before a reservation without delaying it
+  Reservation,  // its reserved time has come
+  Priority,     // makes room for a job that comes before it
+  Guarantee,    // makes room for a queue or tenant within its guarantee
+  Demotion,     // fell to a lower queue
+  NodeLost,     // its node went down
+  TimeLimit,    // outlived its limit
+  Quota,        // larger than its tenant may ever use
+  NeverFits,    // larger than any legal placement
 };
 
 struct Action {
@@ -44,7 +44,8 @@ struct Action {
   JobId job;
   PoolId pool;
   std::int32_t gpus = 0;
-  std::span<const Slice> slices;  // of the new placement (start) or the old one (stop); valid until acted
+  std::span<const Slice>
+      slices;  // of the new placement (start) or the old one (stop); valid until acted
   std::span<const Slice> left{};  // Migrate: the devices it leaves
 };
 
@@ -56,7 +57,8 @@ class Journal {
  public:
   virtual ~Journal() = default;
   virtual void append(Time now, const Action& action) = 0;
-  /// A job is over by itself or by its user; whatever it held has come back. Kill and Reject are actions.
+  /// A job is over by itself or by its user; whatever it held has come back. Kill and Reject are
+  /// actions.
   virtual void finished(Time now, JobId job, JobState outcome) {
     static_cast<void>(now);
     static_cast<void>(job);

@@ -1,5 +1,5 @@
-// Which devices a job holds. Slices of all jobs live in one arena in blocks of 1, 2, 4 … slices with
-// free lists, so that starting and stopping jobs allocates nothing once the arena is warm.
+// Which devices a job holds. Slices of all jobs live in one arena in blocks of 1, 2, 4 … slices
+// with free lists, so that starting and stopping jobs allocates nothing once the arena is warm.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ struct Allocation {
 class SliceArena {
  public:
   [[nodiscard]] Allocation store(PoolId pool, std::span<const Slice> slices) {
-    Allocation result{.pool = pool, .offset = 0, .slices = static_cast<std::uint32_t>(slices.size())};
+    Allocation result{
+        .pool = pool, .offset = 0, .slices = static_cast<std::uint32_t>(slices.size())};
     if (slices.empty()) return result;
     const unsigned block = block_class(slices.size());
     auto& free = free_[block];
@@ -41,7 +42,8 @@ class SliceArena {
     return result;
   }
   void release(const Allocation& allocation) {
-    if (allocation.holds() && allocation.slices > 0) free_[block_class(allocation.slices)].push_back(allocation.offset);
+    if (allocation.holds() && allocation.slices > 0)
+      free_[block_class(allocation.slices)].push_back(allocation.offset);
   }
   [[nodiscard]] std::span<const Slice> slices(const Allocation& allocation) const noexcept {
     if (!allocation.holds()) return {};

@@ -16,8 +16,11 @@ std::uint64_t all_devices(std::int32_t count) noexcept {
 }  // namespace
 
 ClusterState::ClusterState(const Cluster& cluster, Mode mode)
-    : cluster_(&cluster), mode_(mode), rack_nodes_(cluster.racks.size()),
-      nodes_(cluster.nodes.size()), pools_(cluster.pools.size()) {
+    : cluster_(&cluster),
+      mode_(mode),
+      rack_nodes_(cluster.racks.size()),
+      nodes_(cluster.nodes.size()),
+      pools_(cluster.pools.size()) {
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     const Node& node = cluster.nodes[i];
     PoolRow& pool = pools_[node.pool.value];
@@ -80,8 +83,10 @@ void ClusterState::take(std::span<const Slice> slices, const Shape& shape) {
     BERTH_CHECK(std::popcount(slice.devices) == slice.gpus, "a slice counts its own devices");
     row.mask &= ~slice.devices;
     add_free(slice.node, -slice.gpus);
-    if (row.cpus_milli != kUnlimited) row.cpus_milli -= std::int64_t{slice.gpus} * shape.cpus_milli_per_gpu;
-    if (row.memory_mib != kUnlimited) row.memory_mib -= std::int64_t{slice.gpus} * shape.memory_mib_per_gpu;
+    if (row.cpus_milli != kUnlimited)
+      row.cpus_milli -= std::int64_t{slice.gpus} * shape.cpus_milli_per_gpu;
+    if (row.memory_mib != kUnlimited)
+      row.memory_mib -= std::int64_t{slice.gpus} * shape.memory_mib_per_gpu;
     BERTH_CHECK(row.cpus_milli >= 0 && row.memory_mib >= 0, "no core or memory is given twice");
   }
 }
@@ -92,8 +97,10 @@ void ClusterState::give(std::span<const Slice> slices, const Shape& shape) {
     BERTH_CHECK((slice.devices & row.mask) == 0, "only a taken device comes back");
     row.mask |= slice.devices;
     add_free(slice.node, slice.gpus);
-    if (row.cpus_milli != kUnlimited) row.cpus_milli += std::int64_t{slice.gpus} * shape.cpus_milli_per_gpu;
-    if (row.memory_mib != kUnlimited) row.memory_mib += std::int64_t{slice.gpus} * shape.memory_mib_per_gpu;
+    if (row.cpus_milli != kUnlimited)
+      row.cpus_milli += std::int64_t{slice.gpus} * shape.cpus_milli_per_gpu;
+    if (row.memory_mib != kUnlimited)
+      row.memory_mib += std::int64_t{slice.gpus} * shape.memory_mib_per_gpu;
   }
 }
 

@@ -1,6 +1,7 @@
-// What is free right now. Nodes sit in buckets by their number of free devices, so "best fit for k" is
-// a look at the first non-empty bucket from k on; totals per pool and rack are kept beside it. Every
-// change is O(1) in the size of the cluster. A device that is taken twice is a broken invariant.
+// What is free right now. Nodes sit in buckets by their number of free devices, so "best fit for k"
+// is a look at the first non-empty bucket from k on; totals per pool and rack are kept beside it.
+// Every change is O(1) in the size of the cluster. A device that is taken twice is a broken
+// invariant.
 //
 // In Count mode there are no nodes, only totals per pool: the classic "C GPUs" of the literature.
 #pragma once
@@ -33,15 +34,21 @@ class ClusterState {
   [[nodiscard]] const Cluster& cluster() const noexcept { return *cluster_; }
   [[nodiscard]] Mode mode() const noexcept { return mode_; }
   [[nodiscard]] std::size_t pools() const noexcept { return pools_.size(); }
-  [[nodiscard]] std::int64_t free_gpus(PoolId pool) const noexcept { return pools_[pool.value].free; }
+  [[nodiscard]] std::int64_t free_gpus(PoolId pool) const noexcept {
+    return pools_[pool.value].free;
+  }
   /// Devices of nodes that are up.
-  [[nodiscard]] std::int64_t usable_gpus(PoolId pool) const noexcept { return pools_[pool.value].usable; }
+  [[nodiscard]] std::int64_t usable_gpus(PoolId pool) const noexcept {
+    return pools_[pool.value].usable;
+  }
   [[nodiscard]] std::int64_t free_gpus() const noexcept { return free_; }
   [[nodiscard]] std::int64_t usable_gpus() const noexcept { return usable_; }
 
   [[nodiscard]] bool is_up(NodeId node) const noexcept { return nodes_[node.value].up; }
   [[nodiscard]] std::int32_t free_on(NodeId node) const noexcept { return nodes_[node.value].free; }
-  [[nodiscard]] std::uint64_t free_mask(NodeId node) const noexcept { return nodes_[node.value].mask; }
+  [[nodiscard]] std::uint64_t free_mask(NodeId node) const noexcept {
+    return nodes_[node.value].mask;
+  }
   /// Nodes of the pool with exactly `free` free devices.
   [[nodiscard]] const NodeSet& nodes_with(PoolId pool, std::int32_t free) const noexcept {
     return pools_[pool.value].by_free[static_cast<std::size_t>(free)];
@@ -82,11 +89,11 @@ class ClusterState {
   struct PoolRow {
     std::int64_t free = 0;
     std::int64_t usable = 0;
-    std::int64_t cpus_milli = 0;    // totals for Count mode
+    std::int64_t cpus_milli = 0;  // totals for Count mode
     std::int64_t memory_mib = 0;
     bool limits_cpus = false;
     bool limits_memory = false;
-    std::vector<NodeSet> by_free;   // index = free devices
+    std::vector<NodeSet> by_free;  // index = free devices
     std::vector<std::int64_t> rack_free;
   };
   void add_free(NodeId node, std::int32_t change);

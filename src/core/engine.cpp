@@ -11,11 +11,18 @@
 namespace berth {
 
 Engine::Engine(const EngineParts& parts)
-    : trace_(parts.trace), policy_(parts.policy), estimator_(parts.estimator), placement_(parts.placement),
-      executor_(parts.executor), journal_(parts.journal), checkpoint_interval_(parts.checkpoint_interval),
-      jobs_(parts.trace.jobs.size()), state_(parts.cluster, parts.placement.mode()),
+    : trace_(parts.trace),
+      policy_(parts.policy),
+      estimator_(parts.estimator),
+      placement_(parts.placement),
+      executor_(parts.executor),
+      journal_(parts.journal),
+      checkpoint_interval_(parts.checkpoint_interval),
+      jobs_(parts.trace.jobs.size()),
+      state_(parts.cluster, parts.placement.mode()),
       estimates_(includes(parts.policy.needs(), Need::RunTime) ? parts.trace.jobs.size() : 0),
-      policy_rng_(Rng{parts.seed}.fork("policy")), placement_rng_(Rng{parts.seed}.fork("placement")),
+      policy_rng_(Rng{parts.seed}.fork("policy")),
+      placement_rng_(Rng{parts.seed}.fork("placement")),
       view_(trace_, jobs_, state_, shapes_, estimates_, parts.policy.needs()),
       plan_(state_, jobs_, shapes_, arena_, placement_, placement_rng_) {
   make_shapes();
@@ -55,9 +62,10 @@ Result<void> Engine::run() {
   }
   const std::size_t left = arrived_ - over_;
   if (left > 0) {
-    return fail(fmt::format("{} of {} jobs can never start under policy '{}' although they fit the cluster "
-                            "(a quota or a node that stays down holds them back)",
-                            left, trace_.jobs.size(), policy_.name()));
+    return fail(
+        fmt::format("{} of {} jobs can never start under policy '{}' although they fit the cluster "
+                    "(a quota or a node that stays down holds them back)",
+                    left, trace_.jobs.size(), policy_.name()));
   }
   return {};
 }
@@ -93,7 +101,12 @@ void Engine::arrive(JobId job) {
 }
 
 void Engine::reject(JobId job, Refusal refusal) {
-  write({.kind = ActionKind::Reject, .reason = refusal.reason, .job = job, .pool = {}, .gpus = view_.gpus(job), .slices = {}});
+  write({.kind = ActionKind::Reject,
+         .reason = refusal.reason,
+         .job = job,
+         .pool = {},
+         .gpus = view_.gpus(job),
+         .slices = {}});
   rejected_.push_back({job, std::move(refusal.text)});
   jobs_.state[job] = JobState::Rejected;
   jobs_.finished[job] = view_.now;
@@ -105,7 +118,14 @@ void Engine::end(JobId job, JobState outcome) {
   if (jobs_.is_running(job)) {
     Time held_until = view_.now;
     if (outcome == JobState::Cancelled) {
-      held_until = executor_.stop(view_.now, {.kind = ActionKind::Kill, .reason = {}, .job = job, .pool = {}, .gpus = view_.gpus(job), .slices = {}}, jobs_);
+      held_until = executor_.stop(view_.now,
+                                  {.kind = ActionKind::Kill,
+                                   .reason = {},
+                                   .job = job,
+                                   .pool = {},
+                                   .gpus = view_.gpus(job),
+                                   .slices = {}},
+                                  jobs_);
     }
     end_stretch(job, held_until);
     release(job);
@@ -124,14 +144,18 @@ void Engine::lose_node(NodeId node) {
   for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
     const JobId job{i};
     const auto here = [&](const Slice& slice) { return slice.node == node; };
-    if (jobs_.is_running(job) && std::ranges::any_of(arena_.slices(jobs_.allocation[job]), here)) victims_.push_back(job);
+    if (jobs_.is_running(job) && std::ranges::any_of(arena_.slices(jobs_.allocation[job]), here))
+      victims_.push_back(job);
   }
-  if (state_.mode() == ClusterState::Mode::Count) {  // no nodes: the latest starters of the pool lose theirs
+  if (state_.mode() ==
+      ClusterState::Mode::Count) {  // no nodes: the latest starters of the pool lose theirs
     std::vector<JobId> running;
     for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
-      if (jobs_.is_running(JobId{i}) && jobs_.allocation[JobId{i}].pool == pool) running.push_back(JobId{i});
+      if (jobs_.is_running(JobId{i}) && jobs_.allocation[JobId{i}].pool == pool)
+        running.push_back(JobId{i});
     }
-    std::ranges::sort(running, std::ranges::greater{}, [&](JobId job) { return std::tuple(jobs_.last_start[job], job); });
+    std::ranges::sort(running, std::ranges::greater{},
+                      [&](JobId job) { return std::tuple(jobs_.last_start[job], job); });
     std::int64_t free = state_.free_gpus(pool);
     for (std::size_t i = 0; free < state_.cluster().nodes[node.value].gpus; ++i) {
       victims_.push_back(running[i]);
@@ -145,8 +169,11 @@ void Engine::lose_node(NodeId node) {
 }
 
 void Engine::lose_attempt(JobId job) {
-  const Action action{.kind = ActionKind::Preempt, .reason = Reason::NodeLost, .job = job,
-                      .pool = jobs_.allocation[job].pool, .gpus = view_.gpus(job),
+  const Action action{.kind = ActionKind::Preempt,
+                      .reason = Reason::NodeLost,
+                      .job = job,
+                      .pool = jobs_.allocation[job].pool,
+                      .gpus = view_.gpus(job),
                       .slices = arena_.slices(jobs_.allocation[job])};
   write(action);
   static_cast<void>(executor_.stop(view_.now, action, jobs_));
@@ -207,13 +234,15 @@ void Engine::begin_stretch(const Action& action) {
   if (jobs_.first_start[job] == kNever) jobs_.first_start[job] = receipt.held_from;
 }
 
-/// Books the stretch of holding devices that ends now; saving a checkpoint may hold them a little longer.
+/// Books the stretch of holding devices that ends now; saving a checkpoint may hold them a little
+/// longer.
 void Engine::end_stretch(JobId job, Time held_until) {
   const Time now = view_.now;
   jobs_.work[job] = jobs_.work_done(job, now);
   if (held_until > jobs_.held_from[job]) {
     const Duration idle = std::min(now, jobs_.work_from[job]) - jobs_.held_from[job];
-    jobs_.overhead[job] += std::max(Duration::zero(), idle) + (held_until - std::max(now, jobs_.held_from[job]));
+    jobs_.overhead[job] +=
+        std::max(Duration::zero(), idle) + (held_until - std::max(now, jobs_.held_from[job]));
     jobs_.held[job] += held_until - jobs_.held_from[job];
   }
   jobs_.held_from[job] = now;

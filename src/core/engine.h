@@ -1,6 +1,7 @@
-// The engine: one round lets time pass, absorbs everything due at that instant, lets the policy decide
-// once, writes the decision down and carries it out. The same code drives a simulated year and a live
-// day; they differ in the executor. One engine is one thread's business; a thousand fit in a process.
+// The engine: one round lets time pass, absorbs everything due at that instant, lets the policy
+// decide once, writes the decision down and carries it out. The same code drives a simulated year
+// and a live day; they differ in the executor. One engine is one thread's business; a thousand fit
+// in a process.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct EngineParts {
   Placement& placement;
   Estimator& estimator;
   Executor& executor;
-  Journal* journal = nullptr;     // may be absent
+  Journal* journal = nullptr;  // may be absent
   std::uint64_t seed = 1;
   /// How much work a job loses with its node: zero keeps everything done so far.
   Duration checkpoint_interval{};
@@ -48,10 +49,13 @@ class Engine {
  public:
   explicit Engine(const EngineParts& parts);
 
-  /// Runs until nothing will ever happen again. An error means that jobs are left that can never run.
+  /// Runs until nothing will ever happen again. An error means that jobs are left that can never
+  /// run.
   [[nodiscard]] Result<void> run();
   /// Called about every 65,536 events of a long run.
-  void set_progress(std::function<void(const Progress&)> callback) { progress_ = std::move(callback); }
+  void set_progress(std::function<void(const Progress&)> callback) {
+    progress_ = std::move(callback);
+  }
 
   [[nodiscard]] const JobTable& jobs() const noexcept { return jobs_; }
   [[nodiscard]] const ShapeTable& shapes() const noexcept { return shapes_; }
@@ -101,8 +105,8 @@ class Engine {
   std::uint64_t passes_ = 0;
   std::size_t arrived_ = 0;
   std::size_t over_ = 0;
-  std::vector<Event> due_;       // scratch
-  std::vector<JobId> victims_;   // scratch
+  std::vector<Event> due_;      // scratch
+  std::vector<JobId> victims_;  // scratch
 };
 
 }  // namespace berth

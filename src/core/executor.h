@@ -1,6 +1,6 @@
-// The world below the engine: who makes events happen and carries actions out. The simulated executor
-// jumps to the next event, a live one sleeps or is woken; the engine cannot tell. An executor that cannot
-// start a job says so later, with an event.
+// The world below the engine: who makes events happen and carries actions out. The simulated
+// executor jumps to the next event, a live one sleeps or is woken; the engine cannot tell. An
+// executor that cannot start a job says so later, with an event.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace berth {
 
-/// In the order in which events of one instant are absorbed: what ended frees devices before newcomers
-/// are seen, and a policy's timers come last, inside its decide().
+/// In the order in which events of one instant are absorbed: what ended frees devices before
+/// newcomers are seen, and a policy's timers come last, inside its decide().
 enum class EventKind : std::uint8_t { Finished, NodeDown, NodeUp, Arrival, Cancel };
 
 struct Event {
@@ -35,13 +35,15 @@ struct StartReceipt {
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Lets time pass until the next event or `wakeup` (kNever: no wish), whichever comes first, and says
-  /// what time it is then. Nothing: no event will ever come.
+  /// Lets time pass until the next event or `wakeup` (kNever: no wish), whichever comes first, and
+  /// says what time it is then. Nothing: no event will ever come.
   [[nodiscard]] virtual std::optional<Time> advance(Time wakeup) = 0;
   /// Appends all events due at `now`, in the order of EventKind, inside a kind by job or node.
   virtual void collect(Time now, std::vector<Event>& due) = 0;
-  [[nodiscard]] virtual StartReceipt start(Time now, const Action& action, const JobTable& jobs) = 0;
-  /// Preempt, kill, cancel or a lost node; answers until when the devices stay held (saving a checkpoint).
+  [[nodiscard]] virtual StartReceipt start(Time now, const Action& action,
+                                           const JobTable& jobs) = 0;
+  /// Preempt, kill, cancel or a lost node; answers until when the devices stay held (saving a
+  /// checkpoint).
   [[nodiscard]] virtual Time stop(Time now, const Action& action, const JobTable& jobs) = 0;
 };
 

@@ -13,7 +13,8 @@ namespace {
 
 bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+    return std::tolower(static_cast<unsigned char>(x)) ==
+           std::tolower(static_cast<unsigned char>(y));
   });
 }
 
@@ -40,7 +41,8 @@ std::vector<PoolId> ShapeMaker::acceptable_pools(std::string_view types) const {
 
 ShapeMaker::ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement)
     : trace_(&trace), empty_(&empty), placement_(&placement) {
-  // Only what some node limits is part of a shape: otherwise every odd core count would be a queue of its own.
+  // Only what some node limits is part of a shape: otherwise every odd core count would be a queue
+  // of its own.
   for (const Node& node : empty.cluster().nodes) {
     limits_cpus_ = limits_cpus_ || node.cpus_milli > 0;
     limits_memory_ = limits_memory_ || node.memory_mib > 0;
@@ -49,14 +51,16 @@ ShapeMaker::ShapeMaker(const Trace& trace, const ClusterState& empty, Placement&
 
 std::size_t ShapeMaker::KeyHash::operator()(const Key& key) const noexcept {
   Digest digest;
-  digest.add((std::uint64_t{static_cast<std::uint32_t>(key.gpus)} << 32U) | static_cast<std::uint32_t>(key.cpus_milli));
+  digest.add((std::uint64_t{static_cast<std::uint32_t>(key.gpus)} << 32U) |
+             static_cast<std::uint32_t>(key.cpus_milli));
   digest.add((std::uint64_t{static_cast<std::uint32_t>(key.memory_mib)} << 32U) | key.types.value);
   digest.add(static_cast<std::uint64_t>(key.locality));
   return digest.value();
 }
 
 ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
-  const auto [model, is_new] = locality_of_model_.try_emplace(request.model.value, Locality::Relaxed);
+  const auto [model, is_new] =
+      locality_of_model_.try_emplace(request.model.value, Locality::Relaxed);
   if (is_new) model->second = placement_->locality_of(request, trace_->text(request.model));
   const Key key{.gpus = request.gpus,
                 .cpus_milli = limits_cpus_ ? request.cpus_milli : 0,
@@ -79,7 +83,8 @@ ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
 }
 
 std::string ShapeMaker::why_never(const Shape& shape, std::string_view types) const {
-  if (shape.pools.empty()) return fmt::format("asks for device type '{}', which this cluster does not have", types);
+  if (shape.pools.empty())
+    return fmt::format("asks for device type '{}', which this cluster does not have", types);
   Rng rng{1};
   std::vector<Slice> slices;
   std::int64_t most = 0;
@@ -87,15 +92,17 @@ std::string ShapeMaker::why_never(const Shape& shape, std::string_view types) co
     most = std::max(most, empty_->usable_gpus(pool));
     if (empty_->usable_gpus(pool) < shape.gpus) continue;
     slices.clear();
-    const bool fits = empty_->mode() == ClusterState::Mode::Count ? empty_->has_side_room(pool, shape)
-                                                                 : placement_->place(*empty_, shape, pool, rng, slices);
+    const bool fits = empty_->mode() == ClusterState::Mode::Count
+                          ? empty_->has_side_room(pool, shape)
+                          : placement_->place(*empty_, shape, pool, rng, slices);
     if (fits) return {};
   }
   if (most < shape.gpus) {
     return fmt::format("needs {} GPUs of one type, the cluster has at most {}", shape.gpus, most);
   }
-  return fmt::format("needs {} GPUs with {:.1f} cores and {:.1f} GiB each: no set of nodes has that", shape.gpus,
-                     shape.cpus_milli_per_gpu / 1000.0, shape.memory_mib_per_gpu / 1024.0);
+  return fmt::format(
+      "needs {} GPUs with {:.1f} cores and {:.1f} GiB each: no set of nodes has that", shape.gpus,
+      shape.cpus_milli_per_gpu / 1000.0, shape.memory_mib_per_gpu / 1024.0);
 }
 
 }  // namespace berth

@@ -1,5 +1,5 @@
-// From a request to its shape, and whether any state of this cluster could ever hold it. A job that can
-// never fit is refused when it arrives, with the numbers; it must not block the jobs behind it.
+// From a request to its shape, and whether any state of this cluster could ever hold it. A job that
+// can never fit is refused when it arrives, with the numbers; it must not block the jobs behind it.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,9 @@ class ShapeMaker {
   const Trace* trace_;
   const ClusterState* empty_;
   Placement* placement_;
-  bool limits_cpus_ = false;    // some node describes its cores
+  bool limits_cpus_ = false;  // some node describes its cores
   bool limits_memory_ = false;
-  std::unordered_map<Key, ShapeId, KeyHash> known_;   // lookup only
+  std::unordered_map<Key, ShapeId, KeyHash> known_;  // lookup only
   std::unordered_map<std::uint32_t, Locality> locality_of_model_;
 };
 

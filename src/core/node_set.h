@@ -1,6 +1,6 @@
 // A set of nodes as a bitmap with summary levels: insert, erase and "lowest member" touch one word
-// per level (three levels hold 262,144 nodes, four 16 million). The lowest id comes first, so a choice
-// from a set is deterministic without any sorting.
+// per level (three levels hold 262,144 nodes, four 16 million). The lowest id comes first, so a
+// choice from a set is deterministic without any sorting.
 #pragma once
 
 #include <bit>
@@ -57,7 +57,8 @@ class NodeSet {
       if (rest != 0) {
         position += static_cast<std::size_t>(std::countr_zero(rest));
         while (depth-- > 0) {  // descend along the lowest bits
-          position = position * 64 + static_cast<std::size_t>(std::countr_zero(levels_[depth][position]));
+          position =
+              position * 64 + static_cast<std::size_t>(std::countr_zero(levels_[depth][position]));
         }
         return NodeId{static_cast<std::uint32_t>(position)};
       }
@@ -73,7 +74,8 @@ class NodeSet {
       if (rank < here) {
         std::uint64_t word = words[i];
         for (; rank > 0; --rank) word &= word - 1;
-        return NodeId{static_cast<std::uint32_t>(i * 64 + static_cast<std::size_t>(std::countr_zero(word)))};
+        return NodeId{
+            static_cast<std::uint32_t>(i * 64 + static_cast<std::size_t>(std::countr_zero(word)))};
       }
       rank -= here;
     }

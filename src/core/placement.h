@@ -1,6 +1,6 @@
-// Where a gang goes. A placement chooses devices on the free part of a cluster; order and placement are
-// separate choices of a run. It must be a deterministic function of the state, the shape and the rng,
-// and must place a Relaxed shape whenever the pool has enough usable room.
+// Where a gang goes. A placement chooses devices on the free part of a cluster; order and placement
+// are separate choices of a run. It must be a deterministic function of the state, the shape and
+// the rng, and must place a Relaxed shape whenever the pool has enough usable room.
 #pragma once
 
 #include <string>
@@ -18,15 +18,17 @@ class Placement {
  public:
   virtual ~Placement() = default;
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  [[nodiscard]] virtual ClusterState::Mode mode() const noexcept { return ClusterState::Mode::Devices; }
+  [[nodiscard]] virtual ClusterState::Mode mode() const noexcept {
+    return ClusterState::Mode::Devices;
+  }
   /// How close the devices of this job must be; part of its shape. A function of the model alone.
   [[nodiscard]] virtual Locality locality_of(const JobRequest&, std::string_view model) const {
     static_cast<void>(model);
     return Locality::Relaxed;
   }
   /// Fills `slices` with a legal placement in the pool, or answers false and leaves it unspecified.
-  [[nodiscard]] virtual bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng& rng,
-                                   std::vector<Slice>& slices) = 0;
+  [[nodiscard]] virtual bool place(const ClusterState& state, const Shape& shape, PoolId pool,
+                                   Rng& rng, std::vector<Slice>& slices) = 0;
 };
 
 }  // namespace berth

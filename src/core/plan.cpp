@@ -7,9 +7,14 @@
 
 namespace berth {
 
-Plan::Plan(ClusterState& state, JobTable& jobs, const ShapeTable& shapes, SliceArena& arena, Placement& placement,
-           Rng& rng)
-    : state_(&state), jobs_(&jobs), shapes_(&shapes), arena_(&arena), placement_(&placement), rng_(&rng),
+Plan::Plan(ClusterState& state, JobTable& jobs, const ShapeTable& shapes, SliceArena& arena,
+           Placement& placement, Rng& rng)
+    : state_(&state),
+      jobs_(&jobs),
+      shapes_(&shapes),
+      arena_(&arena),
+      placement_(&placement),
+      rng_(&rng),
       touched_at_(jobs.size(), 0) {}
 
 void Plan::begin() {
@@ -56,21 +61,25 @@ void Plan::put(JobId job, const Allocation& next, Reason reason) {
 }
 
 bool Plan::has_room(const Shape& shape) const noexcept {
-  return std::ranges::any_of(shape.pools, [&](PoolId pool) { return state_->free_gpus(pool) >= shape.gpus; });
+  return std::ranges::any_of(shape.pools,
+                             [&](PoolId pool) { return state_->free_gpus(pool) >= shape.gpus; });
 }
 
 bool Plan::try_start(JobId job, Reason reason) {
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
   const std::uint32_t at = touched_at_[job];
-  if (at != 0 && touched_[at - 1].original.holds() && try_start_in(touched_[at - 1].original.pool, job, reason)) {
+  if (at != 0 && touched_[at - 1].original.holds() &&
+      try_start_in(touched_[at - 1].original.pool, job, reason)) {
     return true;  // stopped in this plan: stay in the pool it knows if possible
   }
-  return std::ranges::any_of(shape.pools, [&](PoolId pool) { return try_start_in(pool, job, reason); });
+  return std::ranges::any_of(shape.pools,
+                             [&](PoolId pool) { return try_start_in(pool, job, reason); });
 }
 
 bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
   BERTH_CHECK(!holds(job), "a job that holds devices is not started again");
-  BERTH_DCHECK(jobs_->is_waiting(job) || jobs_->is_running(job), "only a waiting job can be started");
+  BERTH_DCHECK(jobs_->is_waiting(job) || jobs_->is_running(job),
+               "only a waiting job can be started");
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
   if (state_->free_gpus(pool) < shape.gpus) return false;
   const bool counting = state_->mode() == ClusterState::Mode::Count;
@@ -140,7 +149,8 @@ std::span<const Action> Plan::seal() {
     action.pool = current.holds() ? current.pool : touched.original.pool;
     action.slices = arena_->slices(current.holds() ? current : touched.original);
     if (is_start) {
-      action.kind = jobs_->first_start[touched.job] == kNever ? ActionKind::Start : ActionKind::Resume;
+      action.kind =
+          jobs_->first_start[touched.job] == kNever ? ActionKind::Start : ActionKind::Resume;
     } else if (current.holds()) {
       action.kind = ActionKind::Migrate;
       action.left = arena_->slices(touched.original);
@@ -167,7 +177,8 @@ void Plan::settle() {
   }
   for (const Touched& touched : touched_) {
     touched_at_[touched.job] = 0;
-    if (touched.original.holds() && !same_devices(touched.original, jobs_->allocation[touched.job])) {
+    if (touched.original.holds() &&
+        !same_devices(touched.original, jobs_->allocation[touched.job])) {
       arena_->release(touched.original);
     }
   }

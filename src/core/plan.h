@@ -1,7 +1,7 @@
-// A plan is a transaction over the cluster: try, roll back, refuse. It works on the live state with an
-// undo log, so a try costs what it touches. An infeasible plan cannot be built: devices are taken for
-// real, gangs whole, or try_start() declines. seal() gives the net effect against the begin of the plan:
-// a job that was stopped and started again on the same devices costs no action.
+// A plan is a transaction over the cluster: try, roll back, refuse. It works on the live state with
+// an undo log, so a try costs what it touches. An infeasible plan cannot be built: devices are
+// taken for real, gangs whole, or try_start() declines. seal() gives the net effect against the
+// begin of the plan: a job that was stopped and started again on the same devices costs no action.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ class Plan {
   struct Mark {
     std::size_t steps;
   };
-  Plan(ClusterState& state, JobTable& jobs, const ShapeTable& shapes, SliceArena& arena, Placement& placement,
-       Rng& rng);
+  Plan(ClusterState& state, JobTable& jobs, const ShapeTable& shapes, SliceArena& arena,
+       Placement& placement, Rng& rng);
 
-  /// Grants the job its gang: its own devices if it was stopped in this plan and they are still free,
-  /// otherwise a new placement in the first acceptable pool that has one. False: not now.
+  /// Grants the job its gang: its own devices if it was stopped in this plan and they are still
+  /// free, otherwise a new placement in the first acceptable pool that has one. False: not now.
   [[nodiscard]] bool try_start(JobId job, Reason reason = Reason::Order);
   [[nodiscard]] bool try_start_in(PoolId pool, JobId job, Reason reason = Reason::Order);
   /// Takes the devices of a running (or just started) job back.
@@ -64,7 +64,7 @@ class Plan {
  private:
   struct Step {
     JobId job;
-    Allocation before;   // what the job held before this step
+    Allocation before;  // what the job held before this step
     Reason reason_before;
   };
   struct Touched {

@@ -1,7 +1,8 @@
-// The policy interface. A policy is a deterministic function of the view, its own state and the rng. It
-// never blocks, does I/O or keeps time; it does not know which executor is below it. Hooks keep its
-// incremental state; decide() is called once per instant, after everything due then was absorbed, and
-// writes its decision into the Plan. It asks for its own wake-ups; nothing ticks for nothing.
+// The policy interface. A policy is a deterministic function of the view, its own state and the
+// rng. It never blocks, does I/O or keeps time; it does not know which executor is below it. Hooks
+// keep its incremental state; decide() is called once per instant, after everything due then was
+// absorbed, and writes its decision into the Plan. It asks for its own wake-ups; nothing ticks for
+// nothing.
 #pragma once
 
 #include <optional>
@@ -22,12 +23,14 @@ struct Refusal {
 class Policy {
  public:
   virtual ~Policy() = default;
-  [[nodiscard]] virtual std::string_view name() const noexcept = 0;  // persisted: new behaviour, new name
+  [[nodiscard]] virtual std::string_view name()
+      const noexcept = 0;  // persisted: new behaviour, new name
   [[nodiscard]] virtual Need needs() const noexcept { return Need::Nothing; }
 
   /// Called once, before the first event.
   virtual void begin(const View&) {}
-  /// May refuse a new job for good (a quota it can never meet). What fits no node is refused before.
+  /// May refuse a new job for good (a quota it can never meet). What fits no node is refused
+  /// before.
   [[nodiscard]] virtual std::optional<Refusal> admit(const View&, JobId) { return std::nullopt; }
   virtual void on_arrival(const View&, JobId) {}
   /// The job is over: completed, failed, cancelled or killed. Called after its devices came back.

@@ -1,6 +1,6 @@
 // The shape of a request: everything that decides where a job can go and nothing else. Traces have
-// few distinct shapes (tens, not millions), so queues are kept per shape: "does anything waiting fit"
-// is asked once per shape instead of once per job.
+// few distinct shapes (tens, not millions), so queues are kept per shape: "does anything waiting
+// fit" is asked once per shape instead of once per job.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace berth {
 
 using ShapeId = Id<struct ShapeTag>;
 
-/// Relaxed: as few nodes as possible now. Consolidated: the fewest nodes that could ever hold it, or wait.
+/// Relaxed: as few nodes as possible now. Consolidated: the fewest nodes that could ever hold it,
+/// or wait.
 enum class Locality : std::uint8_t { Relaxed, Consolidated };
 
 struct Shape {
@@ -34,7 +35,8 @@ struct Shape {
 class ShapeTable {
  public:
   ShapeId intern(const Shape& shape) {
-    const auto [entry, is_new] = ids_.try_emplace(shape, ShapeId{static_cast<std::uint32_t>(shapes_.size())});
+    const auto [entry, is_new] =
+        ids_.try_emplace(shape, ShapeId{static_cast<std::uint32_t>(shapes_.size())});
     if (is_new) {
       shapes_.push_back(shape);
       never_reason_.emplace_back();
@@ -44,8 +46,12 @@ class ShapeTable {
   [[nodiscard]] const Shape& operator[](ShapeId id) const noexcept { return shapes_[id.value]; }
   [[nodiscard]] std::size_t size() const noexcept { return shapes_.size(); }
   /// Why no state of the whole cluster could hold this shape; empty if some state can.
-  [[nodiscard]] const std::string& never_reason(ShapeId id) const noexcept { return never_reason_[id.value]; }
-  void set_never_reason(ShapeId id, std::string reason) { never_reason_[id.value] = std::move(reason); }
+  [[nodiscard]] const std::string& never_reason(ShapeId id) const noexcept {
+    return never_reason_[id.value];
+  }
+  void set_never_reason(ShapeId id, std::string reason) {
+    never_reason_[id.value] = std::move(reason);
+  }
 
  private:
   std::vector<Shape> shapes_;

@@ -1,6 +1,7 @@
-// What a policy sees: the job table (observations), the cluster, requests, and — only if it declared the
-// need — estimates, deadlines, history. Reading what was not declared is a broken invariant, so belief
-// cannot leak in by accident and a non-clairvoyant policy is one by construction.
+// What a policy sees: the job table (observations), the cluster, requests, and — only if it
+// declared the need — estimates, deadlines, history. Reading what was not declared is a broken
+// invariant, so belief cannot leak in by accident and a non-clairvoyant policy is one by
+// construction.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace berth {
 
 enum class Need : std::uint32_t {
   Nothing = 0,
-  RunTime = 1U << 0U,    // an estimate of the whole run time
+  RunTime = 1U << 0U,  // an estimate of the whole run time
   Deadline = 1U << 1U,
-  History = 1U << 2U,    // service of jobs that have finished in this run
+  History = 1U << 2U,  // service of jobs that have finished in this run
 };
 [[nodiscard]] constexpr Need operator|(Need a, Need b) noexcept {
   return static_cast<Need>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
@@ -29,16 +30,23 @@ enum class Need : std::uint32_t {
 
 class View {
  public:
-  View(const Trace& trace, const JobTable& table, const ClusterState& state, const ShapeTable& shape_table,
-       const Column<JobId, Duration>& estimates, Need needs)
-      : jobs(table), cluster(state), shapes(shape_table), trace_(&trace), estimates_(&estimates), needs_(needs) {}
+  View(const Trace& trace, const JobTable& table, const ClusterState& state,
+       const ShapeTable& shape_table, const Column<JobId, Duration>& estimates, Need needs)
+      : jobs(table),
+        cluster(state),
+        shapes(shape_table),
+        trace_(&trace),
+        estimates_(&estimates),
+        needs_(needs) {}
 
   Time now{};
   const JobTable& jobs;
   const ClusterState& cluster;
   const ShapeTable& shapes;
 
-  [[nodiscard]] const JobRequest& request(JobId job) const noexcept { return trace_->jobs[job.value]; }
+  [[nodiscard]] const JobRequest& request(JobId job) const noexcept {
+    return trace_->jobs[job.value];
+  }
   [[nodiscard]] std::string_view text(NameId name) const { return trace_->text(name); }
   [[nodiscard]] const Shape& shape(JobId job) const noexcept { return shapes[jobs.shape[job]]; }
   [[nodiscard]] std::int32_t gpus(JobId job) const noexcept { return trace_->jobs[job.value].gpus; }

@@ -14,9 +14,11 @@ namespace {
 struct JobTotals {
   std::vector<double> jct, queue, run, slowdown, bounded, ftf, rho, speed;
   std::map<NameId, std::pair<double, std::size_t>> user_speed;  // sum, jobs
-  double work_gpu_seconds = 0, completed_gpu_seconds = 0, held_gpu_seconds = 0, overhead_gpu_seconds = 0;
+  double work_gpu_seconds = 0, completed_gpu_seconds = 0, held_gpu_seconds = 0,
+         overhead_gpu_seconds = 0;
   std::uint64_t preemptions = 0, migrations = 0, lost = 0;
-  std::size_t completed = 0, failed = 0, cancelled = 0, rejected = 0, unfinished = 0, deadlines = 0, misses = 0, unfair = 0;
+  std::size_t completed = 0, failed = 0, cancelled = 0, rejected = 0, unfinished = 0, deadlines = 0,
+              misses = 0, unfair = 0;
   std::optional<Time> first_submit, last_finish;
 };
 
@@ -59,7 +61,8 @@ JobTotals total_over(const Outcomes& jobs, double cluster_gpus) {
     totals.work_gpu_seconds += gpus * to_seconds(job.work);
     totals.held_gpu_seconds += gpus * to_seconds(job.run_time);
     totals.overhead_gpu_seconds += gpus * to_seconds(job.overhead);
-    if (job.state == JobState::Completed) totals.completed_gpu_seconds += gpus * to_seconds(job.work);
+    if (job.state == JobState::Completed)
+      totals.completed_gpu_seconds += gpus * to_seconds(job.work);
     totals.preemptions += job.preemptions;
     totals.migrations += job.migrations;
     totals.lost += job.lost_attempts;
@@ -71,7 +74,8 @@ JobTotals total_over(const Outcomes& jobs, double cluster_gpus) {
 }
 
 void describe_times(Summary& summary, JobTotals& totals) {
-  for (auto* values : {&totals.jct, &totals.queue, &totals.run, &totals.slowdown, &totals.bounded, &totals.ftf, &totals.rho}) {
+  for (auto* values : {&totals.jct, &totals.queue, &totals.run, &totals.slowdown, &totals.bounded,
+                       &totals.ftf, &totals.rho}) {
     std::ranges::sort(*values);
   }
   summary.avg_jct = mean(totals.jct);
@@ -98,13 +102,16 @@ void describe_fairness(Summary& summary, const JobTotals& totals) {
   summary.avg_ftf = mean(totals.ftf);
   summary.p95_ftf = quantile(totals.ftf, 0.95);
   summary.max_ftf = quantile(totals.ftf, 1);
-  if (!totals.ftf.empty()) summary.unfair_share = static_cast<double>(totals.unfair) / static_cast<double>(totals.ftf.size());
+  if (!totals.ftf.empty())
+    summary.unfair_share =
+        static_cast<double>(totals.unfair) / static_cast<double>(totals.ftf.size());
   summary.avg_rho = mean(totals.rho);
   summary.p95_rho = quantile(totals.rho, 0.95);
   summary.max_rho = quantile(totals.rho, 1);
   summary.jain = jain_index(totals.speed);
   std::vector<double> users;
-  for (const auto& [user, entry] : totals.user_speed) users.push_back(entry.first / static_cast<double>(entry.second));
+  for (const auto& [user, entry] : totals.user_speed)
+    users.push_back(entry.first / static_cast<double>(entry.second));
   if (users.size() > 1) summary.jain_users = jain_index(users);
 }
 
@@ -128,7 +135,8 @@ void describe_use(Summary& summary, const JobTotals& totals, double cluster_gpus
   if (!totals.last_finish) return;
   const double makespan = to_seconds(*totals.last_finish - *totals.first_submit);
   summary.makespan = makespan;
-  if (totals.held_gpu_seconds > 0) summary.goodput = totals.completed_gpu_seconds / totals.held_gpu_seconds;
+  if (totals.held_gpu_seconds > 0)
+    summary.goodput = totals.completed_gpu_seconds / totals.held_gpu_seconds;
   if (makespan <= 0) return;
   summary.jobs_per_hour = static_cast<double>(totals.jct.size()) * 3600 / makespan;
   if (cluster_gpus <= 0) return;
@@ -138,8 +146,10 @@ void describe_use(Summary& summary, const JobTotals& totals, double cluster_gpus
 
 double seconds(Int128 microseconds) { return static_cast<double>(microseconds) * 1e-6; }
 
-/// GPU-seconds held by pool. Without a recorder they are known only where jobs have no choice of pool.
-std::optional<std::vector<double>> held_by_pool(const Engine& engine, const Outcomes& jobs, const Recorder* recorder) {
+/// GPU-seconds held by pool. Without a recorder they are known only where jobs have no choice of
+/// pool.
+std::optional<std::vector<double>> held_by_pool(const Engine& engine, const Outcomes& jobs,
+                                                const Recorder* recorder) {
   std::vector<double> held(engine.cluster().pools());
   if (recorder != nullptr) {
     std::ranges::transform(recorder->integrals().held, held.begin(), seconds);
@@ -155,7 +165,8 @@ std::optional<std::vector<double>> held_by_pool(const Engine& engine, const Outc
   return held;
 }
 
-/// A device draws its busy power while held, a node in proportion to its devices held; nodes are always on.
+/// A device draws its busy power while held, a node in proportion to its devices held; nodes are
+/// always on.
 double energy_joules(const Cluster& cluster, const std::vector<double>& held, double makespan) {
   double joules = 0;
   for (std::uint32_t i = 0; i < cluster.pools.size(); ++i) {
@@ -168,7 +179,8 @@ double energy_joules(const Cluster& cluster, const std::vector<double>& held, do
       node_extra_watts += std::max(0.0, node.busy_watts - node.idle_watts);
     }
     const double idle = std::max(0.0, devices * makespan - held[i]);
-    joules += held[i] * cluster.pools[i].busy_watts + idle * cluster.pools[i].idle_watts + node_idle_watts * makespan;
+    joules += held[i] * cluster.pools[i].busy_watts + idle * cluster.pools[i].idle_watts +
+              node_idle_watts * makespan;
     if (devices > 0) joules += held[i] * node_extra_watts / devices;
   }
   return joules;
@@ -178,13 +190,15 @@ void describe_recorded(Summary& summary, const Recorder& recorder, double cluste
   const Integrals& integrals = recorder.integrals();
   summary.max_queue_length = static_cast<double>(integrals.max_queue);
   if (integrals.free > 0) {
-    summary.fragmentation = static_cast<double>(integrals.stranded) / static_cast<double>(integrals.free);
+    summary.fragmentation =
+        static_cast<double>(integrals.stranded) / static_cast<double>(integrals.free);
   }
   if (!summary.makespan || *summary.makespan <= 0) return;
   summary.avg_queue_length = seconds(integrals.queue) / *summary.makespan;
   summary.avg_running = seconds(integrals.running) / *summary.makespan;
   if (cluster_gpus > 0) {
-    summary.idle_while_queued = seconds(integrals.idle_while_queued) / (cluster_gpus * *summary.makespan);
+    summary.idle_while_queued =
+        seconds(integrals.idle_while_queued) / (cluster_gpus * *summary.makespan);
   }
 }
 
@@ -193,13 +207,14 @@ std::optional<double> estimate_error(const Engine& engine, const Outcomes& jobs)
   for (std::uint32_t i = 0; i < engine.estimates().size(); ++i) {
     const double believed = to_seconds(engine.estimates()[JobId{i}]);
     const double truth = to_seconds(jobs.rows[i].duration);
-    if (jobs.rows[i].ran_to_an_end() && believed > 0 && truth > 0) errors.push_back(std::abs(portable_log(believed / truth)));
+    if (jobs.rows[i].ran_to_an_end() && believed > 0 && truth > 0)
+      errors.push_back(std::abs(portable_log(believed / truth)));
   }
   return mean(errors);
 }
 
-Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cluster, const Recorder* recorder,
-                   const RunLabels& labels) {
+Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cluster,
+                   const Recorder* recorder, const RunLabels& labels) {
   const auto gpus = static_cast<double>(cluster.total_gpus());
   JobTotals totals = total_over(jobs, gpus);
   Summary summary;
@@ -227,7 +242,8 @@ Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cl
 TraceFacts facts_of(const Trace& trace) {
   TraceFacts facts{.name = trace.source, .jobs = trace.jobs.size()};
   for (const TraceJob& job : trace.jobs) facts.gpu_seconds += to_seconds(job.duration) * job.gpus;
-  if (!trace.jobs.empty()) facts.span_seconds = to_seconds(trace.jobs.back().submit - trace.jobs.front().submit);
+  if (!trace.jobs.empty())
+    facts.span_seconds = to_seconds(trace.jobs.back().submit - trace.jobs.front().submit);
   return facts;
 }
 
@@ -237,20 +253,21 @@ ClusterFacts facts_of(const Cluster& cluster) {
     facts.types.emplace_back(cluster.pools[i].name, cluster.total_gpus(PoolId{i}));
   }
   for (const Node& node : cluster.nodes) {
-    facts.nodes.push_back({node.name, node.gpus, cluster.pools[node.pool.value].name, cluster.racks[node.rack.value]});
+    facts.nodes.push_back({node.name, node.gpus, cluster.pools[node.pool.value].name,
+                           cluster.racks[node.rack.value]});
   }
   return facts;
 }
 
 }  // namespace
 
-Summary summarise(const Engine& engine, const Trace& trace, const Cluster& cluster, const Recorder* recorder,
-                  const RunLabels& labels) {
+Summary summarise(const Engine& engine, const Trace& trace, const Cluster& cluster,
+                  const Recorder* recorder, const RunLabels& labels) {
   return summary_of(engine, outcomes_of(engine, trace), cluster, recorder, labels);
 }
 
-RunData analyse(const Engine& engine, const Trace& trace, const Cluster& cluster, Recorder* recorder,
-                const RunLabels& labels) {
+RunData analyse(const Engine& engine, const Trace& trace, const Cluster& cluster,
+                Recorder* recorder, const RunLabels& labels) {
   RunData run;
   run.jobs = outcomes_of(engine, trace);
   run.summary = summary_of(engine, run.jobs, cluster, recorder, labels);

@@ -37,7 +37,8 @@ std::optional<double> jain_index(std::span<const double> values) noexcept {
 
 namespace {
 
-/// Ranks 0 … n-1 to keep: evenly spaced ones, and in both tails ever smaller steps down to single ranks.
+/// Ranks 0 … n-1 to keep: evenly spaced ones, and in both tails ever smaller steps down to single
+/// ranks.
 std::vector<std::size_t> kept_ranks(std::size_t n) {
   constexpr std::size_t kEven = 500;
   constexpr std::size_t kPerTail = (kMaxCdfPoints - kEven) / 2;
@@ -73,13 +74,16 @@ Cdf cdf_of(std::span<const double> sorted) {
 }
 
 double student_t_975(std::size_t degrees) noexcept {
-  constexpr std::array kTable{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-                              2.2010,  2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-                              2.0796,  2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423};
+  constexpr std::array kTable{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060,
+                              2.2622,  2.2281, 2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199,
+                              2.1098,  2.1009, 2.0930, 2.0860, 2.0796, 2.0739, 2.0687, 2.0639,
+                              2.0595,  2.0555, 2.0518, 2.0484, 2.0452, 2.0423};
   if (degrees <= kTable.size()) return kTable[std::max<std::size_t>(degrees, 1) - 1];
-  constexpr double z = 1.959964;  // of the normal law; the expansion below errs by less than 1e-4 from here on
+  constexpr double z =
+      1.959964;  // of the normal law; the expansion below errs by less than 1e-4 from here on
   const auto n = static_cast<double>(degrees);
-  return z + (z * z * z + z) / (4 * n) + (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
+  return z + (z * z * z + z) / (4 * n) +
+         (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
 }
 
 std::optional<MeanInterval> confidence_95(std::span<const double> values) {

@@ -1,6 +1,7 @@
-// Small statistics with fixed definitions: quantiles (linear between neighbours, "type 7" as NumPy and R
-// do by default), an empirical distribution thinned to a few hundred points, Jain's index, and the
-// 95 % confidence interval of a mean over seeds. Sums run in index order, so results repeat.
+// Small statistics with fixed definitions: quantiles (linear between neighbours, "type 7" as NumPy
+// and R do by default), an empirical distribution thinned to a few hundred points, Jain's index,
+// and the 95 % confidence interval of a mean over seeds. Sums run in index order, so results
+// repeat.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,8 @@
 
 namespace berth {
 
-/// `sorted` ascending; nothing for no values. The value at position share x (n - 1), between neighbours linearly.
+/// `sorted` ascending; nothing for no values. The value at position share x (n - 1), between
+/// neighbours linearly.
 [[nodiscard]] std::optional<double> quantile(std::span<const double> sorted, double share) noexcept;
 [[nodiscard]] std::optional<double> mean(std::span<const double> values) noexcept;
 /// (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything.

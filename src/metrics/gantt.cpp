@@ -29,7 +29,8 @@ std::vector<const Interval*> most_visible(const IntervalLog& log, std::size_t ma
   std::size_t bars = 0;
   for (const Interval* interval : chosen) bars += static_cast<std::size_t>(interval->gpus);
   if (bars <= max_bars) return chosen;
-  std::ranges::stable_sort(chosen, std::ranges::greater{}, [](const Interval* i) { return i->end - i->start; });
+  std::ranges::stable_sort(chosen, std::ranges::greater{},
+                           [](const Interval* i) { return i->end - i->start; });
   bars = 0;
   std::erase_if(chosen, [&](const Interval* interval) {
     const auto more = static_cast<std::size_t>(interval->gpus);
@@ -37,22 +38,25 @@ std::vector<const Interval*> most_visible(const IntervalLog& log, std::size_t ma
     bars += more;
     return false;
   });
-  std::ranges::sort(chosen, {}, [](const Interval* i) { return std::tuple(i->start, i->job, i->node, i->kind); });
+  std::ranges::sort(
+      chosen, {}, [](const Interval* i) { return std::tuple(i->start, i->job, i->node, i->kind); });
   return chosen;
 }
 
-/// Lanes where no devices are known: the lowest free ones of the pool. A job that goes on at once (after
-/// its overhead) finds its own lanes free again and mostly keeps them.
+/// Lanes where no devices are known: the lowest free ones of the pool. A job that goes on at once
+/// (after its overhead) finds its own lanes free again and mostly keeps them.
 class GreedyLanes {
  public:
-  GreedyLanes(const Cluster& cluster, const std::vector<std::uint32_t>& first) : free_(cluster.pools.size()) {
+  GreedyLanes(const Cluster& cluster, const std::vector<std::uint32_t>& first)
+      : free_(cluster.pools.size()) {
     for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {
       for (std::uint32_t d = 0; d < static_cast<std::uint32_t>(cluster.nodes[n].gpus); ++d) {
         free_[cluster.nodes[n].pool.value].push(first[n] + d);
       }
     }
   }
-  /// Intervals come by start. Saves may overlap with their successor's grant: then fewer lanes are left.
+  /// Intervals come by start. Saves may overlap with their successor's grant: then fewer lanes are
+  /// left.
   [[nodiscard]] std::vector<std::uint32_t> take(const Interval& interval) {
     while (!busy_.empty() && busy_.top().until <= interval.start) {
       free_[busy_.top().pool.value].push(busy_.top().lane);
@@ -92,10 +96,12 @@ std::vector<std::uint32_t> lanes_of_devices(const Interval& interval, std::uint3
 void number_jobs(Gantt& gantt, const Outcomes& jobs) {
   std::unordered_map<std::uint32_t, std::uint32_t> row_of_job;  // lookup only
   for (GanttBar& bar : gantt.bars) {
-    const auto [entry, is_new] = row_of_job.try_emplace(bar.job, static_cast<std::uint32_t>(gantt.jobs.size()));
+    const auto [entry, is_new] =
+        row_of_job.try_emplace(bar.job, static_cast<std::uint32_t>(gantt.jobs.size()));
     if (is_new) {
       const JobOutcome& job = jobs.rows[bar.job];
-      gantt.jobs.push_back({std::string(jobs.names.text(job.id)), job.gpus, std::string(jobs.names.text(job.user))});
+      gantt.jobs.push_back(
+          {std::string(jobs.names.text(job.id)), job.gpus, std::string(jobs.names.text(job.user))});
     }
     bar.job = entry->second;
   }
@@ -103,22 +109,31 @@ void number_jobs(Gantt& gantt, const Outcomes& jobs) {
 
 }  // namespace
 
-Gantt gantt_of(const IntervalLog& intervals, const Outcomes& jobs, const Cluster& cluster, std::size_t max_bars) {
+Gantt gantt_of(const IntervalLog& intervals, const Outcomes& jobs, const Cluster& cluster,
+               std::size_t max_bars) {
   Gantt gantt;
-  for (const Interval& interval : intervals.rows) gantt.total += static_cast<std::uint64_t>(interval.gpus);
-  if (intervals.total > intervals.rows.size() && !intervals.rows.empty()) {  // those forgotten were as wide on average
-    const double width = static_cast<double>(gantt.total) / static_cast<double>(intervals.rows.size());
+  for (const Interval& interval : intervals.rows)
+    gantt.total += static_cast<std::uint64_t>(interval.gpus);
+  if (intervals.total > intervals.rows.size() &&
+      !intervals.rows.empty()) {  // those forgotten were as wide on average
+    const double width =
+        static_cast<double>(gantt.total) / static_cast<double>(intervals.rows.size());
     gantt.total = static_cast<std::uint64_t>(width * static_cast<double>(intervals.total));
   }
   const auto first = first_lanes(cluster);
   GreedyLanes greedy{cluster, first};
   for (const Interval* interval : most_visible(intervals, max_bars)) {
-    const auto lanes = interval->devices == 0 ? greedy.take(*interval) : lanes_of_devices(*interval, first[interval->node.value]);
+    const auto lanes = interval->devices == 0
+                           ? greedy.take(*interval)
+                           : lanes_of_devices(*interval, first[interval->node.value]);
     for (const std::uint32_t lane : lanes) {
-      gantt.bars.push_back({lane, interval->job.value, interval->start, interval->end, interval->kind});
+      gantt.bars.push_back(
+          {lane, interval->job.value, interval->start, interval->end, interval->kind});
     }
   }
-  std::ranges::sort(gantt.bars, {}, [](const GanttBar& bar) { return std::tuple(bar.lane, bar.start, bar.job, bar.kind); });
+  std::ranges::sort(gantt.bars, {}, [](const GanttBar& bar) {
+    return std::tuple(bar.lane, bar.start, bar.job, bar.kind);
+  });
   number_jobs(gantt, jobs);
   return gantt;
 }

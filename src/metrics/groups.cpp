@@ -53,9 +53,11 @@ struct SizeClass {
   std::int32_t most;
   std::string_view label;
 };
-constexpr std::array kSizeClasses{SizeClass{1, "1"},      SizeClass{2, "2"},      SizeClass{4, "3-4"},
-                                  SizeClass{8, "5-8"},    SizeClass{16, "9-16"},  SizeClass{32, "17-32"},
-                                  SizeClass{64, "33-64"}, SizeClass{std::numeric_limits<std::int32_t>::max(), ">64"}};
+constexpr std::array kSizeClasses{
+    SizeClass{1, "1"},      SizeClass{2, "2"},
+    SizeClass{4, "3-4"},    SizeClass{8, "5-8"},
+    SizeClass{16, "9-16"},  SizeClass{32, "17-32"},
+    SizeClass{64, "33-64"}, SizeClass{std::numeric_limits<std::int32_t>::max(), ">64"}};
 
 }  // namespace
 
@@ -68,7 +70,8 @@ std::vector<GroupRow> groups_by_size(const Outcomes& jobs) {
   }
   std::vector<GroupRow> rows;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (!groups[i].empty()) rows.push_back(std::move(groups[i]).row(std::string(kSizeClasses[i].label)));
+    if (!groups[i].empty())
+      rows.push_back(std::move(groups[i]).row(std::string(kSizeClasses[i].label)));
   }
   return rows;
 }
@@ -87,11 +90,16 @@ std::vector<GroupRow> groups_by_user(const Outcomes& jobs) {
   Group others;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::string_view name = jobs.names.text(order[i].first);
-    if (i >= kUsersShown) others.add(*order[i].second);
-    else rows.push_back(std::move(*order[i].second).row(name.empty() ? "(no user)" : std::string(name)));
+    if (i >= kUsersShown)
+      others.add(*order[i].second);
+    else
+      rows.push_back(
+          std::move(*order[i].second).row(name.empty() ? "(no user)" : std::string(name)));
   }
-  if (!others.empty()) rows.push_back(std::move(others).row(fmt::format("{} others", order.size() - kUsersShown)));
-  if (rows.size() == 1 && rows.front().label == "(no user)") rows.clear();  // the trace names no users
+  if (!others.empty())
+    rows.push_back(std::move(others).row(fmt::format("{} others", order.size() - kUsersShown)));
+  if (rows.size() == 1 && rows.front().label == "(no user)")
+    rows.clear();  // the trace names no users
   return rows;
 }
 

@@ -16,9 +16,9 @@ struct StatusName {
   std::string_view text;
 };
 constexpr std::array kStatusNames{
-    StatusName{JobState::Unknown, "unknown"},     StatusName{JobState::Waiting, "waiting"},
-    StatusName{JobState::Running, "running"},     StatusName{JobState::Completed, "completed"},
-    StatusName{JobState::Failed, "failed"},       StatusName{JobState::Cancelled, "cancelled"},
+    StatusName{JobState::Unknown, "unknown"},   StatusName{JobState::Waiting, "waiting"},
+    StatusName{JobState::Running, "running"},   StatusName{JobState::Completed, "completed"},
+    StatusName{JobState::Failed, "failed"},     StatusName{JobState::Cancelled, "cancelled"},
     StatusName{JobState::Rejected, "rejected"},
 };
 
@@ -46,7 +46,8 @@ double JobOutcome::bounded_slowdown() const noexcept {
 
 std::optional<double> JobOutcome::ftf(double cluster_gpus) const noexcept {
   if (work <= Duration::zero() || cluster_gpus <= 0) return std::nullopt;
-  const double slowed = std::max(1.0, neighbours * gpus / cluster_gpus);  // a gang of g on 1/N of the devices
+  const double slowed =
+      std::max(1.0, neighbours * gpus / cluster_gpus);  // a gang of g on 1/N of the devices
   return to_seconds(jct()) / (to_seconds(work) * slowed);
 }
 
@@ -73,8 +74,10 @@ Outcomes outcomes_of(const Engine& engine, const Trace& trace) {
     row.gpus = job.gpus;
     row.submit = job.submit;
     if (table.first_start[id] != kNever) row.start = table.first_start[id];
-    if (table.finished[id] != kNever && row.state != JobState::Rejected) row.finish = table.finished[id];
-    if (row.finish && row.start && *row.start > *row.finish) row.start.reset();  // cancelled before its devices were free
+    if (table.finished[id] != kNever && row.state != JobState::Rejected)
+      row.finish = table.finished[id];
+    if (row.finish && row.start && *row.start > *row.finish)
+      row.start.reset();  // cancelled before its devices were free
     row.run_time = table.attained(id, engine.now());
     row.overhead = table.overhead[id];
     row.duration = job.duration;
@@ -100,10 +103,12 @@ class PassedIntegral {
     std::ranges::sort(moments_);
     sums_.reserve(moments_.size() + 1);
     sums_.push_back(0);
-    for (const Time moment : moments_) sums_.push_back(sums_.back() + moment.time_since_epoch().count());
+    for (const Time moment : moments_)
+      sums_.push_back(sums_.back() + moment.time_since_epoch().count());
   }
   [[nodiscard]] Int128 up_to(Time t) const {
-    const auto passed = static_cast<std::size_t>(std::ranges::upper_bound(moments_, t) - moments_.begin());
+    const auto passed =
+        static_cast<std::size_t>(std::ranges::upper_bound(moments_, t) - moments_.begin());
     return Int128{t.time_since_epoch().count()} * static_cast<std::int64_t>(passed) - sums_[passed];
   }
 

@@ -21,14 +21,15 @@ void Recorder::append(Time now, const Action& action) {
   settle();
   if (options_.actions) {
     if (actions_.rows.size() < options_.max_actions) {
-      actions_.rows.push_back({now, action.job, action.gpus, static_cast<std::uint32_t>(actions_.slices.size()),
-                               static_cast<std::uint32_t>(action.slices.size()), action.kind, action.reason});
+      actions_.rows.push_back(
+          {now, action.job, action.gpus, static_cast<std::uint32_t>(actions_.slices.size()),
+           static_cast<std::uint32_t>(action.slices.size()), action.kind, action.reason});
       actions_.slices.insert(actions_.slices.end(), action.slices.begin(), action.slices.end());
     }
     ++actions_.total;
   }
-  // The intention comes before the act: when devices are really held the executor says only then, so the
-  // effect is read from the job table at the next call.
+  // The intention comes before the act: when devices are really held the executor says only then,
+  // so the effect is read from the job table at the next call.
   pending_ = Pending{now, action.kind, action.job, action.pool};
   pending_slices_.assign(action.slices.begin(), action.slices.end());
 }
@@ -52,8 +53,10 @@ void Recorder::settle() {
       open(action.job, action.pool);
       break;
     case ActionKind::Kill:
-      if (stretches_[action.job].place.holds()) close(action.job, action.at);
-      else wait(action.job, -1);
+      if (stretches_[action.job].place.holds())
+        close(action.job, action.at);
+      else
+        wait(action.job, -1);
       break;
     case ActionKind::Reject: wait(action.job, -1); break;
   }
@@ -62,8 +65,10 @@ void Recorder::settle() {
 void Recorder::finished(Time now, JobId job, JobState outcome) {
   static_cast<void>(outcome);
   settle();
-  if (stretches_[job].place.holds()) close(job, now);
-  else wait(job, -1);
+  if (stretches_[job].place.holds())
+    close(job, now);
+  else
+    wait(job, -1);
 }
 
 void Recorder::wait(JobId job, std::int32_t change) {
@@ -110,7 +115,8 @@ void Recorder::close(JobId job, Time stopped) {
 void Recorder::keep(JobId job, const Stretch& stretch, Time start, Time end, IntervalKind kind) {
   if (end <= start) return;
   const auto add = [&](const Slice& slice) {
-    intervals_.rows.push_back({job, stretch.place.pool, slice.node, slice.gpus, slice.devices, start, end, kind});
+    intervals_.rows.push_back(
+        {job, stretch.place.pool, slice.node, slice.gpus, slice.devices, start, end, kind});
     ++intervals_.total;
   };
   const auto slices = places_.slices(stretch.place);
@@ -123,7 +129,8 @@ void Recorder::forget_short_intervals() {
   auto& rows = intervals_.rows;
   if (rows.size() <= options_.max_intervals) return;
   const auto longest_first = [](const Interval& a, const Interval& b) {
-    return std::tuple(b.end - b.start, a.start, a.job, a.node, a.kind) < std::tuple(a.end - a.start, b.start, b.job, b.node, b.kind);
+    return std::tuple(b.end - b.start, a.start, a.job, a.node, a.kind) <
+           std::tuple(a.end - a.start, b.start, b.job, b.node, b.kind);
   };
   const auto cut = rows.begin() + static_cast<std::ptrdiff_t>(options_.max_intervals);
   std::ranges::nth_element(rows, cut, longest_first);
@@ -131,19 +138,24 @@ void Recorder::forget_short_intervals() {
 }
 
 std::int32_t Recorder::smallest_waiting() const noexcept {
-  const auto found = std::ranges::find_if(waiting_of_size_, [](std::int32_t count) { return count > 0; });
-  return found == waiting_of_size_.end() ? 0 : sizes_[static_cast<std::size_t>(found - waiting_of_size_.begin())];
+  const auto found =
+      std::ranges::find_if(waiting_of_size_, [](std::int32_t count) { return count > 0; });
+  return found == waiting_of_size_.end()
+             ? 0
+             : sizes_[static_cast<std::size_t>(found - waiting_of_size_.begin())];
 }
 
 std::int64_t Recorder::stranded_gpus() const {
   const std::int32_t gang = smallest_waiting();
   if (gang == 0) return 0;
   const ClusterState& state = engine_->cluster();
-  if (state.mode() == ClusterState::Mode::Count) return state.free_gpus() < gang ? state.free_gpus() : 0;
+  if (state.mode() == ClusterState::Mode::Count)
+    return state.free_gpus() < gang ? state.free_gpus() : 0;
   std::int64_t stranded = 0;
   for (std::uint32_t i = 0; i < state.pools(); ++i) {
     const PoolId pool{i};
-    const std::int32_t enough = std::min(gang, state.largest_node(pool));  // a larger gang wants whole nodes
+    const std::int32_t enough =
+        std::min(gang, state.largest_node(pool));  // a larger gang wants whole nodes
     for (std::int32_t free = 1; free < enough; ++free) {
       stranded += static_cast<std::int64_t>(state.nodes_with(pool, free).size()) * free;
     }
@@ -164,7 +176,8 @@ void Recorder::integrate(Time now) {
 void Recorder::instant_done(Time now) {
   BERTH_CHECK(engine_ != nullptr, "a recorder watches its engine before the engine runs");
   settle();
-  for (; next_arrival_ < trace_->jobs.size() && trace_->jobs[next_arrival_].submit <= now; ++next_arrival_) {
+  for (; next_arrival_ < trace_->jobs.size() && trace_->jobs[next_arrival_].submit <= now;
+       ++next_arrival_) {
     wait(JobId{static_cast<std::uint32_t>(next_arrival_)}, +1);
   }
   integrate(now);
@@ -172,8 +185,9 @@ void Recorder::instant_done(Time now) {
   levels_ = {now, queue_, running_, busy_, state.free_gpus(), stranded_gpus()};
   integrals_.max_queue = std::max(integrals_.max_queue, queue_);
   if (options_.timeline) {
-    timeline_.add(now, {static_cast<double>(queue_), static_cast<double>(queued_gpus_), static_cast<double>(running_),
-                        static_cast<double>(busy_), static_cast<double>(state.usable_gpus())});
+    timeline_.add(now, {static_cast<double>(queue_), static_cast<double>(queued_gpus_),
+                        static_cast<double>(running_), static_cast<double>(busy_),
+                        static_cast<double>(state.usable_gpus())});
   }
 }
 
@@ -181,7 +195,8 @@ ActionLog Recorder::take_actions() { return std::exchange(actions_, {}); }
 
 IntervalLog Recorder::take_intervals() {
   forget_short_intervals();
-  std::ranges::sort(intervals_.rows, {}, [](const Interval& i) { return std::tuple(i.start, i.job, i.node, i.kind); });
+  std::ranges::sort(intervals_.rows, {},
+                    [](const Interval& i) { return std::tuple(i.start, i.job, i.node, i.kind); });
   return std::exchange(intervals_, {});
 }
 

@@ -1,7 +1,7 @@
-// The journal of a simulation: writes down what happened, as far as asked. Without options it keeps exact
-// totals only (a few additions per action and instant); with them also the action log, the intervals in
-// which jobs held devices, and a timeline. Watch the engine before it runs. An engine without a journal
-// pays nothing.
+// The journal of a simulation: writes down what happened, as far as asked. Without options it keeps
+// exact totals only (a few additions per action and instant); with them also the action log, the
+// intervals in which jobs held devices, and a timeline. Watch the engine before it runs. An engine
+// without a journal pays nothing.
 //
 //   Recorder recorder{trace, cluster, {.actions = true, .intervals = true, .timeline = true}};
 //   Engine engine{{…, .journal = &recorder}};
@@ -24,15 +24,15 @@ struct RecordOptions {
   bool actions = false;
   bool intervals = false;
   bool timeline = false;
-  std::size_t max_actions = 20'000'000;    // then only counted
-  std::size_t max_intervals = 1'000'000;   // then the shortest are forgotten
+  std::size_t max_actions = 20'000'000;   // then only counted
+  std::size_t max_intervals = 1'000'000;  // then the shortest are forgotten
 };
 
 struct ActionRow {
   Time at;
   JobId job;
   std::int32_t gpus = 0;
-  std::uint32_t first_slice = 0;           // in ActionLog::slices
+  std::uint32_t first_slice = 0;  // in ActionLog::slices
   std::uint32_t slices = 0;
   ActionKind kind{};
   Reason reason = Reason::None;
@@ -40,7 +40,7 @@ struct ActionRow {
 struct ActionLog {
   std::vector<ActionRow> rows;
   std::vector<Slice> slices;
-  std::uint64_t total = 0;                 // rows and those beyond the limit
+  std::uint64_t total = 0;  // rows and those beyond the limit
 };
 
 enum class IntervalKind : std::uint8_t { Run, Overhead };  // Overhead: held without progress
@@ -57,17 +57,17 @@ struct Interval {
   IntervalKind kind = IntervalKind::Run;
 };
 struct IntervalLog {
-  std::vector<Interval> rows;              // by start, then job, node and kind
-  std::uint64_t total = 0;                 // rows and those forgotten
+  std::vector<Interval> rows;  // by start, then job, node and kind
+  std::uint64_t total = 0;     // rows and those forgotten
 };
 
 /// Exact time integrals; the unit is level x microseconds.
 struct Integrals {
   Int128 queue = 0, running = 0, busy = 0;
-  Int128 free = 0;                         // GPUs of nodes that are up and hold no job
-  Int128 stranded = 0;                     // free, but too few on their node for the smallest waiting gang
-  Int128 idle_while_queued = 0;            // free although some job waits
-  std::vector<Int128> held;                // GPU time held by jobs, overhead included, by PoolId
+  Int128 free = 0;               // GPUs of nodes that are up and hold no job
+  Int128 stranded = 0;           // free, but too few on their node for the smallest waiting gang
+  Int128 idle_while_queued = 0;  // free although some job waits
+  std::vector<Int128> held;      // GPU time held by jobs, overhead included, by PoolId
   std::int64_t max_queue = 0;
 };
 
@@ -89,19 +89,19 @@ class Recorder final : public Journal {
   [[nodiscard]] IntervalLog take_intervals();
 
  private:
-  struct Stretch {                         // of a running job
+  struct Stretch {  // of a running job
     Time held_from{};
     Time work_from{};
-    Duration held_before{};                // what the job table had booked when it began
-    Allocation place;                      // in places_
+    Duration held_before{};  // what the job table had booked when it began
+    Allocation place;        // in places_
   };
-  struct Pending {                         // written, and carried out by the time we are called again
+  struct Pending {  // written, and carried out by the time we are called again
     Time at;
     ActionKind kind{};
     JobId job;
     PoolId pool;
   };
-  void settle();                           // the pending action has taken effect
+  void settle();  // the pending action has taken effect
   void open(JobId job, PoolId pool);
   void close(JobId job, Time stopped);
   void keep(JobId job, const Stretch& stretch, Time start, Time end, IntervalKind kind);
@@ -123,11 +123,12 @@ class Recorder final : public Journal {
   Column<JobId, Stretch> stretches_;
   std::optional<Pending> pending_;
   std::vector<Slice> pending_slices_;
-  std::vector<std::int32_t> sizes_;        // distinct gang sizes of the trace, ascending
+  std::vector<std::int32_t> sizes_;  // distinct gang sizes of the trace, ascending
   std::vector<std::int32_t> waiting_of_size_;
   std::size_t next_arrival_ = 0;
-  std::int64_t queue_ = 0, queued_gpus_ = 0, running_ = 0, busy_ = 0;  // counted so far in this instant
-  struct Held {                            // since the last instant
+  std::int64_t queue_ = 0, queued_gpus_ = 0, running_ = 0,
+               busy_ = 0;  // counted so far in this instant
+  struct Held {            // since the last instant
     Time since{};
     std::int64_t queue = 0, running = 0, busy = 0, free = 0, stranded = 0;
   } levels_;

@@ -1,6 +1,6 @@
-// The numbers of one run, and the one list that names them: JSON, tables, CSV, pages and documents are
-// all made from metrics(). A metric that does not apply (nothing finished, no deadlines, not recorded)
-// is absent, never zero. Definitions with formulas: docs/metrics.md.
+// The numbers of one run, and the one list that names them: JSON, tables, CSV, pages and documents
+// are all made from metrics(). A metric that does not apply (nothing finished, no deadlines, not
+// recorded) is absent, never zero. Definitions with formulas: docs/metrics.md.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Summary {
   using Value = std::optional<double>;
 
   std::string policy;
-  std::string label;      // how people call the run; the policy's name unless two runs share it
+  std::string label;  // how people call the run; the policy's name unless two runs share it
   std::string placement;
   std::string estimator;
   std::string digest;
@@ -41,7 +41,7 @@ enum class Better : std::uint8_t { Neither, Lower, Higher };
 
 struct Metric {
   std::string_view name;
-  std::string_view unit;         // "s", "1" (a share or ratio), "jobs", "kWh", "GPU h" …
+  std::string_view unit;  // "s", "1" (a share or ratio), "jobs", "kWh", "GPU h" …
   Better better = Better::Neither;
   Summary::Value Summary::*field = nullptr;
   std::string_view description;  // one line for people

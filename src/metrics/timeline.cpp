@@ -7,7 +7,8 @@ namespace berth {
 
 namespace {
 
-constexpr std::array kFields{&Levels::queue, &Levels::queued_gpus, &Levels::running, &Levels::busy, &Levels::capacity};
+constexpr std::array kFields{&Levels::queue, &Levels::queued_gpus, &Levels::running, &Levels::busy,
+                             &Levels::capacity};
 
 void add_scaled(Levels& sum, const Levels& levels, double factor) {
   for (const auto field : kFields) sum.*field += levels.*field * factor;
@@ -26,20 +27,25 @@ TimelinePoint merged(const TimelinePoint& a, const TimelinePoint& b, Time until)
   return {a.at, scaled(integral, 1.0 / to_seconds(until - a.at))};
 }
 
-/// Merges neighbours as long as they stay within `width`; the last stretch ends at `end`. Of what is left any
-/// two neighbours together are wider, so there are at most 2 x span / width + 1; a long stretch stays exact.
+/// Merges neighbours as long as they stay within `width`; the last stretch ends at `end`. Of what
+/// is left any two neighbours together are wider, so there are at most 2 x span / width + 1; a long
+/// stretch stays exact.
 void merge_narrow(std::vector<TimelinePoint>& points, Time end, Duration width) {
   std::size_t kept = 0;
   for (std::size_t i = 1; i < points.size(); ++i) {
     const Time until = i + 1 < points.size() ? points[i + 1].at : end;
-    if (until - points[kept].at <= width) points[kept] = merged(points[kept], points[i], until);
-    else points[++kept] = points[i];
+    if (until - points[kept].at <= width)
+      points[kept] = merged(points[kept], points[i], until);
+    else
+      points[++kept] = points[i];
   }
   points.resize(std::min(points.size(), kept + 1));
 }
 
 Duration width_for(Duration span, std::size_t limit, double share) {
-  return Duration{static_cast<std::int64_t>(share * static_cast<double>(span.count()) / static_cast<double>(limit)) + 1};
+  return Duration{static_cast<std::int64_t>(share * static_cast<double>(span.count()) /
+                                            static_cast<double>(limit)) +
+                  1};
 }
 
 }  // namespace
@@ -58,11 +64,13 @@ void Timeline::add(Time now, const Levels& levels) {
 }
 
 void Timeline::close_stretch() {
-  kept_.push_back({stretch_from_, scaled(stretch_integral_, 1.0 / to_seconds(since_ - stretch_from_))});
+  kept_.push_back(
+      {stretch_from_, scaled(stretch_integral_, 1.0 / to_seconds(since_ - stretch_from_))});
   stretch_from_ = since_;
   stretch_integral_ = {};
   if (kept_.size() < kMaxPoints) return;
-  width_ = width_for(since_ - kept_.front().at, kMaxPoints, 2.5);  // leaves at most 4/5 of the points
+  width_ =
+      width_for(since_ - kept_.front().at, kMaxPoints, 2.5);  // leaves at most 4/5 of the points
   merge_narrow(kept_, since_, width_);
 }
 
@@ -70,7 +78,8 @@ std::vector<TimelinePoint> Timeline::points() const {
   std::vector<TimelinePoint> points = kept_;
   if (!started_) return points;
   if (since_ > stretch_from_) {
-    points.push_back({stretch_from_, scaled(stretch_integral_, 1.0 / to_seconds(since_ - stretch_from_))});
+    points.push_back(
+        {stretch_from_, scaled(stretch_integral_, 1.0 / to_seconds(since_ - stretch_from_))});
   }
   points.push_back({since_, current_});
   return points;

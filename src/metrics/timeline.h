@@ -1,6 +1,7 @@
-// Step functions over time in bounded memory. Every instant may be given; at most kMaxPoints stretches are
-// kept. When they are full, the time resolution becomes coarser: neighbours that together stay within it
-// merge into their time-weighted mean, so integrals survive, and quiet times stay as exact as they were.
+// Step functions over time in bounded memory. Every instant may be given; at most kMaxPoints
+// stretches are kept. When they are full, the time resolution becomes coarser: neighbours that
+// together stay within it merge into their time-weighted mean, so integrals survive, and quiet
+// times stay as exact as they were.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@ namespace berth {
 
 /// What held at an instant, or on average over a stretch.
 struct Levels {
-  double queue = 0;         // jobs submitted and not running
-  double queued_gpus = 0;   // what they ask for
+  double queue = 0;        // jobs submitted and not running
+  double queued_gpus = 0;  // what they ask for
   double running = 0;
-  double busy = 0;          // GPUs granted
-  double capacity = 0;      // GPUs of nodes that are up
+  double busy = 0;      // GPUs granted
+  double capacity = 0;  // GPUs of nodes that are up
   friend bool operator==(const Levels&, const Levels&) = default;
 };
 
 struct TimelinePoint {
-  Time at;                  // the levels hold from here to the next point
+  Time at;  // the levels hold from here to the next point
   Levels levels;
 };
 
@@ -42,11 +43,12 @@ class Timeline {
   Levels current_;
   Time since_{};
   Time stretch_from_{};
-  Levels stretch_integral_;       // level x seconds since stretch_from_
-  Duration width_{};              // what a stretch of several instants may span
+  Levels stretch_integral_;  // level x seconds since stretch_from_
+  Duration width_{};         // what a stretch of several instants may span
 };
 
 /// At most `limit` points (at least 4): merged further, the last point kept as it is.
-[[nodiscard]] std::vector<TimelinePoint> thinned(std::vector<TimelinePoint> points, std::size_t limit);
+[[nodiscard]] std::vector<TimelinePoint> thinned(std::vector<TimelinePoint> points,
+                                                 std::size_t limit);
 
 }  // namespace berth

@@ -1,7 +1,7 @@
 // The catalogue of device types: what one device has, how fast it is beside a V100, what it draws.
-// A new accelerator is a row here or in the cluster file, never code. Figures are nominal: memory of
-// the common variant, board power limit, idle power as drivers report it; speed is a rough relative
-// figure for mixed training and is only used where a job has no profile.
+// A new accelerator is a row here or in the cluster file, never code. Figures are nominal: memory
+// of the common variant, board power limit, idle power as drivers report it; speed is a rough
+// relative figure for mixed training and is only used where a job has no profile.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace berth {
 struct DeviceType {
   std::string name;
   std::int64_t memory_mib = 0;
-  double speed = 1.0;          // relative to a V100
+  double speed = 1.0;  // relative to a V100
   double idle_watts = 50;
   double busy_watts = 300;
 };

@@ -76,7 +76,8 @@ Result<void> add_group(Cluster& cluster, std::string_view group, std::size_t col
     return wrong(fmt::format("GPUs per node must be 1 to {}", kMaxGpusPerNode));
   }
   if (!is_type_name(type)) return wrong("the device type is not a name");
-  if (cluster.nodes.size() + static_cast<std::size_t>(*nodes) > static_cast<std::size_t>(kMaxNodes)) {
+  if (cluster.nodes.size() + static_cast<std::size_t>(*nodes) >
+      static_cast<std::size_t>(kMaxNodes)) {
     return wrong(fmt::format("more than {} nodes in all", kMaxNodes));
   }
   const PoolId pool = pool_named(cluster, type);
@@ -105,9 +106,10 @@ Result<Cluster> parse_cluster_short(std::string_view text) {
 }
 
 Result<Cluster> load_cluster(const std::string& argument) {
-  const bool is_short = !argument.empty() && std::isdigit(static_cast<unsigned char>(argument[0])) != 0 &&
-                        argument.find('x') != std::string::npos && argument.find('/') == std::string::npos &&
-                        !argument.ends_with(".yaml") && !argument.ends_with(".yml");
+  const bool is_short =
+      !argument.empty() && std::isdigit(static_cast<unsigned char>(argument[0])) != 0 &&
+      argument.find('x') != std::string::npos && argument.find('/') == std::string::npos &&
+      !argument.ends_with(".yaml") && !argument.ends_with(".yml");
   if (is_short) return parse_cluster_short(argument);
   auto text = read_file(argument);
   if (!text) return fail(fmt::format("{} (or {})", text.error().text(), kShortHelp));

@@ -10,7 +10,8 @@ namespace berth {
 
 namespace {
 
-/// First submits beyond this (three years) are read as a calendar, not as seconds since the trace began.
+/// First submits beyond this (three years) are read as a calendar, not as seconds since the trace
+/// began.
 constexpr Duration kCalendar = std::chrono::hours{24 * 365 * 3};
 
 bool all_digits(std::string_view text) noexcept {
@@ -69,8 +70,8 @@ std::string_view to_string(JobKind kind) noexcept {
 
 std::optional<JobKind> job_kind_from(std::string_view text) noexcept {
   const std::string word = lower(text);
-  for (const JobKind kind : {JobKind::Training, JobKind::Hpo, JobKind::Debug, JobKind::Interactive,
-                             JobKind::Service}) {
+  for (const JobKind kind :
+       {JobKind::Training, JobKind::Hpo, JobKind::Debug, JobKind::Interactive, JobKind::Service}) {
     if (word == to_string(kind)) return kind;
   }
   return std::nullopt;
@@ -87,17 +88,17 @@ std::string_view to_string(TraceStatus status) noexcept {
 
 std::optional<TraceStatus> trace_status_from(std::string_view text) noexcept {
   static constexpr std::array<std::pair<std::string_view, TraceStatus>, 22> kWords{{
-      {"completed", TraceStatus::Completed}, {"complete", TraceStatus::Completed},
-      {"pass", TraceStatus::Completed},      {"passed", TraceStatus::Completed},
-      {"succeeded", TraceStatus::Completed}, {"success", TraceStatus::Completed},
+      {"completed", TraceStatus::Completed},  {"complete", TraceStatus::Completed},
+      {"pass", TraceStatus::Completed},       {"passed", TraceStatus::Completed},
+      {"succeeded", TraceStatus::Completed},  {"success", TraceStatus::Completed},
       {"terminated", TraceStatus::Completed}, {"running", TraceStatus::Completed},
-      {"failed", TraceStatus::Failed},       {"fail", TraceStatus::Failed},
-      {"node_fail", TraceStatus::Failed},    {"out_of_memory", TraceStatus::Failed},
-      {"boot_fail", TraceStatus::Failed},    {"unsuccessful", TraceStatus::Failed},
-      {"killed", TraceStatus::Killed},       {"cancelled", TraceStatus::Killed},
-      {"canceled", TraceStatus::Killed},     {"timeout", TraceStatus::Killed},
-      {"deadline", TraceStatus::Killed},     {"preempted", TraceStatus::Killed},
-      {"revoked", TraceStatus::Killed},      {"stopped", TraceStatus::Killed},
+      {"failed", TraceStatus::Failed},        {"fail", TraceStatus::Failed},
+      {"node_fail", TraceStatus::Failed},     {"out_of_memory", TraceStatus::Failed},
+      {"boot_fail", TraceStatus::Failed},     {"unsuccessful", TraceStatus::Failed},
+      {"killed", TraceStatus::Killed},        {"cancelled", TraceStatus::Killed},
+      {"canceled", TraceStatus::Killed},      {"timeout", TraceStatus::Killed},
+      {"deadline", TraceStatus::Killed},      {"preempted", TraceStatus::Killed},
+      {"revoked", TraceStatus::Killed},       {"stopped", TraceStatus::Killed},
   }};
   const std::string word = lower(text);
   for (const auto& [name, status] : kWords) {

@@ -1,9 +1,9 @@
 // What a trace file says: jobs as their users submitted them and as they really ran. The truth
 // columns (duration, status) belong to the simulator; policies see requests and estimates only.
 //
-// A Trace is normalised once, after reading: rows in order of (submit, id). From then on a JobId is the row
-// number, and "smaller submit, then smaller id" is simply "<". Seconds keep the file's own zero; calendar
-// times (ISO, Unix) count from the first submit.
+// A Trace is normalised once, after reading: rows in order of (submit, id). From then on a JobId is
+// the row number, and "smaller submit, then smaller id" is simply "<". Seconds keep the file's own
+// zero; calendar times (ISO, Unix) count from the first submit.
 #pragma once
 
 #include <cstdint>
@@ -19,48 +19,50 @@ namespace berth {
 
 enum class JobKind : std::uint8_t { Training, Hpo, Debug, Interactive, Service };
 
-/// How a job ended in reality: a failed or killed job runs for its traced duration and then ends so.
+/// How a job ended in reality: a failed or killed job runs for its traced duration and then ends
+/// so.
 enum class TraceStatus : std::uint8_t { Completed, Failed, Killed };
 
 /// What the user asked for and said: all that a policy may see without declaring a need.
 struct JobRequest {
-  NameId id;                       // as the file spells it; unique in a trace
+  NameId id;  // as the file spells it; unique in a trace
   Time submit;
-  std::int32_t gpus = 1;           // the gang; all or nothing
-  std::int32_t gpus_min = 0;       // elastic range; 0 = not elastic
+  std::int32_t gpus = 1;      // the gang; all or nothing
+  std::int32_t gpus_min = 0;  // elastic range; 0 = not elastic
   std::int32_t gpus_max = 0;
-  std::int32_t gpu_milli = 1000;   // share of one device a single-GPU job asks for
-  std::int32_t cpus_milli = 0;     // for the whole gang; 0 = not stated
-  std::int32_t memory_mib = 0;     // host memory for the whole gang; 0 = not stated
+  std::int32_t gpu_milli = 1000;  // share of one device a single-GPU job asks for
+  std::int32_t cpus_milli = 0;    // for the whole gang; 0 = not stated
+  std::int32_t memory_mib = 0;    // host memory for the whole gang; 0 = not stated
   std::int32_t batch_size = 0;
-  std::int32_t priority = 0;       // larger is more urgent
+  std::int32_t priority = 0;  // larger is more urgent
   float weight = 1.0F;
   JobKind kind = JobKind::Training;
   std::int64_t iterations = 0;
   NameId user, group, queue, name, model, study;
-  NameId gpu_type;                 // acceptable types, "a100|v100" in order of preference; empty = any
+  NameId gpu_type;  // acceptable types, "a100|v100" in order of preference; empty = any
 };
 
-/// A request together with what must be declared to be read (deadline, the user's estimate) and with
-/// the truth that only the simulator and the oracle know.
+/// A request together with what must be declared to be read (deadline, the user's estimate) and
+/// with the truth that only the simulator and the oracle know.
 struct TraceJob : JobRequest {
-  Duration duration{};             // truth: run time at the reference placement and requested size
-  Duration estimate{};             // what the user said (wall-time limit); zero = nothing said
+  Duration duration{};  // truth: run time at the reference placement and requested size
+  Duration estimate{};  // what the user said (wall-time limit); zero = nothing said
   TraceStatus status = TraceStatus::Completed;
-  std::optional<Time> deadline;    // absolute
-  std::optional<Time> cancel_at;   // the user cancels then, if the job has not ended
+  std::optional<Time> deadline;   // absolute
+  std::optional<Time> cancel_at;  // the user cancels then, if the job has not ended
 };
 
 struct Trace {
-  std::string source;              // file or generator, for messages and reports
-  std::string format;              // which reader understood it
+  std::string source;  // file or generator, for messages and reports
+  std::string format;  // which reader understood it
   Names names;
   std::vector<TraceJob> jobs;
   double zero_seconds = 0;         // the file's own time of our time zero
   std::vector<std::string> notes;  // what the reader left out or assumed, for people
 
   [[nodiscard]] std::string_view text(NameId id) const { return names.text(id); }
-  /// Sorts by (submit, id: numbers by value, then texts); calendar clocks are shifted to the first submit.
+  /// Sorts by (submit, id: numbers by value, then texts); calendar clocks are shifted to the first
+  /// submit.
   void normalise();
 };
 

@@ -20,7 +20,9 @@ constexpr Duration kUnknown = std::chrono::hours{1};  // a believable guess wher
 class Oracle final : public Estimator {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "oracle"; }
-  [[nodiscard]] Duration estimate(const TraceJob& job) override { return std::max(kTick, job.duration); }
+  [[nodiscard]] Duration estimate(const TraceJob& job) override {
+    return std::max(kTick, job.duration);
+  }
 };
 
 class NoisyOracle final : public Estimator {
@@ -60,7 +62,8 @@ class History final : public Estimator {
     return job.estimate > Duration::zero() ? job.estimate : kUnknown;
   }
   void learn(const TraceJob& job, Duration work) override {
-    for (const std::uint64_t key : {exact_key(job), user_key(job), kEverybody}) past_[key].add(work);
+    for (const std::uint64_t key : {exact_key(job), user_key(job), kEverybody})
+      past_[key].add(work);
   }
 
  private:
@@ -79,7 +82,9 @@ class History final : public Estimator {
   static std::uint64_t exact_key(const TraceJob& job) noexcept {
     return (std::uint64_t{job.user.value} << 32U) | (job.name.value + 1);
   }
-  static std::uint64_t user_key(const TraceJob& job) noexcept { return std::uint64_t{job.user.value} << 32U; }
+  static std::uint64_t user_key(const TraceJob& job) noexcept {
+    return std::uint64_t{job.user.value} << 32U;
+  }
 
   std::unordered_map<std::uint64_t, Recent> past_;  // lookup only, never iterated
 };
@@ -87,10 +92,13 @@ class History final : public Estimator {
 }  // namespace
 
 std::vector<EstimatorInfo> estimators() {
-  return {{"oracle", "the true run time"},
-          {"oracle:S", "the truth times a log-normal factor of deviation S (0.5: mostly within a factor of 1.65)"},
-          {"limit", "the user's time limit (column `estimate`), one hour where none is given"},
-          {"history", "mean of the last eight runs of the same user and name, else user, else everybody"}};
+  return {
+      {"oracle", "the true run time"},
+      {"oracle:S",
+       "the truth times a log-normal factor of deviation S (0.5: mostly within a factor of 1.65)"},
+      {"limit", "the user's time limit (column `estimate`), one hour where none is given"},
+      {"history",
+       "mean of the last eight runs of the same user and name, else user, else everybody"}};
 }
 
 Result<std::unique_ptr<Estimator>> make_estimator(std::string_view text, std::uint64_t seed) {
@@ -104,10 +112,12 @@ Result<std::unique_ptr<Estimator>> make_estimator(std::string_view text, std::ui
     if (code == std::errc{} && end == number.data() + number.size() && sigma >= 0 && sigma <= 10) {
       return std::make_unique<NoisyOracle>(sigma, seed);
     }
-    return fail(fmt::format("--estimator: the deviation in '{}' must be a number from 0 to 10", text));
+    return fail(
+        fmt::format("--estimator: the deviation in '{}' must be a number from 0 to 10", text));
   }
   const std::array<std::string, 3> known{"oracle", "limit", "history"};
-  return fail(fmt::format("--estimator: no estimator is called '{}'{}", text, suggestion(text, known)));
+  return fail(
+      fmt::format("--estimator: no estimator is called '{}'{}", text, suggestion(text, known)));
 }
 
 }  // namespace berth

@@ -1,7 +1,8 @@
-// What is believed about how long a job will run. An estimator is asked when a job arrives and learns
-// from jobs that are over; it never sees the future of the run. `oracle` knows the truth, `oracle:S`
-// errs by a log-normal factor of deviation S, `limit` believes the user's time limit, `history` the
-// past jobs of the same user and name. Estimation error is thereby a knob of every run.
+// What is believed about how long a job will run. An estimator is asked when a job arrives and
+// learns from jobs that are over; it never sees the future of the run. `oracle` knows the truth,
+// `oracle:S` errs by a log-normal factor of deviation S, `limit` believes the user's time limit,
+// `history` the past jobs of the same user and name. Estimation error is thereby a knob of every
+// run.
 #pragma once
 
 #include <memory>
@@ -34,6 +35,7 @@ struct EstimatorInfo {
 };
 [[nodiscard]] std::vector<EstimatorInfo> estimators();
 /// From the text after --estimator, e.g. "oracle", "oracle:0.5", "limit", "history".
-[[nodiscard]] Result<std::unique_ptr<Estimator>> make_estimator(std::string_view text, std::uint64_t seed);
+[[nodiscard]] Result<std::unique_ptr<Estimator>> make_estimator(std::string_view text,
+                                                                std::uint64_t seed);
 
 }  // namespace berth

@@ -9,11 +9,18 @@
 namespace berth {
 
 double model_skew(std::string_view model) noexcept {
-  // Tensor sizes in MB from the public layer tables of the models: largest / total of the large ones.
+  // Tensor sizes in MB from the public layer tables of the models: largest / total of the large
+  // ones.
   static constexpr std::array<std::pair<std::string_view, double>, 9> kSkew{{
-      {"vgg19", 392.0 / 547.1},      {"vgg16", 392.0 / 526.8},     {"vgg11", 392.0 / 506.5},
-      {"alexnet", 144.0 / 235.8},    {"resnet152", 9.0 / 149.6},   {"resnet101", 9.0 / 119.7},
-      {"resnet50", 9.0 / 80.6},      {"inception4", 5.9 / 132.8},  {"inception3", 7.8 / 56.6},
+      {"vgg19", 392.0 / 547.1},
+      {"vgg16", 392.0 / 526.8},
+      {"vgg11", 392.0 / 506.5},
+      {"alexnet", 144.0 / 235.8},
+      {"resnet152", 9.0 / 149.6},
+      {"resnet101", 9.0 / 119.7},
+      {"resnet50", 9.0 / 80.6},
+      {"inception4", 5.9 / 132.8},
+      {"inception3", 7.8 / 56.6},
   }};
   std::string plain;  // "ResNet-50", "resnet_50" and "resnet50" are one model
   for (const char c : model) {

@@ -19,7 +19,9 @@ namespace {
 std::optional<double> parse_number(std::string_view text) {
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || code != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  if (text.empty() || code != std::errc{} || end != text.data() + text.size() ||
+      !std::isfinite(number))
+    return std::nullopt;
   return number;
 }
 
@@ -67,8 +69,10 @@ Result<Params> Params::make(std::string_view owner, const std::vector<ParamSpec>
   for (const auto& [key, value] : settings) {
     const auto found = params.values_.find(key);
     if (found == params.values_.end()) {
-      error.messages.push_back(known.empty() ? fmt::format("--set {}: '{}' takes no parameters", key, owner)
-                                             : fmt::format("--set {}: '{}' has no such parameter{}", key, owner, suggestion(key, known)));
+      error.messages.push_back(known.empty()
+                                   ? fmt::format("--set {}: '{}' takes no parameters", key, owner)
+                                   : fmt::format("--set {}: '{}' has no such parameter{}", key,
+                                                 owner, suggestion(key, known)));
     } else {
       found->second = value;
     }
@@ -84,18 +88,22 @@ const std::string& Params::text(std::string_view key) const {
 }
 
 tl::unexpected<Error> Params::wrong(std::string_view key, std::string_view what) const {
-  return fail(fmt::format("--set {}={}: {} (see `berth policies {}`)", key, text(key), what, owner_));
+  return fail(
+      fmt::format("--set {}={}: {} (see `berth policies {}`)", key, text(key), what, owner_));
 }
 
 Result<double> Params::number(std::string_view key, double low, double high) const {
   const auto number = parse_number(text(key));
-  if (!number || *number < low || *number > high) return wrong(key, fmt::format("must be a number from {} to {}", low, high));
+  if (!number || *number < low || *number > high)
+    return wrong(key, fmt::format("must be a number from {} to {}", low, high));
   return *number;
 }
 
-Result<std::int64_t> Params::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
+Result<std::int64_t> Params::integer(std::string_view key, std::int64_t low,
+                                     std::int64_t high) const {
   const auto number = parse_number(text(key));
-  if (!number || *number != std::floor(*number) || *number < static_cast<double>(low) || *number > static_cast<double>(high)) {
+  if (!number || *number != std::floor(*number) || *number < static_cast<double>(low) ||
+      *number > static_cast<double>(high)) {
     return wrong(key, fmt::format("must be a whole number from {} to {}", low, high));
   }
   return static_cast<std::int64_t>(*number);
@@ -125,13 +133,16 @@ Result<std::vector<double>> Params::numbers(std::string_view key) const {
   return result;
 }
 
-Result<std::size_t> Params::choice(std::string_view key, const std::vector<std::string>& words) const {
+Result<std::size_t> Params::choice(std::string_view key,
+                                   const std::vector<std::string>& words) const {
   const auto found = std::ranges::find(words, text(key));
-  if (found == words.end()) return wrong(key, fmt::format("must be one of {}", fmt::join(words, ", ")));
+  if (found == words.end())
+    return wrong(key, fmt::format("must be one of {}", fmt::join(words, ", ")));
   return static_cast<std::size_t>(found - words.begin());
 }
 
-Result<std::vector<std::pair<std::string, std::vector<double>>>> Params::named_numbers(std::string_view key) const {
+Result<std::vector<std::pair<std::string, std::vector<double>>>> Params::named_numbers(
+    std::string_view key) const {
   std::vector<std::pair<std::string, std::vector<double>>> result;
   if (text(key).empty()) return result;
   for (const std::string_view part : split(text(key), ',')) {
@@ -139,12 +150,16 @@ Result<std::vector<std::pair<std::string, std::vector<double>>>> Params::named_n
     std::vector<double> numbers;
     for (std::size_t i = 1; i < pieces.size(); ++i) {
       const auto number = parse_number(pieces[i]);
-      if (!number || *number < 0) return wrong(key, fmt::format("'{}' in '{}' must be a number of 0 or more", pieces[i], part));
+      if (!number || *number < 0)
+        return wrong(key,
+                     fmt::format("'{}' in '{}' must be a number of 0 or more", pieces[i], part));
       numbers.push_back(*number);
     }
-    if (pieces[0].empty() || numbers.empty()) return wrong(key, fmt::format("'{}' must be NAME:NUMBER", part));
+    if (pieces[0].empty() || numbers.empty())
+      return wrong(key, fmt::format("'{}' must be NAME:NUMBER", part));
     const auto same = [&](const auto& entry) { return entry.first == pieces[0]; };
-    if (std::ranges::any_of(result, same)) return wrong(key, fmt::format("'{}' is named twice", pieces[0]));
+    if (std::ranges::any_of(result, same))
+      return wrong(key, fmt::format("'{}' is named twice", pieces[0]));
     result.emplace_back(std::string(pieces[0]), std::move(numbers));
   }
   return result;

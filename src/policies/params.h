@@ -1,5 +1,5 @@
-// Parameters of a policy: declared once with default and meaning, set by --set KEY=VALUE, printed by
-// `berth policies NAME`. Values are checked at the door; an unknown key prints the nearest ones.
+// Parameters of a policy: declared once with default and meaning, set by --set KEY=VALUE, printed
+// by `berth policies NAME`. Values are checked at the door; an unknown key prints the nearest ones.
 #pragma once
 
 #include <map>
@@ -22,20 +22,24 @@ struct ParamSpec {
 class Params {
  public:
   /// Takes the given settings over the declared defaults; the error names key and policy.
-  [[nodiscard]] static Result<Params> make(std::string_view owner, const std::vector<ParamSpec>& specs,
-                                           const std::vector<std::pair<std::string, std::string>>& settings);
+  [[nodiscard]] static Result<Params> make(
+      std::string_view owner, const std::vector<ParamSpec>& specs,
+      const std::vector<std::pair<std::string, std::string>>& settings);
 
   [[nodiscard]] const std::string& text(std::string_view key) const;
   [[nodiscard]] Result<double> number(std::string_view key, double low, double high) const;
-  [[nodiscard]] Result<std::int64_t> integer(std::string_view key, std::int64_t low, std::int64_t high) const;
+  [[nodiscard]] Result<std::int64_t> integer(std::string_view key, std::int64_t low,
+                                             std::int64_t high) const;
   /// Seconds, or with a unit: 90, 90s, 5m, 2h, 1d.
   [[nodiscard]] Result<Duration> duration(std::string_view key) const;
   [[nodiscard]] Result<bool> flag(std::string_view key) const;  // on/off, true/false, yes/no, 1/0
   [[nodiscard]] Result<std::vector<double>> numbers(std::string_view key) const;
   /// One of the words; answers its position.
-  [[nodiscard]] Result<std::size_t> choice(std::string_view key, const std::vector<std::string>& words) const;
+  [[nodiscard]] Result<std::size_t> choice(std::string_view key,
+                                           const std::vector<std::string>& words) const;
   /// "name:1:2,other:3": names with their numbers.
-  [[nodiscard]] Result<std::vector<std::pair<std::string, std::vector<double>>>> named_numbers(std::string_view key) const;
+  [[nodiscard]] Result<std::vector<std::pair<std::string, std::vector<double>>>> named_numbers(
+      std::string_view key) const;
   [[nodiscard]] tl::unexpected<Error> wrong(std::string_view key, std::string_view what) const;
 
  private:

@@ -22,7 +22,8 @@ namespace {
 using Made = Result<std::unique_ptr<Policy>>;
 
 ParamSpec pass_param(std::string default_value) {
-  return {"pass", std::move(default_value), "strict: stop at the first job that does not fit; skip: try the next"};
+  return {"pass", std::move(default_value),
+          "strict: stop at the first job that does not fit; skip: try the next"};
 }
 
 Made make_list(const PolicyEntry& entry, const Params& params) {
@@ -30,7 +31,8 @@ Made make_list(const PolicyEntry& entry, const Params& params) {
   const ListKey key = entry.name == "sjf"        ? ListKey::RunTime
                       : entry.name == "smallest" ? ListKey::Gpus
                                                  : ListKey::Arrival;
-  return std::make_unique<ListOrder>(entry.name, key, pass == 0 ? PassRule::Strict : PassRule::Skip);
+  return std::make_unique<ListOrder>(entry.name, key,
+                                     pass == 0 ? PassRule::Strict : PassRule::Skip);
 }
 
 Made make_shortest(const PolicyEntry& entry, const Params& params) {
@@ -63,8 +65,10 @@ Made make_tiresias(const PolicyEntry& entry, const Params& params) {
   options.gittins = entry.name == "tiresias-g";
   BERTH_TRY(options.thresholds, params.numbers("thresholds"));
   const auto& thresholds = options.thresholds;
-  const bool rising = std::ranges::adjacent_find(thresholds, std::ranges::greater_equal{}) == thresholds.end();
-  if (thresholds.empty() || thresholds.size() > 100 || thresholds.front() <= 0 || thresholds.back() > kMaxInputSeconds || !rising) {
+  const bool rising =
+      std::ranges::adjacent_find(thresholds, std::ranges::greater_equal{}) == thresholds.end();
+  if (thresholds.empty() || thresholds.size() > 100 || thresholds.front() <= 0 ||
+      thresholds.back() > kMaxInputSeconds || !rising) {
     return params.wrong("thresholds", "must be 1 to 100 rising GPU-seconds above zero");
   }
   BERTH_TRY(options.promote_knob, promote_knob_of(params));
@@ -75,15 +79,18 @@ Made make_tiresias(const PolicyEntry& entry, const Params& params) {
   BERTH_TRY(const auto min_samples, params.integer("min_samples", 1, 10'000'000));
   BERTH_TRY(options.samples, params.numbers("samples"));
   BERTH_TRY(options.gittins_interval, params.duration("gittins_interval"));
-  if (options.gittins_interval <= Duration::zero()) return params.wrong("gittins_interval", "must be more than zero");
+  if (options.gittins_interval <= Duration::zero())
+    return params.wrong("gittins_interval", "must be more than zero");
   options.history = static_cast<std::size_t>(history);
   options.min_samples = static_cast<std::size_t>(min_samples);
   return std::make_unique<Tiresias>(entry.name, options);
 }
 
 std::vector<ParamSpec> tiresias_params() {
-  return {{"thresholds", "3200", "GPU-seconds at which a job falls to the next queue, rising, comma separated"},
-          {"promote_knob", "off", "a job that waited this many times its run time goes back to the first queue"},
+  return {{"thresholds", "3200",
+           "GPU-seconds at which a job falls to the next queue, rising, comma separated"},
+          {"promote_knob", "off",
+           "a job that waited this many times its run time goes back to the first queue"},
           {"min_interval", "0", "seconds between two passes at least"},
           {"pack_limit", "0.5", "with --placement skew: skew above which a model is consolidated"}};
 }
@@ -91,35 +98,78 @@ std::vector<ParamSpec> tiresias_params() {
 std::vector<ParamSpec> gittins_params() {
   std::vector<ParamSpec> params = tiresias_params();
   params.push_back({"history", "5000", "how many finished jobs the Gittins index looks back on"});
-  params.push_back({"min_samples", "30", "below this many finished jobs it behaves like tiresias-l"});
-  params.push_back({"samples", "", "GPU-seconds of jobs known from before the run, comma separated"});
-  params.push_back({"gittins_interval", "60", "seconds between two looks at the indices of running jobs"});
+  params.push_back(
+      {"min_samples", "30", "below this many finished jobs it behaves like tiresias-l"});
+  params.push_back(
+      {"samples", "", "GPU-seconds of jobs known from before the run, comma separated"});
+  params.push_back(
+      {"gittins_interval", "60", "seconds between two looks at the indices of running jobs"});
   return params;
 }
 
 std::vector<PolicyEntry> make_registry() {
-  const ParamSpec gain{"preempt_gain", "0", "seconds of work (x GPUs for srsf) a preemption must win at least"};
-  const ParamSpec quantum{"quantum", "60", "seconds between two looks at the order, aligned to time zero"};
+  const ParamSpec gain{"preempt_gain", "0",
+                       "seconds of work (x GPUs for srsf) a preemption must win at least"};
+  const ParamSpec quantum{"quantum", "60",
+                          "seconds between two looks at the order, aligned to time zero"};
   return {
-      {"fifo", "first come, first served; the first job that does not fit blocks the rest", Need::Nothing, false,
-       {pass_param("strict")}, make_list},
-      {"fifo-skip", "arrival order, but any job that fits may start", Need::Nothing, false, {pass_param("skip")}, make_list},
-      {"sjf", "shortest estimated run time first", Need::RunTime, false, {pass_param("skip")}, make_list},
+      {"fifo",
+       "first come, first served; the first job that does not fit blocks the rest",
+       Need::Nothing,
+       false,
+       {pass_param("strict")},
+       make_list},
+      {"fifo-skip",
+       "arrival order, but any job that fits may start",
+       Need::Nothing,
+       false,
+       {pass_param("skip")},
+       make_list},
+      {"sjf",
+       "shortest estimated run time first",
+       Need::RunTime,
+       false,
+       {pass_param("skip")},
+       make_list},
       {"smallest", "fewest GPUs first", Need::Nothing, false, {pass_param("skip")}, make_list},
-      {"easy", "FIFO with backfill around one reservation for the head", Need::RunTime, false,
-       {{"kill_overrun", "off", "kill a job that outlives its estimate"}}, make_easy},
+      {"easy",
+       "FIFO with backfill around one reservation for the head",
+       Need::RunTime,
+       false,
+       {{"kill_overrun", "off", "kill a job that outlives its estimate"}},
+       make_easy},
       conservative_entry(),
       capacity_entry(),
       drf_entry(),
       priority_entry(),
-      {"srtf", "preemptive, least estimated work left first", Need::RunTime, true, {gain}, make_shortest},
-      {"srsf", "preemptive, least estimated work left times GPUs first", Need::RunTime, true, {gain}, make_shortest},
-      {"las", "preemptive, least time of holding GPUs first", Need::Nothing, true, {quantum}, make_las},
-      {"las-2d", "preemptive, least GPU-seconds held first", Need::Nothing, true, {quantum}, make_las},
-      {"tiresias-l", "preemptive, queues by GPU-seconds attained, first come first served inside", Need::Nothing, true,
-       tiresias_params(), make_tiresias},
-      {"tiresias-g", "preemptive, queues by GPU-seconds attained, Gittins index inside", Need::History, true,
-       gittins_params(), make_tiresias},
+      {"srtf",
+       "preemptive, least estimated work left first",
+       Need::RunTime,
+       true,
+       {gain},
+       make_shortest},
+      {"srsf",
+       "preemptive, least estimated work left times GPUs first",
+       Need::RunTime,
+       true,
+       {gain},
+       make_shortest},
+      {"las",
+       "preemptive, least time of holding GPUs first",
+       Need::Nothing,
+       true,
+       {quantum},
+       make_las},
+      {"las-2d",
+       "preemptive, least GPU-seconds held first",
+       Need::Nothing,
+       true,
+       {quantum},
+       make_las},
+      {"tiresias-l", "preemptive, queues by GPU-seconds attained, first come first served inside",
+       Need::Nothing, true, tiresias_params(), make_tiresias},
+      {"tiresias-g", "preemptive, queues by GPU-seconds attained, Gittins index inside",
+       Need::History, true, gittins_params(), make_tiresias},
   };
 }
 

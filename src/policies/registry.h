@@ -1,5 +1,5 @@
-// Every policy of the project, in one explicit table: name, what it is for, what it needs to know, its
-// parameters, how to make one. Adding a policy is a folder and a line here.
+// Every policy of the project, in one explicit table: name, what it is for, what it needs to know,
+// its parameters, how to make one. Adding a policy is a folder and a line here.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace berth {
 
 struct PolicyEntry {
   std::string name;
-  std::string summary;                    // one line
+  std::string summary;  // one line
   Need needs = Need::Nothing;
   bool preempts = false;
   std::vector<ParamSpec> params;
@@ -28,7 +28,8 @@ struct PolicyEntry {
 [[nodiscard]] Result<const PolicyEntry*> find_policy(std::string_view name);
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
-[[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const Settings& settings = {});
+[[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view name,
+                                                          const Settings& settings = {});
 
 /// "duration, history" or "nothing".
 [[nodiscard]] std::string needs_text(Need needs);

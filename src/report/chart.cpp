@@ -12,7 +12,8 @@ namespace berth {
 namespace {
 
 // Okabe and Ito's colours without the yellow, which is lost on white paper.
-constexpr std::array<std::string_view, 7> kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
+constexpr std::array<std::string_view, 7> kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                                   "#E69F00", "#56B4E9", "#000000"};
 constexpr std::array<std::string_view, 5> kDashes{"", "6 3", "2 2", "8 3 2 3", "10 4"};
 
 constexpr double kWidth = 520;
@@ -45,7 +46,8 @@ class Mapping {
     high_ = axis.high.value_or(data_high);
     if (scale_ == Scale::Log) {
       if (!(high_ > 0)) high_ = 1;
-      if (!(low_ > 0) || low_ < high_ * 1e-7) low_ = high_ * 1e-7;  // zero has no place on it: drawn at the edge
+      if (!(low_ > 0) || low_ < high_ * 1e-7)
+        low_ = high_ * 1e-7;  // zero has no place on it: drawn at the edge
       low_ = std::pow(10.0, std::floor(std::log10(low_) + 1e-9));
       high_ = std::pow(10.0, std::ceil(std::log10(high_) - 1e-9));
     }
@@ -53,7 +55,8 @@ class Mapping {
   }
   [[nodiscard]] double at(double value) const {
     const double clamped = std::clamp(value, low_, high_);
-    const double share = scale_ == Scale::Log ? std::log(clamped / low_) / std::log(high_ / low_) : (clamped - low_) / (high_ - low_);
+    const double share = scale_ == Scale::Log ? std::log(clamped / low_) / std::log(high_ / low_)
+                                              : (clamped - low_) / (high_ - low_);
     return from_ + share * (to_ - from_);
   }
   [[nodiscard]] std::vector<double> ticks() const {
@@ -61,7 +64,8 @@ class Mapping {
     std::vector<double> marks;
     const double decades = std::log10(high_ / low_);
     const double step = std::max(1.0, std::ceil(decades / 8 - 1e-9));
-    for (double power = 0; power <= decades + 1e-6; power += step) marks.push_back(low_ * std::pow(10.0, power));
+    for (double power = 0; power <= decades + 1e-6; power += step)
+      marks.push_back(low_ * std::pow(10.0, power));
     return marks;
   }
 
@@ -75,25 +79,37 @@ class Svg {
  public:
   Svg(double height, std::string_view title) {
     out_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
-        "font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" font-size=\"11\" fill=\"#222\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
+        "{1}\" role=\"img\" "
+        "font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" font-size=\"11\" "
+        "fill=\"#222\">\n"
         "<title>{2}</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
         kWidth, height, xml_text(title));
   }
   void line(double x1, double y1, double x2, double y2, std::string_view stroke, double width = 1) {
-    out_ += fmt::format("<path d=\"M{:.2f} {:.2f}L{:.2f} {:.2f}\" stroke=\"{}\" stroke-width=\"{}\" fill=\"none\"/>\n", x1, y1, x2, y2, stroke, width);
+    out_ += fmt::format(
+        "<path d=\"M{:.2f} {:.2f}L{:.2f} {:.2f}\" stroke=\"{}\" stroke-width=\"{}\" "
+        "fill=\"none\"/>\n",
+        x1, y1, x2, y2, stroke, width);
   }
   void path(std::string_view d, std::string_view stroke, std::string_view dashes) {
-    out_ += fmt::format("<path d=\"{}\" stroke=\"{}\" stroke-width=\"1.6\" stroke-linejoin=\"round\" fill=\"none\"{}/>\n", d, stroke,
-                        dashes.empty() ? std::string{} : fmt::format(" stroke-dasharray=\"{}\"", dashes));
+    out_ += fmt::format(
+        "<path d=\"{}\" stroke=\"{}\" stroke-width=\"1.6\" stroke-linejoin=\"round\" "
+        "fill=\"none\"{}/>\n",
+        d, stroke,
+        dashes.empty() ? std::string{} : fmt::format(" stroke-dasharray=\"{}\"", dashes));
   }
   void rectangle(double x, double y, double width, double height, std::string_view fill) {
-    out_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x, y, width, height, fill);
+    out_ += fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x, y,
+        width, height, fill);
   }
-  void text(double x, double y, std::string_view content, std::string_view more = "text-anchor=\"middle\"") {
+  void text(double x, double y, std::string_view content,
+            std::string_view more = "text-anchor=\"middle\"") {
     markup(x, y, xml_text(content), more);
   }
-  void markup(double x, double y, std::string_view content, std::string_view more = "text-anchor=\"middle\"") {
+  void markup(double x, double y, std::string_view content,
+              std::string_view more = "text-anchor=\"middle\"") {
     out_ += fmt::format("<text x=\"{:.2f}\" y=\"{:.2f}\" {}>{}</text>\n", x, y, more, content);
   }
   [[nodiscard]] std::string finish() && { return std::move(out_) + "</svg>\n"; }
@@ -110,7 +126,8 @@ void draw_y_axis(Svg& svg, const Mapping& y, std::string_view title) {
     svg.markup(kLeft - 6, y.at(tick) + 4, tick_text(tick), "text-anchor=\"end\"");
   }
   const double middle = kTop + kPlotHeight / 2;
-  svg.text(14, middle, title, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 14 {:.2f})\"", middle));
+  svg.text(14, middle, title,
+           fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 14 {:.2f})\"", middle));
 }
 
 void draw_frame(Svg& svg, std::string_view x_title, double title_y) {
@@ -126,7 +143,8 @@ class Legend {
     std::size_t longest = 0;
     for (const std::string& label : labels_) longest = std::max(longest, label.size());
     width_ = 40 + 6.2 * static_cast<double>(std::min<std::size_t>(longest, 40));
-    per_row_ = std::max<std::size_t>(1, static_cast<std::size_t>((kWidth - kLeft - kRight) / width_));
+    per_row_ =
+        std::max<std::size_t>(1, static_cast<std::size_t>((kWidth - kLeft - kRight) / width_));
   }
   [[nodiscard]] double height() const {
     if (labels_.size() < 2) return 0;
@@ -162,10 +180,14 @@ std::string path_of(const Line& line, const Mapping& x, const Mapping& y, bool s
   for (std::size_t i = 0; i < line.points.size(); ++i) {
     const double px = x.at(line.points[i].first);
     const double py = y.at(line.points[i].second);
-    if (i == 0) d += fmt::format("M{:.2f} {:.2f}", px, py);
-    else if (!steps) d += fmt::format("L{:.2f} {:.2f}", px, py);
-    else if (std::abs(py - last_y) < 0.005) d += fmt::format("H{:.2f}", px);
-    else d += fmt::format("H{:.2f}V{:.2f}", px, py);
+    if (i == 0)
+      d += fmt::format("M{:.2f} {:.2f}", px, py);
+    else if (!steps)
+      d += fmt::format("L{:.2f} {:.2f}", px, py);
+    else if (std::abs(py - last_y) < 0.005)
+      d += fmt::format("H{:.2f}", px);
+    else
+      d += fmt::format("H{:.2f}V{:.2f}", px, py);
     last_y = py;
   }
   return d;
@@ -187,12 +209,18 @@ std::string xml_text(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else if (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') out += "\xEF\xBF\xBD";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (byte < 0x20 && c != '\t' && c != '\n' && c != '\r')
+      out += "\xEF\xBF\xBD";
+    else
+      out += c;
   }
   return out;
 }
@@ -210,7 +238,8 @@ std::vector<double> linear_ticks(double low, double high, int count) {
       break;
     }
   }
-  for (double index = std::ceil(low / step - 1e-9); index * step <= high + step * 1e-9; index += 1) ticks.push_back(index * step);
+  for (double index = std::ceil(low / step - 1e-9); index * step <= high + step * 1e-9; index += 1)
+    ticks.push_back(index * step);
   return ticks;
 }
 
@@ -233,7 +262,8 @@ std::string to_svg(const LineChart& chart) {
   }
   draw_frame(svg, chart.x.title, kBottom + 34);
   for (std::size_t i = 0; i < chart.lines.size(); ++i) {
-    if (!chart.lines[i].points.empty()) svg.path(path_of(chart.lines[i], x, y, chart.steps), colour(i), dash(i));
+    if (!chart.lines[i].points.empty())
+      svg.path(path_of(chart.lines[i], x, y, chart.steps), colour(i), dash(i));
   }
   legend.draw(svg, kBottom + 42, [&](std::size_t i, double lx, double ly) {
     svg.path(fmt::format("M{:.2f} {:.2f}H{:.2f}", lx, ly, lx + 24), colour(i), dash(i));
@@ -252,9 +282,11 @@ std::string to_svg(const BarChart& chart) {
   const Mapping y{{.title = {}}, 0, values.high * 1.06, kBottom, kTop};
   std::size_t longest = 0;
   for (const std::string& category : chart.categories) longest = std::max(longest, category.size());
-  const double slot = (kWidth - kLeft - kRight) / std::max(1.0, static_cast<double>(chart.categories.size()));
+  const double slot =
+      (kWidth - kLeft - kRight) / std::max(1.0, static_cast<double>(chart.categories.size()));
   const bool slanted = static_cast<double>(longest) * 6.2 > slot;
-  const double names_height = slanted ? 14 + 4.6 * static_cast<double>(std::min<std::size_t>(longest, 30)) : 20;
+  const double names_height =
+      slanted ? 14 + 4.6 * static_cast<double>(std::min<std::size_t>(longest, 30)) : 20;
   const Legend legend{labels_of(chart.series)};
   Svg svg{kBottom + names_height + 22 + legend.height(), chart.title};
   draw_y_axis(svg, y, chart.y_title);
@@ -272,14 +304,21 @@ std::string to_svg(const BarChart& chart) {
       const double middle = x + width * 0.46;
       const double arm = std::min(5.0, width * 0.3);
       svg.line(middle, y.at(bar.whisker->first), middle, y.at(bar.whisker->second), "#222", 1.2);
-      for (const double end : {bar.whisker->first, bar.whisker->second}) svg.line(middle - arm, y.at(end), middle + arm, y.at(end), "#222", 1.2);
+      for (const double end : {bar.whisker->first, bar.whisker->second})
+        svg.line(middle - arm, y.at(end), middle + arm, y.at(end), "#222", 1.2);
     }
     const double middle = left + group / 2;
-    if (slanted) svg.text(middle, kBottom + 13, chart.categories[c], fmt::format("text-anchor=\"end\" transform=\"rotate(-40 {:.2f} {:.2f})\"", middle, kBottom + 13));
-    else svg.text(middle, kBottom + 16, chart.categories[c]);
+    if (slanted)
+      svg.text(middle, kBottom + 13, chart.categories[c],
+               fmt::format("text-anchor=\"end\" transform=\"rotate(-40 {:.2f} {:.2f})\"", middle,
+                           kBottom + 13));
+    else
+      svg.text(middle, kBottom + 16, chart.categories[c]);
   }
   draw_frame(svg, chart.x_title, kBottom + names_height + 14);
-  legend.draw(svg, kBottom + names_height + 22, [&](std::size_t i, double lx, double ly) { svg.rectangle(lx + 6, ly - 5, 14, 10, colour(i)); });
+  legend.draw(svg, kBottom + names_height + 22, [&](std::size_t i, double lx, double ly) {
+    svg.rectangle(lx + 6, ly - 5, 14, 10, colour(i));
+  });
   return std::move(svg).finish();
 }
 

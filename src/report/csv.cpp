@@ -43,7 +43,8 @@ Result<CsvFile> CsvFile::open(const std::string& path) {
   CsvFile file;
   file.path_ = path;
   BERTH_TRY(file.bytes_, read_file(path));
-  if (!file.read_row(file.head_)) return fail(fmt::format("{}:1:1: empty (a header line is expected)", path));
+  if (!file.read_row(file.head_))
+    return fail(fmt::format("{}:1:1: empty (a header line is expected)", path));
   return file;
 }
 
@@ -84,16 +85,20 @@ bool CsvFile::next() {
   while (read_row(row_)) {
     if (row_.size() == 1 && row_.front().empty()) continue;  // a blank line
     if (row_.size() == head_.size()) return true;
-    complain({}, fmt::format("{} fields, the header has {} (the file was cut or edited)", row_.size(), head_.size()));
+    complain({}, fmt::format("{} fields, the header has {} (the file was cut or edited)",
+                             row_.size(), head_.size()));
   }
   return false;
 }
 
-bool CsvFile::has(std::string_view column) const noexcept { return std::ranges::find(head_, column) != head_.end(); }
+bool CsvFile::has(std::string_view column) const noexcept {
+  return std::ranges::find(head_, column) != head_.end();
+}
 
 std::string_view CsvFile::text(std::string_view column) const noexcept {
   const auto found = std::ranges::find(head_, column);
-  return found == head_.end() ? std::string_view{} : row_[static_cast<std::size_t>(found - head_.begin())];
+  return found == head_.end() ? std::string_view{}
+                              : row_[static_cast<std::size_t>(found - head_.begin())];
 }
 
 std::optional<double> CsvFile::number(std::string_view column) {
@@ -101,7 +106,9 @@ std::optional<double> CsvFile::number(std::string_view column) {
   if (field.empty()) return std::nullopt;
   double value = 0;
   const auto [end, code] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (code == std::errc{} && end == field.data() + field.size() && std::abs(value) <= kMaxInputSeconds) return value;
+  if (code == std::errc{} && end == field.data() + field.size() &&
+      std::abs(value) <= kMaxInputSeconds)
+    return value;
   complain(column, fmt::format("'{}' is not a number", field));
   return std::nullopt;
 }
@@ -115,7 +122,8 @@ std::optional<Time> CsvFile::time(std::string_view column) {
 void CsvFile::complain(std::string_view column, std::string_view fact) {
   if (error_.messages.size() >= kMaxComplaints) return;
   const auto place = static_cast<std::size_t>(std::ranges::find(head_, column) - head_.begin());
-  error_.messages.push_back(fmt::format("{}:{}:{}: {}", path_, line_, place < head_.size() ? place + 1 : 1, fact));
+  error_.messages.push_back(
+      fmt::format("{}:{}:{}: {}", path_, line_, place < head_.size() ? place + 1 : 1, fact));
 }
 
 Result<void> CsvFile::check() const {

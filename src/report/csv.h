@@ -1,4 +1,5 @@
-// The little CSV this room needs: fields out, quoted only where they must be, and our own files back in.
+// The little CSV this room needs: fields out, quoted only where they must be, and our own files
+// back in.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,9 @@ namespace berth {
 void put_csv(std::string& out, std::string_view field);
 /// Seconds without rounding: "12", "12.5", "0.000001".
 [[nodiscard]] std::string seconds_text(Duration duration);
-[[nodiscard]] inline std::string seconds_text(Time time) { return seconds_text(time.time_since_epoch()); }
+[[nodiscard]] inline std::string seconds_text(Time time) {
+  return seconds_text(time.time_since_epoch());
+}
 
 /// A file with a header, row by row; columns are found by name.
 class CsvFile {
@@ -28,7 +31,9 @@ class CsvFile {
   [[nodiscard]] bool has(std::string_view column) const noexcept;
   /// The field as a number; an empty one is nothing. A wrong one is remembered as the file's error.
   [[nodiscard]] std::optional<double> number(std::string_view column);
-  [[nodiscard]] double number_or_zero(std::string_view column) { return number(column).value_or(0); }
+  [[nodiscard]] double number_or_zero(std::string_view column) {
+    return number(column).value_or(0);
+  }
   [[nodiscard]] std::optional<Time> time(std::string_view column);
   void complain(std::string_view column, std::string_view fact);
   /// What was wrong with the rows so far.

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kTimelinePoints = 800;
 
-LineChart cdf_chart(std::span<const RunData> runs, std::string title, std::string x_title, Cdf RunData::*cdf) {
+LineChart cdf_chart(std::span<const RunData> runs, std::string title, std::string x_title,
+                    Cdf RunData::*cdf) {
   LineChart chart{.title = std::move(title),
                   .x = {.title = std::move(x_title), .scale = Scale::Log},
                   .y = {.title = "Share of jobs", .low = 0, .high = 1},
@@ -24,7 +25,8 @@ LineChart cdf_chart(std::span<const RunData> runs, std::string title, std::strin
     const Cdf& values = run.*cdf;
     Line line{run.summary.label, {}};
     if (!values.x.empty()) line.points.emplace_back(values.x.front(), 0);
-    for (std::size_t i = 0; i < values.x.size(); ++i) line.points.emplace_back(values.x[i], values.p[i]);
+    for (std::size_t i = 0; i < values.x.size(); ++i)
+      line.points.emplace_back(values.x[i], values.p[i]);
     chart.lines.push_back(std::move(line));
   }
   return chart;
@@ -41,16 +43,20 @@ TimeUnit unit_for(double span) {
   return {"days", 86400};
 }
 
-double end_of(const RunData& run) { return run.timeline.empty() ? 0 : to_seconds(run.timeline.back().at); }
+double end_of(const RunData& run) {
+  return run.timeline.empty() ? 0 : to_seconds(run.timeline.back().at);
+}
 
-LineChart timeline_chart(std::span<const RunData> runs, std::string title, std::string y_title, double Levels::*level) {
+LineChart timeline_chart(std::span<const RunData> runs, std::string title, std::string y_title,
+                         double Levels::*level) {
   double span = 0;
   for (const RunData& run : runs) span = std::max(span, end_of(run));
   const TimeUnit unit = unit_for(span);
-  LineChart chart{.title = std::move(title),
-                  .x = {.title = fmt::format("Time ({})", unit.name), .low = 0, .high = span / unit.seconds},
-                  .y = {.title = std::move(y_title)},
-                  .lines = {}};
+  LineChart chart{
+      .title = std::move(title),
+      .x = {.title = fmt::format("Time ({})", unit.name), .low = 0, .high = span / unit.seconds},
+      .y = {.title = std::move(y_title)},
+      .lines = {}};
   for (const RunData& run : runs) {
     Line line{run.summary.label, {}};
     for (const TimelinePoint& point : thinned(run.timeline, kTimelinePoints)) {
@@ -69,8 +75,10 @@ double typical_jct(std::span<const RunData> runs) {
 
 BarChart average_chart(std::span<const RunData> runs) {
   const TimeUnit unit = unit_for(typical_jct(runs));
-  const bool has_seeds = std::ranges::any_of(runs, [](const RunData& run) { return run.seeds.size() > 1; });
-  BarChart chart{.title = has_seeds ? "Average JCT by policy with 95 % confidence intervals" : "Average JCT by policy",
+  const bool has_seeds =
+      std::ranges::any_of(runs, [](const RunData& run) { return run.seeds.size() > 1; });
+  BarChart chart{.title = has_seeds ? "Average JCT by policy with 95 % confidence intervals"
+                                    : "Average JCT by policy",
                  .y_title = fmt::format("Average JCT ({})", unit.name),
                  .x_title = "Policy",
                  .categories = {},
@@ -123,14 +131,18 @@ std::vector<Figure> figures(std::span<const RunData> runs) {
   std::vector<Figure> all;
   const auto any = [&](auto has) { return std::ranges::any_of(runs, has); };
   if (any([](const RunData& run) { return !run.jct.x.empty(); })) {
-    all.push_back({"jct_cdf", to_svg(cdf_chart(runs, "Distribution of job completion times", "Job completion time (s)", &RunData::jct))});
-    all.push_back({"queue_cdf", to_svg(cdf_chart(runs, "Distribution of queueing times", "Queueing time (s)", &RunData::queue_time))});
+    all.push_back({"jct_cdf", to_svg(cdf_chart(runs, "Distribution of job completion times",
+                                               "Job completion time (s)", &RunData::jct))});
+    all.push_back({"queue_cdf", to_svg(cdf_chart(runs, "Distribution of queueing times",
+                                                 "Queueing time (s)", &RunData::queue_time))});
     all.push_back({"avg_jct", to_svg(average_chart(runs))});
     all.push_back({"jct_by_size", to_svg(size_chart(runs))});
   }
   if (any([](const RunData& run) { return run.timeline.size() > 1; })) {
-    all.push_back({"queue_length", to_svg(timeline_chart(runs, "Waiting jobs over time", "Waiting jobs", &Levels::queue))});
-    all.push_back({"busy_gpus", to_svg(timeline_chart(runs, "Busy GPUs over time", "Busy GPUs", &Levels::busy))});
+    all.push_back({"queue_length", to_svg(timeline_chart(runs, "Waiting jobs over time",
+                                                         "Waiting jobs", &Levels::queue))});
+    all.push_back({"busy_gpus", to_svg(timeline_chart(runs, "Busy GPUs over time", "Busy GPUs",
+                                                      &Levels::busy))});
   }
   return all;
 }

@@ -1,5 +1,5 @@
-// Figures ready for a paper: SVG, vector only, fonts by family name, colours that colour-blind readers
-// tell apart and dashes that survive black-and-white print. Units stand on the axes.
+// Figures ready for a paper: SVG, vector only, fonts by family name, colours that colour-blind
+// readers tell apart and dashes that survive black-and-white print. Units stand on the axes.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 namespace berth {
 
 struct Figure {
-  std::string name;   // file name without ".svg"
+  std::string name;  // file name without ".svg"
   std::string svg;
 };
 

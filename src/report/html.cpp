@@ -61,14 +61,19 @@ void put_gantt(JsonWriter& json, const RunData& run) {
   }
   json.end_array().key("jobs").begin_array();
   for (const Gantt::Job& job : gantt.jobs) {
-    json.begin_object().field("id", job.id).field("gpus", job.gpus).field("user", job.user).end_object();
+    json.begin_object()
+        .field("id", job.id)
+        .field("gpus", job.gpus)
+        .field("user", job.user)
+        .end_object();
   }
   json.end_array();
   put_column(json, "lane", gantt.bars, [](const GanttBar& bar) { return bar.lane; });
   put_column(json, "start", gantt.bars, [](const GanttBar& bar) { return to_millis(bar.start); });
   put_column(json, "end", gantt.bars, [](const GanttBar& bar) { return to_millis(bar.end); });
   put_column(json, "job", gantt.bars, [](const GanttBar& bar) { return bar.job; });
-  put_column(json, "kind", gantt.bars, [](const GanttBar& bar) { return bar.kind == IntervalKind::Run ? 0 : 1; });
+  put_column(json, "kind", gantt.bars,
+             [](const GanttBar& bar) { return bar.kind == IntervalKind::Run ? 0 : 1; });
   json.field("shown", gantt.bars.size()).field("total", gantt.total).end_object();
 }
 
@@ -76,15 +81,21 @@ void put_gantt(JsonWriter& json, const RunData& run) {
 std::size_t gantt_bytes(const RunData& run) {
   std::size_t bytes = run.gantt->bars.size() * 48;
   for (const Gantt::Job& job : run.gantt->jobs) bytes += 32 + job.id.size() + job.user.size();
-  for (const NodeFacts& node : run.cluster.nodes) bytes += 44 + node.name.size() + node.type.size() + node.rack.size();
+  for (const NodeFacts& node : run.cluster.nodes)
+    bytes += 44 + node.name.size() + node.type.size() + node.rack.size();
   return bytes;
 }
 
 void put_groups(JsonWriter& json, std::string_view name, const std::vector<GroupRow>& groups) {
   json.key(name).begin_array();
   for (const GroupRow& group : groups) {
-    json.begin_object().field("label", group.label).field("jobs", group.jobs).field("avg_jct", group.avg_jct);
-    json.field("median_jct", group.median_jct).field("p95_jct", group.p95_jct).field("avg_queue_time", group.avg_queue_time);
+    json.begin_object()
+        .field("label", group.label)
+        .field("jobs", group.jobs)
+        .field("avg_jct", group.avg_jct);
+    json.field("median_jct", group.median_jct)
+        .field("p95_jct", group.p95_jct)
+        .field("avg_queue_time", group.avg_queue_time);
     json.field("gpu_hours", group.gpu_hours).field("preemptions", group.preemptions).end_object();
   }
   json.end_array();
@@ -109,8 +120,10 @@ void put_run(JsonWriter& json, const RunData& run, WithGantt with_gantt) {
   json.end_object();
   put_timeline(json, run);
   json.key("gantt");
-  if (with_gantt == WithGantt::Yes) put_gantt(json, run);
-  else json.null();
+  if (with_gantt == WithGantt::Yes)
+    put_gantt(json, run);
+  else
+    json.null();
   put_groups(json, "by_size", run.by_size);
   put_groups(json, "by_user", run.by_user);
   json.key("preemption_histogram").begin_array();
@@ -118,14 +131,16 @@ void put_run(JsonWriter& json, const RunData& run, WithGantt with_gantt) {
     json.begin_array().value(preemptions).value(jobs).end_array();
   }
   json.end_array().key("rejected").begin_array();
-  for (const auto& [job, reason] : run.rejected) json.begin_object().field("job", job).field("reason", reason).end_object();
+  for (const auto& [job, reason] : run.rejected)
+    json.begin_object().field("job", job).field("reason", reason).end_object();
   json.end_array().end_object();
 }
 
 std::string title_of(std::span<const RunData> runs, const ReportLabels& labels) {
   if (!labels.title.empty()) return labels.title;
   if (runs.empty()) return "berth";
-  const std::string what = runs.size() == 1 ? runs.front().summary.label : fmt::format("{} policies", runs.size());
+  const std::string what =
+      runs.size() == 1 ? runs.front().summary.label : fmt::format("{} policies", runs.size());
   return fmt::format("{} on {}", what, runs.front().cluster.name);
 }
 
@@ -137,8 +152,10 @@ std::string report_json(std::span<const RunData> runs, const ReportLabels& label
   json.field("generated_by", "berth " BERTH_VERSION);
   if (!runs.empty()) put_facts(json, runs.front());
   json.key("baseline");
-  if (labels.baseline) json.value(*labels.baseline);
-  else json.null();
+  if (labels.baseline)
+    json.value(*labels.baseline);
+  else
+    json.null();
   json.key("runs").begin_array();
   constexpr std::size_t kWithoutGantt = 200'000;  // what the rest of a run takes at most
   std::size_t planned = report_page().size() + runs.size() * kWithoutGantt;
@@ -157,7 +174,8 @@ std::string report_json(std::span<const RunData> runs, const ReportLabels& label
 std::string report_html(std::span<const RunData> runs, const ReportLabels& labels) {
   const std::string_view page = report_page();
   const std::size_t token = page.find(kDataToken);
-  BERTH_CHECK(token != std::string_view::npos, "the report page holds its data token (embed.cmake saw to it)");
+  BERTH_CHECK(token != std::string_view::npos,
+              "the report page holds its data token (embed.cmake saw to it)");
   std::string html(page.substr(0, token));
   html += report_json(runs, labels);
   html += page.substr(token + kDataToken.size());

@@ -1,5 +1,6 @@
-// report.html: one file that opens offline. The page is web/report/dist/report.html, put into the program
-// at build time; this fills in the data. The data alone is one JSON object (docs/formats/outputs.md).
+// report.html: one file that opens offline. The page is web/report/dist/report.html, put into the
+// program at build time; this fills in the data. The data alone is one JSON object
+// (docs/formats/outputs.md).
 #pragma once
 
 #include <span>

@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kUnfinished = ".berth-tmp-";
-constexpr std::array<std::string_view, 9> kOurFiles{"jobs.csv",      "summary.json",   "actions.csv",
-                                                    "timeline.csv",  "intervals.csv",  "nodes.csv",
-                                                    "comparison.csv", "report.html",    "figures"};
+constexpr std::array<std::string_view, 9> kOurFiles{
+    "jobs.csv",  "summary.json",   "actions.csv", "timeline.csv", "intervals.csv",
+    "nodes.csv", "comparison.csv", "report.html", "figures"};
 
 bool is_ours(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
@@ -37,7 +37,8 @@ bool is_ours(const fs::directory_entry& entry) {
 
 std::vector<fs::directory_entry> entries_of(const fs::path& dir, std::error_code& code) {
   std::vector<fs::directory_entry> entries;
-  for (auto it = fs::directory_iterator(dir, code); !code && it != fs::directory_iterator(); it.increment(code)) {
+  for (auto it = fs::directory_iterator(dir, code); !code && it != fs::directory_iterator();
+       it.increment(code)) {
     entries.push_back(*it);
   }
   return entries;
@@ -55,10 +56,13 @@ Result<void> admit(const std::string& dir, Overwrite overwrite) {
     return entry.path().filename().string().starts_with(kUnfinished);
   });
   if (foreign == entries.end() && (has_run || only_leftovers)) return {};
-  const std::string what = foreign == entries.end() ? "is not empty and holds no complete Berth run"
-                                                    : fmt::format("is not empty and holds '{}', which Berth did not write",
-                                                                  foreign->path().filename().string());
-  return fail(fmt::format("{}: {} (name a new directory, or --force to write into this one)", dir, what));
+  const std::string what =
+      foreign == entries.end()
+          ? "is not empty and holds no complete Berth run"
+          : fmt::format("is not empty and holds '{}', which Berth did not write",
+                        foreign->path().filename().string());
+  return fail(
+      fmt::format("{}: {} (name a new directory, or --force to write into this one)", dir, what));
 }
 
 Result<std::vector<std::string>> make_parents(const fs::path& target) {
@@ -69,7 +73,8 @@ Result<std::vector<std::string>> make_parents(const fs::path& target) {
     path /= part;
     if (fs::is_directory(path, code)) continue;
     if (!fs::create_directory(path, code)) {
-      return fail(fmt::format("{}: cannot create directory '{}': {}", target.string(), path.string(), code.message()));
+      return fail(fmt::format("{}: cannot create directory '{}': {}", target.string(),
+                              path.string(), code.message()));
     }
     made.push_back(path.string());
   }
@@ -106,8 +111,10 @@ Result<OutputDirectory> OutputDirectory::create(const std::string& dir, Overwrit
 }
 
 OutputDirectory::OutputDirectory(OutputDirectory&& other) noexcept
-    : target_(std::move(other.target_)), temporary_(std::exchange(other.temporary_, {})),
-      made_(std::exchange(other.made_, {})), exists_(other.exists_) {}
+    : target_(std::move(other.target_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      made_(std::exchange(other.made_, {})),
+      exists_(other.exists_) {}
 
 OutputDirectory::~OutputDirectory() {
   std::error_code code;
@@ -121,7 +128,8 @@ Result<void> OutputDirectory::write(const std::string& relative_path, std::strin
   const fs::path path = fs::path(temporary_) / relative_path;
   std::error_code code;
   fs::create_directories(path.parent_path(), code);
-  if (code) return fail(fmt::format("{}: cannot create: {}", path.parent_path().string(), code.message()));
+  if (code)
+    return fail(fmt::format("{}: cannot create: {}", path.parent_path().string(), code.message()));
   return write_file(path.string(), content);
 }
 
@@ -135,15 +143,20 @@ Result<void> OutputDirectory::write_run(const RunData& run, const std::string& s
   return write(prefix + "summary.json", summary_json(run) + "\n");
 }
 
-Result<void> OutputDirectory::write_report(std::span<const RunData> runs, const ReportLabels& labels) {
+Result<void> OutputDirectory::write_report(std::span<const RunData> runs,
+                                           const ReportLabels& labels) {
   BERTH_TRY_VOID(write("report.html", report_html(runs, labels)));
   if (runs.size() == 1 && fs::exists(fs::path(temporary_) / "summary.json")) {
     if (labels.title.empty()) return {};
-    return write("summary.json", summary_json(runs.front(), {.directory = {}, .is_baseline = false, .title = labels.title}) + "\n");
+    return write(
+        "summary.json",
+        summary_json(runs.front(), {.directory = {}, .is_baseline = false, .title = labels.title}) +
+            "\n");
   }
   std::vector<SummaryExtras> extras;
   for (const RunData& run : runs) {
-    const bool is_baseline = labels.baseline && (run.summary.label == *labels.baseline || run.summary.policy == *labels.baseline);
+    const bool is_baseline = labels.baseline && (run.summary.label == *labels.baseline ||
+                                                 run.summary.policy == *labels.baseline);
     extras.push_back({directory_name(run.summary.label), is_baseline, labels.title});
   }
   BERTH_TRY_VOID(write("comparison.csv", comparison_csv(runs)));
@@ -156,7 +169,8 @@ Result<void> OutputDirectory::commit() {
   } else {
     std::error_code code;
     fs::rename(temporary_, target_, code);
-    if (code) return fail(fmt::format("{}: cannot put the results in place: {}", target_, code.message()));
+    if (code)
+      return fail(fmt::format("{}: cannot put the results in place: {}", target_, code.message()));
   }
   temporary_.clear();
   made_.clear();
@@ -179,23 +193,27 @@ Result<void> OutputDirectory::move_into_existing() {
     const fs::path to = target / entry.path().filename();
     if (fs::is_directory(to, code)) fs::remove_all(to, code);
     fs::rename(entry.path(), to, code);
-    if (code) return fail(fmt::format("{}: cannot put '{}' in place: {}", target_, entry.path().filename().string(), code.message()));
+    if (code)
+      return fail(fmt::format("{}: cannot put '{}' in place: {}", target_,
+                              entry.path().filename().string(), code.message()));
   }
   fs::remove_all(temporary_, code);
   return {};
 }
 
-Result<void> write_run(const std::string& dir, const RunData& run, const ReportLabels& labels, Overwrite overwrite) {
+Result<void> write_run(const std::string& dir, const RunData& run, const ReportLabels& labels,
+                       Overwrite overwrite) {
   BERTH_TRY(auto directory, OutputDirectory::create(dir, overwrite));
   BERTH_TRY_VOID(directory.write_run(run));
   BERTH_TRY_VOID(directory.write_report({&run, 1}, labels));
   return directory.commit();
 }
 
-Result<void> write_comparison(const std::string& dir, std::span<const RunData> runs, const ReportLabels& labels,
-                              Overwrite overwrite) {
+Result<void> write_comparison(const std::string& dir, std::span<const RunData> runs,
+                              const ReportLabels& labels, Overwrite overwrite) {
   BERTH_TRY(auto directory, OutputDirectory::create(dir, overwrite));
-  for (const RunData& run : runs) BERTH_TRY_VOID(directory.write_run(run, directory_name(run.summary.label)));
+  for (const RunData& run : runs)
+    BERTH_TRY_VOID(directory.write_run(run, directory_name(run.summary.label)));
   BERTH_TRY_VOID(directory.write_report(runs, labels));
   return directory.commit();
 }
@@ -203,7 +221,8 @@ Result<void> write_comparison(const std::string& dir, std::span<const RunData> r
 std::string directory_name(const std::string& label) {
   std::string name = label.empty() ? "run" : label;
   for (char& c : name) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
     if (!plain) c = '_';
   }
   if (name.front() == '.') name.front() = '_';

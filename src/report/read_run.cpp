@@ -53,7 +53,8 @@ Summary read_summary(const json& object) {
 
 void read_facts(const json& object, RunData& run) {
   if (const auto trace = object.find("trace"); trace != object.end() && trace->is_object()) {
-    run.trace = {text_of(*trace, "name"), static_cast<std::size_t>(std::max(0.0, number_of(*trace, "jobs"))),
+    run.trace = {text_of(*trace, "name"),
+                 static_cast<std::size_t>(std::max(0.0, number_of(*trace, "jobs"))),
                  number_of(*trace, "span"), number_of(*trace, "gpu_seconds")};
   }
   const auto cluster = object.find("cluster");
@@ -62,7 +63,9 @@ void read_facts(const json& object, RunData& run) {
   run.cluster.gpus = static_cast<std::int64_t>(number_of(*cluster, "gpus"));
   if (const auto types = cluster->find("types"); types != cluster->end() && types->is_array()) {
     for (const json& type : *types) {
-      if (type.is_object()) run.cluster.types.emplace_back(text_of(type, "type"), static_cast<std::int64_t>(number_of(type, "gpus")));
+      if (type.is_object())
+        run.cluster.types.emplace_back(text_of(type, "type"),
+                                       static_cast<std::int64_t>(number_of(type, "gpus")));
     }
   }
 }
@@ -83,7 +86,9 @@ RunData read_header(const json& object) {
   return run;
 }
 
-Duration duration_of(CsvFile& file, std::string_view column) { return seconds_to_duration(file.number_or_zero(column)); }
+Duration duration_of(CsvFile& file, std::string_view column) {
+  return seconds_to_duration(file.number_or_zero(column));
+}
 
 std::uint32_t count_of(CsvFile& file, std::string_view column) {
   return static_cast<std::uint32_t>(std::clamp(file.number_or_zero(column), 0.0, 4e9));
@@ -117,8 +122,11 @@ JobOutcome read_job(CsvFile& file, Names& names) {
 
 Result<Outcomes> read_jobs(const std::string& path) {
   BERTH_TRY(auto file, CsvFile::open(path));
-  for (const std::string_view column : {"job_id", "submit_time", "finish_time", "gpus", "status", "work"}) {
-    if (!file.has(column)) return fail(fmt::format("{}:1:1: no column '{}' (is this a jobs.csv of Berth?)", path, column));
+  for (const std::string_view column :
+       {"job_id", "submit_time", "finish_time", "gpus", "status", "work"}) {
+    if (!file.has(column))
+      return fail(
+          fmt::format("{}:1:1: no column '{}' (is this a jobs.csv of Berth?)", path, column));
   }
   Outcomes jobs;
   while (file.next()) jobs.rows.push_back(read_job(file, jobs.names));
@@ -137,8 +145,10 @@ Result<std::vector<TimelinePoint>> read_timeline(const std::string& path) {
                         .busy = file.number_or_zero("busy_gpus"),
                         .capacity = file.number_or_zero("capacity_gpus")};
     const Time at = file.time("time").value_or(kTimeZero);
-    if (!points.empty() && at <= points.back().at) file.complain("time", "times must ascend");
-    else points.push_back({at, levels});
+    if (!points.empty() && at <= points.back().at)
+      file.complain("time", "times must ascend");
+    else
+      points.push_back({at, levels});
   }
   BERTH_TRY_VOID(file.check());
   return points;
@@ -149,7 +159,8 @@ Result<std::vector<NodeFacts>> read_nodes(const std::string& path) {
   std::vector<NodeFacts> nodes;
   while (file.next()) {
     const auto gpus = static_cast<std::int32_t>(std::clamp(file.number_or_zero("gpus"), 0.0, 64.0));
-    nodes.push_back({std::string(file.text("node")), gpus, std::string(file.text("type")), std::string(file.text("rack"))});
+    nodes.push_back({std::string(file.text("node")), gpus, std::string(file.text("type")),
+                     std::string(file.text("rack"))});
   }
   BERTH_TRY_VOID(file.check());
   return nodes;
@@ -157,7 +168,8 @@ Result<std::vector<NodeFacts>> read_nodes(const std::string& path) {
 
 Result<Gantt> read_intervals(const std::string& path, const std::vector<NodeFacts>& nodes) {
   BERTH_TRY(auto file, CsvFile::open(path));
-  std::map<std::string, std::pair<std::uint32_t, std::int32_t>, std::less<>> lanes;  // of a node: first, number
+  std::map<std::string, std::pair<std::uint32_t, std::int32_t>, std::less<>>
+      lanes;  // of a node: first, number
   std::uint32_t next = 0;
   for (const NodeFacts& node : nodes) {
     lanes.emplace(node.name, std::pair(next, node.gpus));
@@ -169,16 +181,20 @@ Result<Gantt> read_intervals(const std::string& path, const std::vector<NodeFact
     const auto lane = lanes.find(file.text("node"));
     const double device = file.number_or_zero("device");
     if (lane == lanes.end() || device < 0 || device >= lane->second.second) {
-      file.complain("node", fmt::format("no device {} on node '{}' in nodes.csv", device, file.text("node")));
+      file.complain(
+          "node", fmt::format("no device {} on node '{}' in nodes.csv", device, file.text("node")));
       continue;
     }
-    const auto [job, is_new] = jobs.emplace(file.text("job_id"), static_cast<std::uint32_t>(gantt.jobs.size()));
+    const auto [job, is_new] =
+        jobs.emplace(file.text("job_id"), static_cast<std::uint32_t>(gantt.jobs.size()));
     if (is_new) {
-      gantt.jobs.push_back({job->first, static_cast<std::int32_t>(std::clamp(file.number_or_zero("gpus"), 0.0, 2e9)),
-                            std::string(file.text("user"))});
+      gantt.jobs.push_back(
+          {job->first, static_cast<std::int32_t>(std::clamp(file.number_or_zero("gpus"), 0.0, 2e9)),
+           std::string(file.text("user"))});
     }
     gantt.bars.push_back({lane->second.first + static_cast<std::uint32_t>(device), job->second,
-                          file.time("start_time").value_or(kTimeZero), file.time("end_time").value_or(kTimeZero),
+                          file.time("start_time").value_or(kTimeZero),
+                          file.time("end_time").value_or(kTimeZero),
                           file.text("kind") == "run" ? IntervalKind::Run : IntervalKind::Overhead});
   }
   BERTH_TRY_VOID(file.check());
@@ -197,7 +213,8 @@ Result<void> read_files(const fs::path& dir, const json& object, RunData& run) {
   BERTH_TRY(run.cluster.nodes, read_nodes((dir / "nodes.csv").string()));
   if (!fs::exists(dir / "intervals.csv", code)) return {};
   BERTH_TRY(run.gantt, read_intervals((dir / "intervals.csv").string(), run.cluster.nodes));
-  run.gantt->total = std::max<std::uint64_t>(run.gantt->total, static_cast<std::uint64_t>(number_of(object, "intervals_total")));
+  run.gantt->total = std::max<std::uint64_t>(
+      run.gantt->total, static_cast<std::uint64_t>(number_of(object, "intervals_total")));
   return {};
 }
 
@@ -216,11 +233,13 @@ Result<RunSet> read_all(const fs::path& dir, const json& document) {
   RunSet set;
   for (const json& object : list) {
     if (!object.is_object() || text_of(object, "policy").empty()) {
-      return fail(fmt::format("{}: not a summary of Berth (an object with \"policy\" is expected)", path));
+      return fail(
+          fmt::format("{}: not a summary of Berth (an object with \"policy\" is expected)", path));
     }
     RunData run = read_header(object);
     const std::string sub = text_of(object, "directory");
-    if (sub.find('/') != std::string::npos || sub == "..") return fail(fmt::format("{}: bad \"directory\" '{}'", path, sub));
+    if (sub.find('/') != std::string::npos || sub == "..")
+      return fail(fmt::format("{}: bad \"directory\" '{}'", path, sub));
     BERTH_TRY_VOID(read_files(dir / sub, object, run));
     if (object.value("baseline", false)) set.labels.baseline = run.summary.label;
     if (set.labels.title.empty()) set.labels.title = text_of(object, "title");
@@ -237,7 +256,8 @@ Result<RunSet> read_runs(const std::string& dir) {
   if (!fs::is_directory(dir, code)) return fail(fmt::format("{}: no such directory", dir));
   const fs::path summary = fs::path(dir) / "summary.json";
   if (!fs::exists(summary, code)) {
-    return fail(fmt::format("{}: holds no summary.json (name the --out directory of a simulate or compare)", dir));
+    return fail(fmt::format(
+        "{}: holds no summary.json (name the --out directory of a simulate or compare)", dir));
   }
   BERTH_TRY(const json document, parse(summary.string()));
   try {
@@ -249,7 +269,8 @@ Result<RunSet> read_runs(const std::string& dir) {
 
 Result<void> rebuild_report(const std::string& dir) {
   BERTH_TRY(const RunSet set, read_runs(dir));
-  BERTH_TRY_VOID(write_file((fs::path(dir) / "report.html").string(), report_html(set.runs, set.labels)));
+  BERTH_TRY_VOID(
+      write_file((fs::path(dir) / "report.html").string(), report_html(set.runs, set.labels)));
   return write_figures(dir, set.runs);
 }
 

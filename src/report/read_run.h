@@ -1,5 +1,5 @@
-// Reads a directory that write_run or write_comparison made, so that `berth report DIR` can build the page
-// and the figures again. Errors name the file and the line.
+// Reads a directory that write_run or write_comparison made, so that `berth report DIR` can build
+// the page and the figures again. Errors name the file and the line.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace berth {
 
 struct RunSet {
-  std::vector<RunData> runs;     // without the action log
+  std::vector<RunData> runs;  // without the action log
   ReportLabels labels;
 };
 [[nodiscard]] Result<RunSet> read_runs(const std::string& dir);

@@ -24,8 +24,12 @@ class Row {
     put_csv(out_, field);
     return *this;
   }
-  Row& seconds(std::optional<Duration> duration) { return text(duration ? seconds_text(*duration) : std::string{}); }
-  Row& seconds(std::optional<Time> time) { return text(time ? seconds_text(*time) : std::string{}); }
+  Row& seconds(std::optional<Duration> duration) {
+    return text(duration ? seconds_text(*duration) : std::string{});
+  }
+  Row& seconds(std::optional<Time> time) {
+    return text(time ? seconds_text(*time) : std::string{});
+  }
   template <class Number>
   Row& number(Number value) {
     separate();
@@ -56,7 +60,8 @@ std::string device_ranges(std::uint64_t devices) {
     if (!text.empty()) text += '+';
     text += length == 1 ? fmt::format("{}", from) : fmt::format("{}-{}", from, from + length - 1);
     if (from + length >= 64) break;
-    devices = devices >> static_cast<unsigned>(from + length) << static_cast<unsigned>(from + length);
+    devices = devices >> static_cast<unsigned>(from + length)
+                             << static_cast<unsigned>(from + length);
   }
   return text;
 }
@@ -77,7 +82,8 @@ std::string places(const RunData& run, const ActionRow& action) {
 
 std::string jobs_csv(const RunData& run) {
   std::string out =
-      "job_id,submit_time,start_time,finish_time,jct,queue_time,run_time,gpus,preemptions,migrations,status,"
+      "job_id,submit_time,start_time,finish_time,jct,queue_time,run_time,gpus,preemptions,"
+      "migrations,status,"
       "user,group,queue,model,duration,work,overhead,lost_attempts,deadline,slowdown,ftf,reason\n";
   const Names& names = run.jobs.names;
   for (const JobOutcome& job : run.jobs.rows) {
@@ -88,8 +94,15 @@ std::string jobs_csv(const RunData& run) {
     row.seconds(ended ? std::optional(job.queue_time()) : std::nullopt);
     row.seconds(job.run_time).number(job.gpus).number(job.preemptions).number(job.migrations);
     row.text(status_text(job.state));
-    row.text(names.text(job.user)).text(names.text(job.group)).text(names.text(job.queue)).text(names.text(job.model));
-    row.seconds(job.duration).seconds(job.work).seconds(job.overhead).number(job.lost_attempts).seconds(job.deadline);
+    row.text(names.text(job.user))
+        .text(names.text(job.group))
+        .text(names.text(job.queue))
+        .text(names.text(job.model));
+    row.seconds(job.duration)
+        .seconds(job.work)
+        .seconds(job.overhead)
+        .number(job.lost_attempts)
+        .seconds(job.deadline);
     row.ratio(ended ? job.slowdown() : std::nullopt);
     row.ratio(ended ? job.ftf(static_cast<double>(run.cluster.gpus)) : std::nullopt);
     row.text(names.text(job.reason));
@@ -115,7 +128,9 @@ std::string timeline_csv(const RunData& run) {
     const Levels& levels = point.levels;
     Row row{out};
     row.seconds(point.at);
-    for (const double level : {levels.queue, levels.queued_gpus, levels.running, levels.busy, levels.capacity}) row.ratio(level);
+    for (const double level :
+         {levels.queue, levels.queued_gpus, levels.running, levels.busy, levels.capacity})
+      row.ratio(level);
   }
   return out;
 }
@@ -131,8 +146,13 @@ std::string intervals_csv(const RunData& run) {
     }
     const Gantt::Job& job = run.gantt->jobs[bar.job];
     Row row{out};
-    row.text(job.id).text(job.user).number(job.gpus).text(run.cluster.nodes[node].name).number(bar.lane - first);
-    row.seconds(bar.start).seconds(bar.end).text(bar.kind == IntervalKind::Run ? "run" : "overhead");
+    row.text(job.id)
+        .text(job.user)
+        .number(job.gpus)
+        .text(run.cluster.nodes[node].name)
+        .number(bar.lane - first);
+    row.seconds(bar.start).seconds(bar.end).text(bar.kind == IntervalKind::Run ? "run"
+                                                                               : "overhead");
   }
   return out;
 }

@@ -27,6 +27,7 @@ void put_facts(JsonWriter& json, const RunData& run);
 [[nodiscard]] std::string indented(std::string_view json, int levels);
 
 [[nodiscard]] std::string summary_json(const RunData& run, const SummaryExtras& extras);
-[[nodiscard]] std::string summaries_json(std::span<const RunData> runs, std::span<const SummaryExtras> extras);
+[[nodiscard]] std::string summaries_json(std::span<const RunData> runs,
+                                         std::span<const SummaryExtras> extras);
 
 }  // namespace berth

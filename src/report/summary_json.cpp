@@ -7,8 +7,10 @@ namespace berth {
 
 void put_value(JsonWriter& json, std::string_view name, const std::optional<double>& value) {
   json.key(name);
-  if (value) json.value(*value);
-  else json.null();
+  if (value)
+    json.value(*value);
+  else
+    json.null();
 }
 
 void put_metrics(JsonWriter& json, const Summary& summary) {
@@ -24,7 +26,11 @@ void put_confidence(JsonWriter& json, const RunData& run) {
   json.begin_object();
   for (const Metric& metric : metrics()) {
     if (const auto interval = confidence_of(run, metric)) {
-      json.key(metric.name).begin_array().value(interval->low()).value(interval->high()).end_array();
+      json.key(metric.name)
+          .begin_array()
+          .value(interval->low())
+          .value(interval->high())
+          .end_array();
     }
   }
   json.end_object();
@@ -32,8 +38,13 @@ void put_confidence(JsonWriter& json, const RunData& run) {
 
 void put_facts(JsonWriter& json, const RunData& run) {
   json.key("trace").begin_object().field("name", run.trace.name).field("jobs", run.trace.jobs);
-  json.field("span", run.trace.span_seconds).field("gpu_seconds", run.trace.gpu_seconds).end_object();
-  json.key("cluster").begin_object().field("name", run.cluster.name).field("nodes", run.cluster.nodes.size());
+  json.field("span", run.trace.span_seconds)
+      .field("gpu_seconds", run.trace.gpu_seconds)
+      .end_object();
+  json.key("cluster")
+      .begin_object()
+      .field("name", run.cluster.name)
+      .field("nodes", run.cluster.nodes.size());
   json.field("gpus", run.cluster.gpus).key("types").begin_array();
   for (const auto& [type, gpus] : run.cluster.types) {
     json.begin_object().field("type", type).field("gpus", gpus).end_object();
@@ -53,16 +64,20 @@ std::string indented(std::string_view json, int levels) {
     const char c = json[i];
     if (quoted) {
       out += c;
-      if (c == '\\') out += json[++i];
-      else quoted = c != '"';
+      if (c == '\\')
+        out += json[++i];
+      else
+        quoted = c != '"';
       continue;
     }
     quoted = c == '"';
     if ((c == '}' || c == ']') && --depth < levels) new_line();
     out += c;
     if ((c == '{' || c == '[') && ++depth <= levels) new_line();
-    if (c == ',' && depth <= levels) new_line();
-    else if ((c == ',' || c == ':') && depth > 0) out += ' ';
+    if (c == ',' && depth <= levels)
+      new_line();
+    else if ((c == ',' || c == ':') && depth > 0)
+      out += ' ';
   }
   return out;
 }
@@ -73,7 +88,9 @@ void put_summary(JsonWriter& json, const RunData& run, const SummaryExtras& extr
   const Summary& summary = run.summary;
   json.begin_object().field("policy", summary.policy);
   put_metrics(json, summary);
-  json.field("digest", summary.digest).field("label", summary.label).field("placement", summary.placement);
+  json.field("digest", summary.digest)
+      .field("label", summary.label)
+      .field("placement", summary.placement);
   json.field("estimator", summary.estimator).field("seed", summary.seed);
   put_facts(json, run);
   if (run.seeds.size() > 1) {
@@ -107,7 +124,8 @@ std::string summary_json(const RunData& run) { return summary_json(run, SummaryE
 std::string summaries_json(std::span<const RunData> runs, std::span<const SummaryExtras> extras) {
   JsonWriter json;
   json.begin_array();
-  for (std::size_t i = 0; i < runs.size(); ++i) put_summary(json, runs[i], i < extras.size() ? extras[i] : SummaryExtras{});
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    put_summary(json, runs[i], i < extras.size() ? extras[i] : SummaryExtras{});
   json.end_array();
   return indented(json.str(), 2);
 }

@@ -18,7 +18,8 @@ struct TimeUnit {
   double seconds;
 };
 
-/// One unit for all times of a table, so that digits compare: seconds up to ten minutes, then minutes …
+/// One unit for all times of a table, so that digits compare: seconds up to ten minutes, then
+/// minutes …
 TimeUnit unit_for(double typical_seconds) {
   if (typical_seconds < 600) return {"s", 1};
   if (typical_seconds < 2 * 3600) return {"min", 60};
@@ -28,7 +29,11 @@ TimeUnit unit_for(double typical_seconds) {
 
 std::string plain(double value) {
   const double size = std::abs(value);
-  return fmt::format("{:.{}f}", value, size >= 1000 || value == std::floor(value) ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3);
+  return fmt::format("{:.{}f}", value,
+                     size >= 1000 || value == std::floor(value) ? 0
+                     : size >= 100                              ? 1
+                     : size >= 1                                ? 2
+                                                                : 3);
 }
 
 const Metric& metric_named(std::string_view name) { return *find_metric(name); }
@@ -38,14 +43,18 @@ std::string cell(const RunData& run, const Metric& metric, double scale) {
   const auto& value = run.summary.*metric.field;
   if (!value) return "-";
   std::string text = plain(*value / scale);
-  if (const auto interval = confidence_of(run, metric)) text += fmt::format(" ± {}", plain(interval->half_width / scale));
+  if (const auto interval = confidence_of(run, metric))
+    text += fmt::format(" ± {}", plain(interval->half_width / scale));
   return text;
 }
 
 const RunData* find_run(std::span<const RunData> runs, const std::optional<std::string>& name) {
   if (!name) return nullptr;
-  auto found = std::ranges::find_if(runs, [&](const RunData& run) { return run.summary.label == *name; });
-  if (found == runs.end()) found = std::ranges::find_if(runs, [&](const RunData& run) { return run.summary.policy == *name; });
+  auto found =
+      std::ranges::find_if(runs, [&](const RunData& run) { return run.summary.label == *name; });
+  if (found == runs.end())
+    found =
+        std::ranges::find_if(runs, [&](const RunData& run) { return run.summary.policy == *name; });
   return found == runs.end() ? nullptr : &*found;
 }
 
@@ -82,7 +91,8 @@ TimeUnit unit_of_column(std::span<const RunData> runs, const Metric& metric) {
 
 }  // namespace
 
-std::string comparison_table(std::span<const RunData> runs, const std::optional<std::string>& baseline) {
+std::string comparison_table(std::span<const RunData> runs,
+                             const std::optional<std::string>& baseline) {
   const RunData* reference = find_run(runs, baseline);
   std::vector<TextTable::Head> heads{{"policy", Align::Left}};
   std::vector<double> scales;
@@ -100,11 +110,13 @@ std::string comparison_table(std::span<const RunData> runs, const std::optional<
     heads.push_back({std::move(title), Align::Right});
     scales.push_back(scale);
   }
-  if (reference != nullptr) heads.push_back({fmt::format("vs {}", reference->summary.label), Align::Right});
+  if (reference != nullptr)
+    heads.push_back({fmt::format("vs {}", reference->summary.label), Align::Right});
   TextTable table{std::move(heads)};
   for (const RunData& run : runs) {
     std::vector<std::string> cells{run.summary.label};
-    for (std::size_t i = 0; i < kColumns.size(); ++i) cells.push_back(cell(run, metric_named(kColumns[i].metric), scales[i]));
+    for (std::size_t i = 0; i < kColumns.size(); ++i)
+      cells.push_back(cell(run, metric_named(kColumns[i].metric), scales[i]));
     if (reference != nullptr) cells.push_back(ratio_cell(run, *reference));
     table.add_row(std::move(cells));
   }
@@ -113,10 +125,15 @@ std::string comparison_table(std::span<const RunData> runs, const std::optional<
 
 std::string summary_table(const Summary& summary) {
   constexpr std::array<std::string_view, 17> kShown{
-      "jobs",     "finished",        "rejected",       "avg_jct",       "median_jct",  "p95_jct",
-      "p99_jct",  "avg_queue_time",  "p95_queue_time", "makespan",      "gpu_utilization", "gpu_allocation",
-      "fragmentation", "preemptions", "migrations",    "avg_ftf",       "deadline_misses"};
-  TextTable table{{{"metric", Align::Left}, {"value", Align::Right}, {"", Align::Left}, {"meaning", Align::Left}}};
+      "jobs",           "finished",    "rejected",        "avg_jct",
+      "median_jct",     "p95_jct",     "p99_jct",         "avg_queue_time",
+      "p95_queue_time", "makespan",    "gpu_utilization", "gpu_allocation",
+      "fragmentation",  "preemptions", "migrations",      "avg_ftf",
+      "deadline_misses"};
+  TextTable table{{{"metric", Align::Left},
+                   {"value", Align::Right},
+                   {"", Align::Left},
+                   {"meaning", Align::Left}}};
   for (const std::string_view name : kShown) {
     const Metric& metric = metric_named(name);
     const auto& value = summary.*metric.field;
@@ -124,16 +141,18 @@ std::string summary_table(const Summary& summary) {
     const bool is_share = metric.unit == "1" && metric.name != "avg_ftf";
     const std::string number = is_share ? plain(*value * 100) : plain(*value);
     const std::string unit = is_share ? "%"
-                             : metric.unit == "s" && *value >= 600 ? fmt::format("s  ({})", human_duration(*value))
-                             : metric.unit == "s"                  ? "s"
-                                                                   : "";
+                             : metric.unit == "s" && *value >= 600
+                                 ? fmt::format("s  ({})", human_duration(*value))
+                             : metric.unit == "s" ? "s"
+                                                  : "";
     table.add_row({std::string(name), number, unit, std::string(metric.description)});
   }
   return table.str();
 }
 
 std::string comparison_csv(std::span<const RunData> runs) {
-  const bool has_seeds = std::ranges::any_of(runs, [](const RunData& run) { return run.seeds.size() > 1; });
+  const bool has_seeds =
+      std::ranges::any_of(runs, [](const RunData& run) { return run.seeds.size() > 1; });
   std::string out = "policy,label,placement,estimator,seed,seeds,digest";
   for (const Metric& metric : metrics()) {
     out += fmt::format(",{}", metric.name);
@@ -142,11 +161,13 @@ std::string comparison_csv(std::span<const RunData> runs) {
   out += '\n';
   for (const RunData& run : runs) {
     const Summary& summary = run.summary;
-    for (const std::string& text : {summary.policy, summary.label, summary.placement, summary.estimator}) {
+    for (const std::string& text :
+         {summary.policy, summary.label, summary.placement, summary.estimator}) {
       put_csv(out, text);
       out += ',';
     }
-    out += fmt::format("{},{},{}", summary.seed, std::max<std::size_t>(run.seeds.size(), 1), summary.digest);
+    out += fmt::format("{},{},{}", summary.seed, std::max<std::size_t>(run.seeds.size(), 1),
+                       summary.digest);
     for (const Metric& metric : metrics()) {
       const auto& value = summary.*metric.field;
       out += value ? fmt::format(",{}", *value) : ",";

@@ -17,26 +17,30 @@ Time outage_horizon(const Trace& trace, const Cluster& cluster) {
     longest = std::max(longest, job.duration);
   }
   const double packed = 2 * gpu_seconds / static_cast<double>(cluster.total_gpus());
-  return trace.jobs.back().submit + longest + seconds_to_duration(std::min(packed, kMaxInputSeconds));
+  return trace.jobs.back().submit + longest +
+         seconds_to_duration(std::min(packed, kMaxInputSeconds));
 }
 
-Result<std::vector<NodeOutage>> draw_outages(const Cluster& cluster, const RandomOutages& random, Time horizon,
-                                             std::uint64_t seed) {
+Result<std::vector<NodeOutage>> draw_outages(const Cluster& cluster, const RandomOutages& random,
+                                             Time horizon, std::uint64_t seed) {
   std::vector<NodeOutage> outages;
   if (random.mtbf <= Duration::zero()) return outages;
   const double per_node = to_seconds(horizon) / to_seconds(random.mtbf + random.repair);
   if (per_node * static_cast<double>(cluster.nodes.size()) > static_cast<double>(kMaxOutages) / 2) {
-    return fail(fmt::format("--mtbf: about {:.0f} outages in this trace (the limit is {}; give a longer time)",
-                            per_node * static_cast<double>(cluster.nodes.size()), kMaxOutages / 2));
+    return fail(fmt::format(
+        "--mtbf: about {:.0f} outages in this trace (the limit is {}; give a longer time)",
+        per_node * static_cast<double>(cluster.nodes.size()), kMaxOutages / 2));
   }
   Rng rng = Rng{seed}.fork("outages");
   const Duration tick{1};
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     Time now{};
     for (;;) {
-      const Time down = now + std::max(tick, seconds_to_duration_up(rng.exponential(to_seconds(random.mtbf))));
+      const Time down =
+          now + std::max(tick, seconds_to_duration_up(rng.exponential(to_seconds(random.mtbf))));
       if (down >= horizon) break;
-      const Time up = down + std::max(tick, seconds_to_duration_up(rng.exponential(to_seconds(random.repair))));
+      const Time up =
+          down + std::max(tick, seconds_to_duration_up(rng.exponential(to_seconds(random.repair))));
       outages.push_back({NodeId{i}, down, up});
       now = up;
     }

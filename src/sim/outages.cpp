@@ -32,9 +32,11 @@ bool read_seconds(std::string_view text, Time& time) {
 
 }  // namespace
 
-Result<std::vector<NodeOutage>> parse_outages(std::string_view text, const std::string& name, const Cluster& cluster) {
+Result<std::vector<NodeOutage>> parse_outages(std::string_view text, const std::string& name,
+                                              const Cluster& cluster) {
   std::map<std::string_view, NodeId> nodes;
-  for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) nodes.emplace(cluster.nodes[i].name, NodeId{i});
+  for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i)
+    nodes.emplace(cluster.nodes[i].name, NodeId{i});
   Error error;
   std::vector<NodeOutage> outages;
   std::size_t line_number = 0;
@@ -57,10 +59,12 @@ Result<std::vector<NodeOutage>> parse_outages(std::string_view text, const std::
     if (fields.size() != 3) {
       wrong(1, "a row has three fields: node,down_time,up_time");
     } else if (const auto node = nodes.find(fields[0]); node == nodes.end()) {
-      wrong(1, fmt::format("the cluster has no node '{}' (names run from {} to {})", fields[0], cluster.nodes.front().name, cluster.nodes.back().name));
+      wrong(1, fmt::format("the cluster has no node '{}' (names run from {} to {})", fields[0],
+                           cluster.nodes.front().name, cluster.nodes.back().name));
     } else if (!read_seconds(fields[1], outage.down)) {
       wrong(2, fmt::format("down_time must be seconds, got '{}'", fields[1]));
-    } else if (!fields[2].empty() && (!read_seconds(fields[2], outage.up) || outage.up <= outage.down)) {
+    } else if (!fields[2].empty() &&
+               (!read_seconds(fields[2], outage.up) || outage.up <= outage.down)) {
       wrong(3, fmt::format("up_time must be seconds after down_time, got '{}'", fields[2]));
     } else {
       outage.node = node->second;
@@ -70,8 +74,9 @@ Result<std::vector<NodeOutage>> parse_outages(std::string_view text, const std::
   std::ranges::sort(outages, {}, [](const NodeOutage& o) { return std::tuple(o.node, o.down); });
   for (std::size_t i = 1; i < outages.size(); ++i) {
     if (outages[i].node == outages[i - 1].node && outages[i].down < outages[i - 1].up) {
-      error.messages.push_back(fmt::format("{}: two outages of node '{}' overlap (give each its own span)", name,
-                                           cluster.nodes[outages[i].node.value].name));
+      error.messages.push_back(
+          fmt::format("{}: two outages of node '{}' overlap (give each its own span)", name,
+                      cluster.nodes[outages[i].node.value].name));
     }
   }
   if (!error.messages.empty()) return tl::unexpected<Error>(error);

@@ -24,11 +24,13 @@ SimExecutor::SimExecutor(const Trace& trace, const Cluster& cluster, const SimOp
     node_changes_.push_back({outage.down, outage.node, EventKind::NodeDown});
     if (outage.up != kNever) node_changes_.push_back({outage.up, outage.node, EventKind::NodeUp});
   }
-  std::ranges::sort(node_changes_, {}, [](const NodeChange& c) { return std::tuple(c.at, c.kind, c.node); });
+  std::ranges::sort(node_changes_, {},
+                    [](const NodeChange& c) { return std::tuple(c.at, c.kind, c.node); });
   for (std::uint32_t i = 0; i < trace.jobs.size(); ++i) {
     if (trace.jobs[i].cancel_at) cancels_.push_back(JobId{i});
   }
-  std::ranges::sort(cancels_, {}, [&](JobId job) { return std::tuple(*trace_.jobs[job.value].cancel_at, job); });
+  std::ranges::sort(cancels_, {},
+                    [&](JobId job) { return std::tuple(*trace_.jobs[job.value].cancel_at, job); });
   if (saving_costs()) {
     device_busy_.resize(cluster.nodes.size() * kDevicesPerNode);
     pool_saves_.resize(cluster.pools.size());
@@ -39,10 +41,11 @@ SimExecutor::SimExecutor(const Trace& trace, const Cluster& cluster, const SimOp
 }
 
 void SimExecutor::drop_stale() {
-  // Preemptive policies leave many dead entries behind; sweeping when they are the majority keeps the heap
-  // as small as the set of running jobs, at constant cost per start.
+  // Preemptive policies leave many dead entries behind; sweeping when they are the majority keeps
+  // the heap as small as the set of running jobs, at constant cost per start.
   if (finishes_.size() > swept_size_ * 4 + 4096) {
-    std::erase_if(finishes_, [&](const Finish& finish) { return attempt_[finish.job] != finish.attempt; });
+    std::erase_if(finishes_,
+                  [&](const Finish& finish) { return attempt_[finish.job] != finish.attempt; });
     std::ranges::make_heap(finishes_, Later{});
     swept_size_ = finishes_.size();
   }
@@ -57,7 +60,8 @@ std::optional<Time> SimExecutor::advance(Time wakeup) {
   Time next = wakeup;
   if (!finishes_.empty()) next = std::min(next, finishes_.front().at);
   if (next_arrival_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[next_arrival_].submit);
-  if (next_cancel_ < cancels_.size()) next = std::min(next, *trace_.jobs[cancels_[next_cancel_].value].cancel_at);
+  if (next_cancel_ < cancels_.size())
+    next = std::min(next, *trace_.jobs[cancels_[next_cancel_].value].cancel_at);
   const bool work_left = next != kNever;
   if (next_node_change_ < node_changes_.size()) {
     // Outages after the last job are of no interest, unless waiting jobs need a node to come back.
@@ -73,7 +77,8 @@ void SimExecutor::collect(Time now, std::vector<Event>& due) {
     std::ranges::pop_heap(finishes_, Later{});
     finishes_.pop_back();
     ++attempt_[finish.job];
-    if (saving_costs()) pool_saves_[pool_of_[finish.job].value].idle += trace_.jobs[finish.job.value].gpus;
+    if (saving_costs())
+      pool_saves_[pool_of_[finish.job].value].idle += trace_.jobs[finish.job.value].gpus;
     const TraceStatus status = trace_.jobs[finish.job.value].status;
     due.push_back({.kind = EventKind::Finished,
                    .outcome = status == TraceStatus::Completed ? JobState::Completed
@@ -82,19 +87,28 @@ void SimExecutor::collect(Time now, std::vector<Event>& due) {
                    .job = finish.job,
                    .node = {}});
   }
-  for (; next_node_change_ < node_changes_.size() && node_changes_[next_node_change_].at <= now; ++next_node_change_) {
+  for (; next_node_change_ < node_changes_.size() && node_changes_[next_node_change_].at <= now;
+       ++next_node_change_) {
     const NodeChange& change = node_changes_[next_node_change_];
     due.push_back({.kind = change.kind, .outcome = {}, .job = {}, .node = change.node});
     if (saving_costs()) {
       const Node& node = cluster_.nodes[change.node.value];
-      pool_saves_[node.pool.value].idle += change.kind == EventKind::NodeUp ? node.gpus : -node.gpus;
+      pool_saves_[node.pool.value].idle +=
+          change.kind == EventKind::NodeUp ? node.gpus : -node.gpus;
     }
   }
-  for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submit <= now; ++next_arrival_) {
-    due.push_back({.kind = EventKind::Arrival, .outcome = {}, .job = JobId{static_cast<std::uint32_t>(next_arrival_)}, .node = {}});
+  for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submit <= now;
+       ++next_arrival_) {
+    due.push_back({.kind = EventKind::Arrival,
+                   .outcome = {},
+                   .job = JobId{static_cast<std::uint32_t>(next_arrival_)},
+                   .node = {}});
   }
-  for (; next_cancel_ < cancels_.size() && *trace_.jobs[cancels_[next_cancel_].value].cancel_at <= now; ++next_cancel_) {
-    due.push_back({.kind = EventKind::Cancel, .outcome = {}, .job = cancels_[next_cancel_], .node = {}});
+  for (; next_cancel_ < cancels_.size() &&
+         *trace_.jobs[cancels_[next_cancel_].value].cancel_at <= now;
+       ++next_cancel_) {
+    due.push_back(
+        {.kind = EventKind::Cancel, .outcome = {}, .job = cancels_[next_cancel_], .node = {}});
   }
 }
 
@@ -121,9 +135,10 @@ StartReceipt SimExecutor::start(Time now, const Action& action, const JobTable& 
 Time SimExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
   ++attempt_[action.job];
   if (!saving_costs()) return now;
-  const bool saves = (action.kind == ActionKind::Preempt || action.kind == ActionKind::Migrate) &&
-                     action.reason != Reason::NodeLost &&
-                     jobs.held_from[action.job] < now;  // one that never held its devices has nothing to save
+  const bool saves =
+      (action.kind == ActionKind::Preempt || action.kind == ActionKind::Migrate) &&
+      action.reason != Reason::NodeLost &&
+      jobs.held_from[action.job] < now;  // one that never held its devices has nothing to save
   if (!saves) {
     pool_saves_[pool_of_[action.job].value].idle += action.gpus;
     return now;
@@ -138,7 +153,8 @@ void SimExecutor::hold_for_save(const Action& action, Time until) {
   pool_saves_[pool_of_[action.job].value].saving.emplace_back(until, action.gpus);
   for (const Slice& slice : action.kind == ActionKind::Migrate ? action.left : action.slices) {
     for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
-      device_busy_[slice.node.value * kDevicesPerNode + static_cast<std::size_t>(std::countr_zero(rest))] = until;
+      device_busy_[slice.node.value * kDevicesPerNode +
+                   static_cast<std::size_t>(std::countr_zero(rest))] = until;
     }
   }
 }
@@ -151,7 +167,8 @@ Time SimExecutor::devices_free_at(Time now, const Action& action) {
   if (action.slices.empty()) return std::max(at, counted);
   for (const Slice& slice : action.slices) {
     for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
-      const auto device = slice.node.value * kDevicesPerNode + static_cast<std::size_t>(std::countr_zero(rest));
+      const auto device =
+          slice.node.value * kDevicesPerNode + static_cast<std::size_t>(std::countr_zero(rest));
       at = std::max(at, device_busy_[device]);
     }
   }
@@ -165,7 +182,8 @@ Time SimExecutor::counted_free_at(Time now, const Action& action) {
     if (until <= now) pool.idle += gpus;
   }
   std::erase_if(pool.saving, [&](const auto& entry) { return entry.first <= now; });
-  std::int64_t need = action.gpus - std::min<std::int64_t>(action.gpus, std::max<std::int64_t>(pool.idle, 0));
+  std::int64_t need =
+      action.gpus - std::min<std::int64_t>(action.gpus, std::max<std::int64_t>(pool.idle, 0));
   pool.idle -= action.gpus - need;
   Time at = now;
   for (auto& [until, gpus] : pool.saving) {  // all saves last equally long: in order of their end

@@ -1,6 +1,7 @@
-// The simulated world: it knows what jobs will really do. Time jumps to the next event. A start pays its
-// overhead first (devices held, no progress), a preempted job holds its devices while it saves, and
-// whoever was granted them starts when the last save ends. Nodes fail and return on a given schedule.
+// The simulated world: it knows what jobs will really do. Time jumps to the next event. A start
+// pays its overhead first (devices held, no progress), a preempted job holds its devices while it
+// saves, and whoever was granted them starts when the last save ends. Nodes fail and return on a
+// given schedule.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,7 @@ class SimExecutor final : public Executor {
     JobId job;
     std::uint32_t attempt;
   };
-  struct Later;                                        // heap order: earliest first, then smaller job
+  struct Later;  // heap order: earliest first, then smaller job
   struct NodeChange {
     Time at;
     NodeId node;
@@ -63,23 +64,25 @@ class SimExecutor final : public Executor {
   [[nodiscard]] Rate rate_of(const Action& action) const;
   [[nodiscard]] Time counted_free_at(Time now, const Action& action);
   void hold_for_save(const Action& action, Time until);
-  [[nodiscard]] bool saving_costs() const noexcept { return options_.costs.preempt > Duration::zero(); }
+  [[nodiscard]] bool saving_costs() const noexcept {
+    return options_.costs.preempt > Duration::zero();
+  }
   void drop_stale();
 
   const Trace& trace_;
   const Cluster& cluster_;
   SimOptions options_;
-  std::vector<NodeChange> node_changes_;               // by time, then node
-  std::vector<JobId> cancels_;                         // by time, then job
+  std::vector<NodeChange> node_changes_;  // by time, then node
+  std::vector<JobId> cancels_;            // by time, then job
   std::size_t next_node_change_ = 0;
   std::size_t next_cancel_ = 0;
   std::size_t next_arrival_ = 0;
-  std::vector<Finish> finishes_;                       // a heap; stale entries are dropped when they surface
+  std::vector<Finish> finishes_;  // a heap; stale entries are dropped when they surface
   std::size_t swept_size_ = 0;
-  Column<JobId, std::uint32_t> attempt_;               // generation of the finish that counts
-  std::vector<Time> device_busy_;                      // per node and device, only if saving costs time
-  struct PoolSaves {                                   // Count mode has no devices: the same by number
-    std::int64_t idle = 0;                             // neither held nor saving
+  Column<JobId, std::uint32_t> attempt_;  // generation of the finish that counts
+  std::vector<Time> device_busy_;         // per node and device, only if saving costs time
+  struct PoolSaves {                      // Count mode has no devices: the same by number
+    std::int64_t idle = 0;                // neither held nor saving
     std::vector<std::pair<Time, std::int32_t>> saving;  // until when, how many
   };
   std::vector<PoolSaves> pool_saves_;
@@ -88,7 +91,8 @@ class SimExecutor final : public Executor {
 };
 
 /// CSV with header `node,down_time,up_time` (seconds; an empty up_time never comes back).
-[[nodiscard]] Result<std::vector<NodeOutage>> parse_outages(std::string_view text, const std::string& name,
+[[nodiscard]] Result<std::vector<NodeOutage>> parse_outages(std::string_view text,
+                                                            const std::string& name,
                                                             const Cluster& cluster);
 
 }  // namespace berth

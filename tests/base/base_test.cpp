@@ -43,7 +43,8 @@ TEST(PortableMath, AgreesWithTheLibraryToTheLastFewBits) {
     EXPECT_NEAR(portable_exp(x) / std::exp(x), 1, 4e-15) << x;
     EXPECT_NEAR(portable_cos_turns(x / 10), std::cos(2 * M_PI * x / 10), 4e-15) << x;
   }
-  for (double x = 1e-9; x < 1e12; x *= 3.7) EXPECT_NEAR(portable_log(x), std::log(x), 1e-14 * std::max(1.0, std::abs(std::log(x)))) << x;
+  for (double x = 1e-9; x < 1e12; x *= 3.7)
+    EXPECT_NEAR(portable_log(x), std::log(x), 1e-14 * std::max(1.0, std::abs(std::log(x)))) << x;
   EXPECT_DOUBLE_EQ(portable_log(1.0), 0);
 }
 
@@ -82,7 +83,8 @@ TEST(Rng, ForksDoNotDependOnEachOther) {
 TEST(Names, EachTextHasOneIdInOrderOfFirstUse) {
   Names names;
   EXPECT_EQ(names.intern(""), NameId{0});
-  for (int i = 0; i < 1000; ++i) EXPECT_EQ(names.intern("user" + std::to_string(i)), NameId{static_cast<std::uint32_t>(i + 1)});
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_EQ(names.intern("user" + std::to_string(i)), NameId{static_cast<std::uint32_t>(i + 1)});
   EXPECT_EQ(names.intern("user77"), NameId{78});
   EXPECT_EQ(names.text(NameId{78}), "user77");
   EXPECT_FALSE(names.find("nobody").has_value());
@@ -101,7 +103,16 @@ TEST(Digest, DependsOnOrderAndLength) {
 
 TEST(Json, EscapesWhatHtmlAndJsonCannotBear) {
   JsonWriter json;
-  json.begin_object().field("a\"b", "x<y\n\x01").field("n", 0.1).key("list").begin_array().value(1).value(true).null().end_array().end_object();
+  json.begin_object()
+      .field("a\"b", "x<y\n\x01")
+      .field("n", 0.1)
+      .key("list")
+      .begin_array()
+      .value(1)
+      .value(true)
+      .null()
+      .end_array()
+      .end_object();
   EXPECT_EQ(json.str(), R"({"a\"b":"x\u003cy\n\u0001","n":0.1,"list":[1,true,null]})");
 }
 
@@ -120,7 +131,9 @@ TEST(Suggest, NamesTheNearest) {
 
 class Files : public ::testing::Test {
  protected:
-  std::string path_ = (std::filesystem::temp_directory_path() / ("berth-file-test-" + std::to_string(getpid()))).string();
+  std::string path_ =
+      (std::filesystem::temp_directory_path() / ("berth-file-test-" + std::to_string(getpid())))
+          .string();
   void TearDown() override { std::filesystem::remove(path_); }
 };
 

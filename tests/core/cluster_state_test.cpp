@@ -34,7 +34,8 @@ TEST(NodeSet, AgreesWithASet) {
       ASSERT_EQ(set.size(), naive.size());
       if (!naive.empty() && step % 50 == 0) {
         const auto rank = rng.below(naive.size());
-        ASSERT_EQ(set.nth(rank).value, *std::next(naive.begin(), static_cast<std::ptrdiff_t>(rank)));
+        ASSERT_EQ(set.nth(rank).value,
+                  *std::next(naive.begin(), static_cast<std::ptrdiff_t>(rank)));
       }
     }
   }
@@ -46,7 +47,8 @@ void expect_recount(const ClusterState& state) {
     const NodeId node{i};
     ASSERT_EQ(std::popcount(state.free_mask(node)), state.free_on(node));
     if (!state.is_up(node)) continue;
-    ASSERT_TRUE(state.nodes_with(state.cluster().nodes[i].pool, state.free_on(node)).contains(node));
+    ASSERT_TRUE(
+        state.nodes_with(state.cluster().nodes[i].pool, state.free_on(node)).contains(node));
     free += state.free_on(node);
   }
   ASSERT_EQ(free, state.free_gpus());
@@ -63,8 +65,10 @@ TEST(ClusterState, AggregatesEqualARecountAfterRandomUse) {
       const PoolId pool{static_cast<std::uint32_t>(rng.below(2))};
       const Shape shape{.gpus = 1 + static_cast<std::int32_t>(rng.below(20)), .pools = {pool}};
       std::vector<Slice> slices;
-      const bool placed = state.free_gpus(pool) >= shape.gpus && placement->place(state, shape, pool, rng, slices);
-      ASSERT_EQ(placed, state.free_gpus(pool) >= shape.gpus) << "a relaxed gang is placed whenever there is room";
+      const bool placed =
+          state.free_gpus(pool) >= shape.gpus && placement->place(state, shape, pool, rng, slices);
+      ASSERT_EQ(placed, state.free_gpus(pool) >= shape.gpus)
+          << "a relaxed gang is placed whenever there is room";
       if (!placed) continue;
       state.take(slices, shape);
       held.emplace_back(slices, shape);
@@ -93,7 +97,8 @@ TEST_P(EveryPlacement, PlacesWholeGangsOnFreeDevicesOfOnePool) {
     std::vector<Slice> slices;
     const bool enough = state.free_gpus(pool) >= shape.gpus;
     if (!enough || !placement->place(state, shape, pool, rng, slices)) {
-      ASSERT_FALSE(enough && shape.locality == Locality::Relaxed) << "a relaxed gang is placed whenever there is room";
+      ASSERT_FALSE(enough && shape.locality == Locality::Relaxed)
+          << "a relaxed gang is placed whenever there is room";
       state = ClusterState{cluster, ClusterState::Mode::Devices};
       continue;
     }
@@ -110,14 +115,17 @@ TEST_P(EveryPlacement, PlacesWholeGangsOnFreeDevicesOfOnePool) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryPlacement, ::testing::Values("first-fit", "best-fit", "consolidated", "spread", "random", "skew"),
+INSTANTIATE_TEST_SUITE_P(All, EveryPlacement,
+                         ::testing::Values("first-fit", "best-fit", "consolidated", "spread",
+                                           "random", "skew"),
                          [](const auto& row) {
                            std::string name = row.param;
                            std::erase(name, '-');
                            return name;
                          });
 
-std::vector<Slice> place(const std::string& placement, ClusterState& state, std::int32_t gpus, std::int32_t cores = 0) {
+std::vector<Slice> place(const std::string& placement, ClusterState& state, std::int32_t gpus,
+                         std::int32_t cores = 0) {
   Shape shape{.gpus = gpus, .cpus_milli_per_gpu = cores * 1000, .pools = {PoolId{0}}};
   std::vector<Slice> slices;
   Rng rng{1};
@@ -134,9 +142,9 @@ TEST(Placements, ChooseTheirNodes) {
   EXPECT_EQ(place("first-fit", state, 1)[0].node, NodeId{0});
   EXPECT_EQ(place("best-fit", state, 1)[0].node, NodeId{2});
   EXPECT_EQ(place("best-fit", state, 2)[0].node, NodeId{1});
-  EXPECT_EQ(place("best-fit", state, 5).size(), 2U);                 // 4 + the tightest that holds 1
+  EXPECT_EQ(place("best-fit", state, 5).size(), 2U);  // 4 + the tightest that holds 1
   EXPECT_EQ(place("best-fit", state, 5)[1].node, NodeId{2});
-  EXPECT_EQ(place("spread", state, 3).size(), 3U);                   // one on each
+  EXPECT_EQ(place("spread", state, 3).size(), 3U);  // one on each
   EXPECT_TRUE(place("best-fit", state, 8).empty());
 }
 
@@ -145,16 +153,25 @@ TEST(Placements, CountCoresBesideDevices) {
   for (Node& node : cluster.nodes) node.cpus_milli = 16'000;
   ClusterState state{cluster, ClusterState::Mode::Devices};
   const std::vector<Slice> used{{NodeId{0}, 2, 0b11}};
-  state.take(used, Shape{.gpus = 2, .cpus_milli_per_gpu = 7'000, .pools = {PoolId{0}}});   // node 0: 2 GPUs free, 2 cores left
+  state.take(used, Shape{.gpus = 2,
+                         .cpus_milli_per_gpu = 7'000,
+                         .pools = {PoolId{0}}});  // node 0: 2 GPUs free, 2 cores left
   EXPECT_EQ(place("best-fit", state, 2, 4)[0].node, NodeId{1});
   EXPECT_EQ(place("best-fit", state, 2, 1)[0].node, NodeId{0});
-  EXPECT_TRUE(place("best-fit", state, 5, 4).empty());               // 4 on node 1, none on node 0
+  EXPECT_TRUE(place("best-fit", state, 5, 4).empty());  // 4 on node 1, none on node 0
 }
 
 TEST(ClusterShort, SaysWhatIsWrongAndWhere) {
-  for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
-           {"", "no 'x'"}, {"4", "no 'x'"}, {"0x4", "nodes must be"}, {"4x0", "GPUs per node"}, {"4x65", "GPUs per node"},
-           {"4x4,", "no 'x'"}, {"4x4:a b", "device type"}, {"2x2,axb", "1:5"}, {"99999999x4", "nodes must be"}}) {
+  for (const auto& [text, part] :
+       std::vector<std::pair<std::string, std::string>>{{"", "no 'x'"},
+                                                        {"4", "no 'x'"},
+                                                        {"0x4", "nodes must be"},
+                                                        {"4x0", "GPUs per node"},
+                                                        {"4x65", "GPUs per node"},
+                                                        {"4x4,", "no 'x'"},
+                                                        {"4x4:a b", "device type"},
+                                                        {"2x2,axb", "1:5"},
+                                                        {"99999999x4", "nodes must be"}}) {
     const auto cluster = parse_cluster_short(text);
     ASSERT_FALSE(cluster.has_value()) << text;
     EXPECT_NE(cluster.error().text().find(part), std::string::npos) << cluster.error().text();

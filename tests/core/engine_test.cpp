@@ -1,4 +1,5 @@
-// The engine's rules: what a plan can and cannot do, the order of one instant, costs, outages, refusals.
+// The engine's rules: what a plan can and cannot do, the order of one instant, costs, outages,
+// refusals.
 #include <gtest/gtest.h>
 
 #include "support/random_scenario.h"
@@ -7,7 +8,8 @@
 namespace berth::test {
 namespace {
 
-/// Tries and takes back at random before it lets a real policy decide: a rollback must leave no trace.
+/// Tries and takes back at random before it lets a real policy decide: a rollback must leave no
+/// trace.
 class Fickle final : public Policy {
  public:
   explicit Fickle(std::unique_ptr<Policy> inner) : inner_(std::move(inner)) {}
@@ -17,7 +19,9 @@ class Fickle final : public Policy {
   void on_arrival(const View& view, JobId job) override { inner_->on_arrival(view, job); }
   void on_departure(const View& view, JobId job) override { inner_->on_departure(view, job); }
   void on_requeue(const View& view, JobId job) override { inner_->on_requeue(view, job); }
-  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override { return inner_->next_wakeup(view); }
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override {
+    return inner_->next_wakeup(view);
+  }
   void decide(const View& view, Plan& plan, Rng& rng) override {
     const std::int64_t free = view.cluster.free_gpus();
     const Plan::Mark mark = plan.mark();
@@ -52,7 +56,9 @@ TEST(Plan, ARollbackLeavesNoTrace) {
 class PeeksAtDurations final : public Policy {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "peeks"; }
-  void decide(const View& view, Plan&, Rng&) override { static_cast<void>(view.estimate(JobId{0})); }
+  void decide(const View& view, Plan&, Rng&) override {
+    static_cast<void>(view.estimate(JobId{0}));
+  }
 };
 
 TEST(ViewDeathTest, APolicyCannotReadWhatItDidNotDeclare) {
@@ -71,30 +77,46 @@ TEST(Engine, CompletionsFreeDevicesBeforeArrivalsOfTheSameInstantAreDecided) {
 }
 
 TEST(Engine, AJobThatFitsNoNodeIsRefusedWithNumbersAndBlocksNobody) {
-  const Outcome outcome = run({.policy = "fifo", .cluster = "2x4", .placement = "best-fit", .jobs = {{0, 9, 5}, {0, 4, 5}}});
+  const Outcome outcome = run({.policy = "fifo",
+                               .cluster = "2x4",
+                               .placement = "best-fit",
+                               .jobs = {{0, 9, 5}, {0, 4, 5}}});
   EXPECT_EQ(outcome.state[0], JobState::Rejected);
   EXPECT_EQ(outcome.state[1], JobState::Completed);
-  EXPECT_EQ(outcome.rejected, (std::vector<std::string>{"needs 9 GPUs of one type, the cluster has at most 8"}));
-  const Outcome type = run({.policy = "fifo", .cluster = "2x4:v100", .jobs = {{.submit = 0, .gpus = 1, .duration = 1, .type = "h100"}}});
-  EXPECT_EQ(type.rejected, (std::vector<std::string>{"asks for device type 'h100', which this cluster does not have"}));
+  EXPECT_EQ(outcome.rejected,
+            (std::vector<std::string>{"needs 9 GPUs of one type, the cluster has at most 8"}));
+  const Outcome type = run({.policy = "fifo",
+                            .cluster = "2x4:v100",
+                            .jobs = {{.submit = 0, .gpus = 1, .duration = 1, .type = "h100"}}});
+  EXPECT_EQ(
+      type.rejected,
+      (std::vector<std::string>{"asks for device type 'h100', which this cluster does not have"}));
 }
 
 TEST(Engine, AGangNeverMixesDeviceTypesAndHonoursPreferences) {
-  const Outcome outcome = run({.policy = "fifo", .cluster = "1x4:v100,1x4:a100", .placement = "best-fit",
-                               .jobs = {{.submit = 0, .gpus = 4, .duration = 10, .type = "a100"},
-                                        {.submit = 0, .gpus = 2, .duration = 10, .type = "a100|v100"},
-                                        {.submit = 0, .gpus = 4, .duration = 1}}});
-  EXPECT_EQ(outcome.start, (std::vector<double>{0, 0, 10}));  // the second took v100s, the third fits none whole
+  const Outcome outcome =
+      run({.policy = "fifo",
+           .cluster = "1x4:v100,1x4:a100",
+           .placement = "best-fit",
+           .jobs = {{.submit = 0, .gpus = 4, .duration = 10, .type = "a100"},
+                    {.submit = 0, .gpus = 2, .duration = 10, .type = "a100|v100"},
+                    {.submit = 0, .gpus = 4, .duration = 1}}});
+  EXPECT_EQ(outcome.start,
+            (std::vector<double>{0, 0, 10}));  // the second took v100s, the third fits none whole
 }
 
 TEST(Costs, AVictimHoldsItsDevicesWhileItSaves) {
-  // srtf, 1 GPU: A (10 s) runs from 0, B (2 s) comes at 4. A saves until 7; B runs 7-9; A restarts at 9,
-  // pays 1 s, has 6 s left: ends 16. A held 0-7 and 9-16.
+  // srtf, 1 GPU: A (10 s) runs from 0, B (2 s) comes at 4. A saves until 7; B runs 7-9; A restarts
+  // at 9, pays 1 s, has 6 s left: ends 16. A held 0-7 and 9-16.
   SimOptions sim;
   sim.costs.preempt = std::chrono::seconds{3};
   sim.costs.resume = std::chrono::seconds{1};
   for (const std::string placement : {"count", "best-fit"}) {
-    const Outcome outcome = run({.policy = "srtf", .cluster = "1x1", .placement = placement, .jobs = {{0, 1, 10}, {4, 1, 2}}, .sim = sim});
+    const Outcome outcome = run({.policy = "srtf",
+                                 .cluster = "1x1",
+                                 .placement = placement,
+                                 .jobs = {{0, 1, 10}, {4, 1, 2}},
+                                 .sim = sim});
     EXPECT_EQ(outcome.start, (std::vector<double>{0, 7})) << placement;
     EXPECT_EQ(outcome.finish, (std::vector<double>{16, 9})) << placement;
     EXPECT_EQ(outcome.held, (std::vector<double>{14, 2})) << placement;
@@ -104,18 +126,30 @@ TEST(Costs, AVictimHoldsItsDevicesWhileItSaves) {
 
 TEST(Costs, AFirstStartPaysOnlyTheStart) {
   SimOptions sim;
-  sim.costs = {.start = std::chrono::seconds{2}, .preempt = {}, .resume = std::chrono::seconds{50}, .migrate = {}};
-  EXPECT_EQ(run({.policy = "fifo", .cluster = "1x1", .jobs = {{0, 1, 10}}, .sim = sim}).finish[0], 12);
+  sim.costs = {.start = std::chrono::seconds{2},
+               .preempt = {},
+               .resume = std::chrono::seconds{50},
+               .migrate = {}};
+  EXPECT_EQ(run({.policy = "fifo", .cluster = "1x1", .jobs = {{0, 1, 10}}, .sim = sim}).finish[0],
+            12);
 }
 
 TEST(Outages, AJobLosesItsNodeAndGoesOnElsewhereOrLater) {
   SimOptions sim;
   sim.outages = {{NodeId{0}, seconds_to_time(4), seconds_to_time(6)}};
-  const Outcome elsewhere = run({.policy = "fifo", .cluster = "2x1", .placement = "first-fit", .jobs = {{0, 1, 10}}, .sim = sim});
-  EXPECT_EQ(elsewhere.finish[0], 10);                 // moves to the other node at once, nothing lost
-  const Outcome later = run({.policy = "fifo", .cluster = "1x1", .placement = "first-fit", .jobs = {{0, 1, 10}}, .sim = sim});
-  EXPECT_EQ(later.finish[0], 12);                     // waits 4-6
-  EXPECT_EQ(later.preemptions[0], 0);                 // no decision of ours
+  const Outcome elsewhere = run({.policy = "fifo",
+                                 .cluster = "2x1",
+                                 .placement = "first-fit",
+                                 .jobs = {{0, 1, 10}},
+                                 .sim = sim});
+  EXPECT_EQ(elsewhere.finish[0], 10);  // moves to the other node at once, nothing lost
+  const Outcome later = run({.policy = "fifo",
+                             .cluster = "1x1",
+                             .placement = "first-fit",
+                             .jobs = {{0, 1, 10}},
+                             .sim = sim});
+  EXPECT_EQ(later.finish[0], 12);      // waits 4-6
+  EXPECT_EQ(later.preemptions[0], 0);  // no decision of ours
 }
 
 TEST(Outages, ARunEndsEvenIfAJobCanNeverComeBack) {
@@ -125,11 +159,20 @@ TEST(Outages, ARunEndsEvenIfAJobCanNeverComeBack) {
     auto policy = *make_policy(entry.name);
     auto placement = *make_placement("best-fit");
     auto estimator = *make_estimator("oracle", 1);
-    SimExecutor executor{trace, cluster, {.costs = {}, .spread = {}, .outages = {{NodeId{0}, seconds_to_time(4), kNever}}}};
-    Engine engine{{.trace = trace, .cluster = cluster, .policy = *policy, .placement = *placement, .estimator = *estimator, .executor = executor}};
+    SimExecutor executor{
+        trace,
+        cluster,
+        {.costs = {}, .spread = {}, .outages = {{NodeId{0}, seconds_to_time(4), kNever}}}};
+    Engine engine{{.trace = trace,
+                   .cluster = cluster,
+                   .policy = *policy,
+                   .placement = *placement,
+                   .estimator = *estimator,
+                   .executor = executor}};
     const auto done = engine.run();
     ASSERT_FALSE(done.has_value()) << entry.name;
-    EXPECT_NE(done.error().text().find("1 of 1 jobs can never start"), std::string::npos) << done.error().text();
+    EXPECT_NE(done.error().text().find("1 of 1 jobs can never start"), std::string::npos)
+        << done.error().text();
   }
 }
 
@@ -137,8 +180,8 @@ TEST(Endings, TraceFailuresKillsAndCancellationsAreRecordedAsWhatTheyWere) {
   Trace trace = make_trace({{0, 1, 10}, {0, 1, 10}, {0, 1, 10}, {0, 1, 10}});
   trace.jobs[0].status = TraceStatus::Failed;
   trace.jobs[1].status = TraceStatus::Killed;
-  trace.jobs[2].cancel_at = seconds_to_time(3);       // waits behind the others on one GPU
-  trace.jobs[3].cancel_at = seconds_to_time(25);      // runs 20-25
+  trace.jobs[2].cancel_at = seconds_to_time(3);   // waits behind the others on one GPU
+  trace.jobs[3].cancel_at = seconds_to_time(25);  // runs 20-25
   for (const PolicyEntry& entry : policy_registry()) {
     if (entry.preempts) continue;
     const Cluster cluster = *parse_cluster_short("1x1");
@@ -146,7 +189,12 @@ TEST(Endings, TraceFailuresKillsAndCancellationsAreRecordedAsWhatTheyWere) {
     auto placement = *make_placement("best-fit");
     auto estimator = *make_estimator("oracle", 1);
     SimExecutor executor{trace, cluster, {}};
-    Engine engine{{.trace = trace, .cluster = cluster, .policy = *policy, .placement = *placement, .estimator = *estimator, .executor = executor}};
+    Engine engine{{.trace = trace,
+                   .cluster = cluster,
+                   .policy = *policy,
+                   .placement = *placement,
+                   .estimator = *estimator,
+                   .executor = executor}};
     ASSERT_TRUE(engine.run().has_value()) << entry.name;
     EXPECT_EQ(engine.jobs().state[JobId{0}], JobState::Failed) << entry.name;
     EXPECT_EQ(engine.jobs().state[JobId{1}], JobState::Cancelled) << entry.name;
@@ -158,7 +206,9 @@ TEST(Endings, TraceFailuresKillsAndCancellationsAreRecordedAsWhatTheyWere) {
 }
 
 TEST(Estimators, DifferInWhatTheyKnow) {
-  Trace trace = make_trace({{.submit = 0, .gpus = 1, .duration = 100, .user = "ann", .estimate = 600}, {.submit = 0, .gpus = 1, .duration = 50, .user = "ann"}});
+  Trace trace =
+      make_trace({{.submit = 0, .gpus = 1, .duration = 100, .user = "ann", .estimate = 600},
+                  {.submit = 0, .gpus = 1, .duration = 50, .user = "ann"}});
   EXPECT_EQ((*make_estimator("oracle", 1))->estimate(trace.jobs[0]), std::chrono::seconds{100});
   EXPECT_EQ((*make_estimator("limit", 1))->estimate(trace.jobs[0]), std::chrono::seconds{600});
   EXPECT_EQ((*make_estimator("limit", 1))->estimate(trace.jobs[1]), std::chrono::hours{1});
@@ -171,18 +221,24 @@ TEST(Estimators, DifferInWhatTheyKnow) {
   EXPECT_EQ((*make_estimator("oracle:0.5", 7))->estimate(trace.jobs[0]), noisy);
   EXPECT_NE((*make_estimator("oracle:0.5", 8))->estimate(trace.jobs[0]), noisy);
   EXPECT_FALSE(make_estimator("oracel", 1).has_value());
-  EXPECT_NE(make_estimator("oracel", 1).error().text().find("did you mean oracle"), std::string::npos);
+  EXPECT_NE(make_estimator("oracel", 1).error().text().find("did you mean oracle"),
+            std::string::npos);
 }
 
 TEST(Estimators, LasAndFifoNeedNone) {
   for (const PolicyEntry& entry : policy_registry()) {
-    EXPECT_EQ((*make_policy(entry.name))->needs(), entry.needs) << entry.name << ": the table says what the policy does";
+    EXPECT_EQ((*make_policy(entry.name))->needs(), entry.needs)
+        << entry.name << ": the table says what the policy does";
   }
 }
 
 TEST(Easy, KillsAJobThatOutlivesItsEstimateIfAsked) {
-  const Scenario scenario{.policy = "easy", .settings = {{"kill_overrun", "on"}}, .cluster = "1x1", .estimator = "limit",
-                          .jobs = {{.submit = 0, .gpus = 1, .duration = 10, .estimate = 4}, {.submit = 0, .gpus = 1, .duration = 3, .estimate = 5}}};
+  const Scenario scenario{.policy = "easy",
+                          .settings = {{"kill_overrun", "on"}},
+                          .cluster = "1x1",
+                          .estimator = "limit",
+                          .jobs = {{.submit = 0, .gpus = 1, .duration = 10, .estimate = 4},
+                                   {.submit = 0, .gpus = 1, .duration = 3, .estimate = 5}}};
   const Outcome outcome = run(scenario);
   EXPECT_EQ(outcome.finish, (std::vector<double>{4, 7}));
   EXPECT_EQ(outcome.state[0], JobState::Cancelled);
@@ -190,24 +246,36 @@ TEST(Easy, KillsAJobThatOutlivesItsEstimateIfAsked) {
 }
 
 TEST(Easy, UsesThePlacementTestOnTheFutureFreeMap) {
-  // Two nodes of 2. A (10 s) and X (1 s) share node 0, B (5 s) sits on node 1. At 1 each node has one free
-  // GPU: by counting, H (2 GPUs) could start, but consolidated it must wait for B and gets node 1 at 5. J (8 s)
-  // may jump onto node 0; K (8 s) would have to take node 1 and waits for J.
-  const Outcome outcome = run({.policy = "easy", .cluster = "2x2", .placement = "consolidated",
-                               .jobs = {{0, 1, 10}, {0, 1, 1}, {0, 1, 5}, {1, 2, 5}, {1, 1, 8}, {1, 1, 8}}});
+  // Two nodes of 2. A (10 s) and X (1 s) share node 0, B (5 s) sits on node 1. At 1 each node has
+  // one free GPU: by counting, H (2 GPUs) could start, but consolidated it must wait for B and gets
+  // node 1 at 5. J (8 s) may jump onto node 0; K (8 s) would have to take node 1 and waits for J.
+  const Outcome outcome =
+      run({.policy = "easy",
+           .cluster = "2x2",
+           .placement = "consolidated",
+           .jobs = {{0, 1, 10}, {0, 1, 1}, {0, 1, 5}, {1, 2, 5}, {1, 1, 8}, {1, 1, 8}}});
   EXPECT_EQ(outcome.start, (std::vector<double>{0, 0, 0, 5, 1, 9}));
 }
 
 TEST(Preemptive, WaitsForAGainWorthARestart) {
-  const std::vector<JobSpec> jobs{{0, 1, 10}, {4, 1, 5}};   // at 4: 6 s left against 5 s
+  const std::vector<JobSpec> jobs{{0, 1, 10}, {4, 1, 5}};  // at 4: 6 s left against 5 s
   EXPECT_EQ(run({.policy = "srtf", .cluster = "1x1", .jobs = jobs}).total_preemptions, 1);
-  EXPECT_EQ(run({.policy = "srtf", .settings = {{"preempt_gain", "1"}}, .cluster = "1x1", .jobs = jobs}).total_preemptions, 0);
-  EXPECT_EQ(run({.policy = "srtf", .settings = {{"preempt_gain", "0.5"}}, .cluster = "1x1", .jobs = jobs}).total_preemptions, 1);
+  EXPECT_EQ(
+      run({.policy = "srtf", .settings = {{"preempt_gain", "1"}}, .cluster = "1x1", .jobs = jobs})
+          .total_preemptions,
+      0);
+  EXPECT_EQ(
+      run({.policy = "srtf", .settings = {{"preempt_gain", "0.5"}}, .cluster = "1x1", .jobs = jobs})
+          .total_preemptions,
+      1);
 }
 
 TEST(Las, TakesTurnsOnOneGpu) {
-  const Outcome outcome = run({.policy = "las", .settings = {{"quantum", "1"}}, .cluster = "1x1", .jobs = {{0, 1, 4}, {1, 1, 2}}});
-  EXPECT_EQ(outcome.finish, (std::vector<double>{6, 4}));      // A,B,A,B,A,A
+  const Outcome outcome = run({.policy = "las",
+                               .settings = {{"quantum", "1"}},
+                               .cluster = "1x1",
+                               .jobs = {{0, 1, 4}, {1, 1, 2}}});
+  EXPECT_EQ(outcome.finish, (std::vector<double>{6, 4}));  // A,B,A,B,A,A
   EXPECT_EQ(outcome.preemptions, (std::vector<int>{2, 1}));
 }
 
@@ -216,7 +284,8 @@ TEST(Params, AreCheckedAtTheDoor) {
     const auto made = make_policy(policy, settings);
     return made ? std::string("accepted") : made.error().text();
   };
-  EXPECT_NE(error("tiresias-l", {{"threshold", "5"}}).find("did you mean thresholds"), std::string::npos);
+  EXPECT_NE(error("tiresias-l", {{"threshold", "5"}}).find("did you mean thresholds"),
+            std::string::npos);
   EXPECT_NE(error("tiresias-l", {{"thresholds", "5,4"}}).find("rising"), std::string::npos);
   EXPECT_NE(error("tiresias-l", {{"thresholds", "x"}}).find("no number"), std::string::npos);
   EXPECT_NE(error("las", {{"quantum", "0"}}).find("more than zero"), std::string::npos);

@@ -54,14 +54,16 @@ TEST(House, IncludesFollowTheArrows) {
     const std::string from = first_part(file);
     ASSERT_TRUE(kMayInclude.contains(from)) << "room " << from << " is not in the map";
     ++seen;
-    EXPECT_TRUE(from == to || kMayInclude.at(from).contains(to)) << file << ":" << line << ": " << from << " must not know " << to;
+    EXPECT_TRUE(from == to || kMayInclude.at(from).contains(to))
+        << file << ":" << line << ": " << from << " must not know " << to;
   });
   EXPECT_GT(seen, 100);
 }
 
 TEST(House, CoreAndPoliciesTouchNoFilesSocketsOrClocks) {
-  const std::set<std::string> forbidden{"fstream", "iostream", "filesystem", "thread", "random", "cstdio", "unistd.h", "sys/socket.h",
-                                        "base/file.h", "ctime", "sys/time.h"};
+  const std::set<std::string> forbidden{"fstream",     "iostream", "filesystem", "thread",
+                                        "random",      "cstdio",   "unistd.h",   "sys/socket.h",
+                                        "base/file.h", "ctime",    "sys/time.h"};
   for_each_include([&](const std::string& file, int line, const std::string& included) {
     const std::string room = first_part(file);
     if (room != "core" && room != "policies") return;

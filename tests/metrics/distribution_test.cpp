@@ -11,9 +11,9 @@ namespace {
 TEST(Quantile, LiesLinearlyBetweenNeighboursAsNumpyDoes) {
   const std::vector<double> values{10, 13, 19, 20, 28, 30};
   EXPECT_DOUBLE_EQ(*quantile(values, 0), 10);
-  EXPECT_DOUBLE_EQ(*quantile(values, 0.5), 19.5);    // position 2.5
-  EXPECT_DOUBLE_EQ(*quantile(values, 0.95), 29.5);   // position 4.75: 28 + 0.75 x 2
-  EXPECT_DOUBLE_EQ(*quantile(values, 0.99), 29.9);   // position 4.95
+  EXPECT_DOUBLE_EQ(*quantile(values, 0.5), 19.5);   // position 2.5
+  EXPECT_DOUBLE_EQ(*quantile(values, 0.95), 29.5);  // position 4.75: 28 + 0.75 x 2
+  EXPECT_DOUBLE_EQ(*quantile(values, 0.99), 29.9);  // position 4.95
   EXPECT_DOUBLE_EQ(*quantile(values, 1), 30);
 }
 
@@ -43,14 +43,14 @@ TEST(CdfOf, ManyValuesAreThinnedButTheTailsStay) {
   const Cdf cdf = cdf_of(values);
   ASSERT_LE(cdf.x.size(), kMaxCdfPoints);
   ASSERT_GE(cdf.x.size(), 500U);
-  EXPECT_EQ(cdf.x.front(), 1);                         // the smallest and the largest are never lost
+  EXPECT_EQ(cdf.x.front(), 1);  // the smallest and the largest are never lost
   EXPECT_EQ(cdf.x.back(), 1e6);
   EXPECT_EQ(cdf.p.back(), 1);
-  EXPECT_EQ(cdf.x[cdf.x.size() - 2], 1e6 - 1);         // single ranks at the very end
+  EXPECT_EQ(cdf.x[cdf.x.size() - 2], 1e6 - 1);  // single ranks at the very end
   for (std::size_t i = 0; i < cdf.x.size(); ++i) {
-    ASSERT_DOUBLE_EQ(cdf.p[i], cdf.x[i] / 1e6);        // each point is exact
+    ASSERT_DOUBLE_EQ(cdf.p[i], cdf.x[i] / 1e6);  // each point is exact
     if (i > 0) {
-      ASSERT_LT(cdf.p[i] - cdf.p[i - 1], 0.0025);      // and none is far from the next
+      ASSERT_LT(cdf.p[i] - cdf.p[i - 1], 0.0025);  // and none is far from the next
     }
   }
 }
@@ -59,7 +59,7 @@ TEST(StudentT, MatchesThePrintedTableAndGoesToTheNormalLaw) {
   EXPECT_NEAR(student_t_975(1), 12.706, 1e-3);
   EXPECT_NEAR(student_t_975(4), 2.776, 1e-3);
   EXPECT_NEAR(student_t_975(30), 2.042, 1e-3);
-  EXPECT_NEAR(student_t_975(31), 2.0395, 2e-4);        // the expansion takes over
+  EXPECT_NEAR(student_t_975(31), 2.0395, 2e-4);  // the expansion takes over
   EXPECT_NEAR(student_t_975(60), 2.0003, 2e-4);
   EXPECT_NEAR(student_t_975(1'000'000), 1.96, 1e-4);
 }
@@ -70,7 +70,8 @@ TEST(Confidence, IsMeanPlusMinusTTimesStandardError) {
   ASSERT_TRUE(interval);
   EXPECT_DOUBLE_EQ(interval->mean, 4);
   EXPECT_NEAR(interval->half_width, 4.3027 * 2 / std::sqrt(3.0), 1e-9);
-  EXPECT_FALSE(confidence_95(std::vector<double>{2}));  // because one value says nothing about spread
+  EXPECT_FALSE(
+      confidence_95(std::vector<double>{2}));  // because one value says nothing about spread
 }
 
 }  // namespace

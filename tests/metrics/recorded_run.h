@@ -23,13 +23,16 @@ struct RecordedRun {
   std::unique_ptr<Engine> engine;
   RunLabels labels;
 
-  [[nodiscard]] RunData analysed() { return analyse(*engine, trace, cluster, recorder.get(), labels); }
+  [[nodiscard]] RunData analysed() {
+    return analyse(*engine, trace, cluster, recorder.get(), labels);
+  }
 };
 
 inline constexpr RecordOptions kRecordAll{.actions = true, .intervals = true, .timeline = true};
 
-[[nodiscard]] inline std::unique_ptr<RecordedRun> recorded(const Scenario& scenario, const RecordOptions& options = kRecordAll,
-                                                           const std::function<void(Trace&)>& change = {}) {
+[[nodiscard]] inline std::unique_ptr<RecordedRun> recorded(
+    const Scenario& scenario, const RecordOptions& options = kRecordAll,
+    const std::function<void(Trace&)>& change = {}) {
   auto run = std::make_unique<RecordedRun>();
   run->trace = make_trace(scenario.jobs);
   if (change) change(run->trace);
@@ -39,15 +42,24 @@ inline constexpr RecordOptions kRecordAll{.actions = true, .intervals = true, .t
   run->estimator = make_estimator(scenario.estimator, scenario.seed).value();
   run->executor = std::make_unique<SimExecutor>(run->trace, run->cluster, scenario.sim);
   run->recorder = std::make_unique<Recorder>(run->trace, run->cluster, options);
-  run->engine = std::make_unique<Engine>(EngineParts{.trace = run->trace, .cluster = run->cluster, .policy = *run->policy,
-                                                     .placement = *run->placement, .estimator = *run->estimator,
-                                                     .executor = *run->executor, .journal = run->recorder.get(),
-                                                     .seed = scenario.seed, .checkpoint_interval = {}});
+  run->engine = std::make_unique<Engine>(EngineParts{.trace = run->trace,
+                                                     .cluster = run->cluster,
+                                                     .policy = *run->policy,
+                                                     .placement = *run->placement,
+                                                     .estimator = *run->estimator,
+                                                     .executor = *run->executor,
+                                                     .journal = run->recorder.get(),
+                                                     .seed = scenario.seed,
+                                                     .checkpoint_interval = {}});
   run->recorder->watch(*run->engine);
   const auto done = run->engine->run();
   if (!done) ADD_FAILURE() << done.error().text();
-  run->labels = {.policy = scenario.policy, .label = {}, .placement = scenario.placement, .estimator = scenario.estimator,
-                 .seed = scenario.seed, .wall_seconds = 0.25};
+  run->labels = {.policy = scenario.policy,
+                 .label = {},
+                 .placement = scenario.placement,
+                 .estimator = scenario.estimator,
+                 .seed = scenario.seed,
+                 .wall_seconds = 0.25};
   return run;
 }
 

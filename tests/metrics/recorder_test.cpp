@@ -1,4 +1,5 @@
-// What the recorder writes down must add up to what the engine booked, whatever happened in between.
+// What the recorder writes down must add up to what the engine booked, whatever happened in
+// between.
 #include "metrics/recorder.h"
 
 #include <bit>
@@ -18,7 +19,9 @@ std::vector<JobSpec> random_jobs(std::uint64_t seed, int count, int most_gpus) {
   double submit = 0;
   for (int i = 0; i < count; ++i) {
     const int gpus = 1 + static_cast<int>(rng.below(static_cast<std::uint64_t>(most_gpus)));
-    jobs.push_back({.submit = submit, .gpus = gpus, .duration = 0.5 + static_cast<double>(rng.below(4000)) / 100,
+    jobs.push_back({.submit = submit,
+                    .gpus = gpus,
+                    .duration = 0.5 + static_cast<double>(rng.below(4000)) / 100,
                     .user = rng.below(2) == 0 ? "ann" : "bob"});
     submit += static_cast<double>(rng.below(500)) / 100;
   }
@@ -30,7 +33,7 @@ struct Case {
   std::string policy;
   Settings settings;
   std::string placement;
-  double cost = 0;       // of every switch
+  double cost = 0;  // of every switch
   bool outages = false;
   std::string cluster = "3x4:v100,2x2:a100";
 };
@@ -39,15 +42,20 @@ class Conservation : public ::testing::TestWithParam<std::tuple<Case, int>> {
  protected:
   [[nodiscard]] static std::unique_ptr<RecordedRun> make() {
     const auto& [row, seed] = GetParam();
-    Scenario scenario{.policy = row.policy, .settings = row.settings, .cluster = row.cluster,
-                      .placement = row.placement, .jobs = random_jobs(static_cast<std::uint64_t>(seed), 120, 4)};
+    Scenario scenario{.policy = row.policy,
+                      .settings = row.settings,
+                      .cluster = row.cluster,
+                      .placement = row.placement,
+                      .jobs = random_jobs(static_cast<std::uint64_t>(seed), 120, 4)};
     const Duration cost = seconds_to_duration(row.cost);
     scenario.sim.costs = {.start = cost, .preempt = cost, .resume = cost * 2, .migrate = cost};
     if (row.outages) {
-      scenario.sim.outages = {{NodeId{0}, seconds_to_time(40), seconds_to_time(90)}, {NodeId{3}, seconds_to_time(60), seconds_to_time(61)}};
+      scenario.sim.outages = {{NodeId{0}, seconds_to_time(40), seconds_to_time(90)},
+                              {NodeId{3}, seconds_to_time(60), seconds_to_time(61)}};
     }
     return recorded(scenario, kRecordAll, [&](Trace& trace) {  // some users lose patience
-      for (std::size_t i = 0; i < trace.jobs.size(); i += 9) trace.jobs[i].cancel_at = trace.jobs[i].submit + seconds_to_duration(20);
+      for (std::size_t i = 0; i < trace.jobs.size(); i += 9)
+        trace.jobs[i].cancel_at = trace.jobs[i].submit + seconds_to_duration(20);
     });
   }
 };
@@ -97,7 +105,8 @@ TEST_P(Conservation, QueueAndRunningIntegralsMatchTheJobs) {
   EXPECT_NEAR(static_cast<double>(integrals.busy) * 1e-6, busy, 1e-5);
   double from_timeline = 0;
   for (std::size_t i = 0; i + 1 < data.timeline.size(); ++i) {
-    from_timeline += data.timeline[i].levels.busy * to_seconds(data.timeline[i + 1].at - data.timeline[i].at);
+    from_timeline +=
+        data.timeline[i].levels.busy * to_seconds(data.timeline[i + 1].at - data.timeline[i].at);
   }
   EXPECT_NEAR(from_timeline / busy, 1, 1e-9);
   EXPECT_EQ(data.timeline.back().levels.queue, 0);
@@ -109,7 +118,8 @@ TEST_P(Conservation, NoDeviceIsDrawnTwiceAtOneTime) {
   const auto run = make();
   if (row.cost > 0 && run->engine->jobs().size() > 0) {
     for (const auto migrations : run->engine->jobs().migrations) {
-      if (migrations > 0) return;  // a migration's save overlaps with the next user of its old devices
+      if (migrations > 0)
+        return;  // a migration's save overlaps with the next user of its old devices
     }
   }
   const RunData data = run->analysed();
@@ -127,19 +137,25 @@ TEST_P(Conservation, NoDeviceIsDrawnTwiceAtOneTime) {
 
 INSTANTIATE_TEST_SUITE_P(
     Runs, Conservation,
-    ::testing::Combine(::testing::Values(Case{"fifo_count", "fifo", {}, "count"},
-                                         Case{"srtf_count", "srtf", {}, "count"},
-                                         Case{"srtf_count_costs", "srtf", {}, "count", 1.5},
-                                         Case{"srtf_nodes", "srtf", {}, "best-fit"},
-                                         Case{"srtf_nodes_costs", "srtf", {}, "best-fit", 1.5},
-                                         Case{"las_nodes_costs", "las", {{"quantum", "5"}}, "best-fit", 0.25, false, "4x4:v100"},
-                                         Case{"las_nodes_outages", "las", {{"quantum", "5"}}, "best-fit", 0, true},
-                                         Case{"easy_nodes_outages", "easy", {}, "best-fit", 0.5, true}),
-                       ::testing::Values(1, 2, 3)),
-    [](const auto& row) { return std::get<0>(row.param).name + "_" + std::to_string(std::get<1>(row.param)); });
+    ::testing::Combine(
+        ::testing::Values(
+            Case{"fifo_count", "fifo", {}, "count"}, Case{"srtf_count", "srtf", {}, "count"},
+            Case{"srtf_count_costs", "srtf", {}, "count", 1.5},
+            Case{"srtf_nodes", "srtf", {}, "best-fit"},
+            Case{"srtf_nodes_costs", "srtf", {}, "best-fit", 1.5},
+            Case{"las_nodes_costs", "las", {{"quantum", "5"}}, "best-fit", 0.25, false, "4x4:v100"},
+            Case{"las_nodes_outages", "las", {{"quantum", "5"}}, "best-fit", 0, true},
+            Case{"easy_nodes_outages", "easy", {}, "best-fit", 0.5, true}),
+        ::testing::Values(1, 2, 3)),
+    [](const auto& row) {
+      return std::get<0>(row.param).name + "_" + std::to_string(std::get<1>(row.param));
+    });
 
 TEST(Recorder, ActionsTellWhatWhenWhyAndWhere) {
-  const auto run = recorded({.policy = "srtf", .cluster = "1x2", .placement = "best-fit", .jobs = {{0, 2, 10}, {4, 2, 3}}});
+  const auto run = recorded({.policy = "srtf",
+                             .cluster = "1x2",
+                             .placement = "best-fit",
+                             .jobs = {{0, 2, 10}, {4, 2, 3}}});
   const ActionLog log = run->recorder->take_actions();
   ASSERT_EQ(log.rows.size(), 4U);  // start 1, preempt 1, start 2, resume 1
   EXPECT_EQ(log.rows[0].kind, ActionKind::Start);
@@ -157,19 +173,28 @@ TEST(Recorder, ActionsTellWhatWhenWhyAndWhere) {
 TEST(Recorder, ShowsOverheadApartFromRunning) {
   // 1 runs 0-4, saves 4-5; 2 is granted at 4, waits for the save, pays its start 5-7, runs 7-10;
   // 1 resumes at 10, pays 2 s, does its other 6 s: 12-18.
-  Scenario scenario{.policy = "srtf", .cluster = "1x2", .placement = "best-fit", .jobs = {{0, 2, 10}, {4, 2, 3}}};
-  scenario.sim.costs = {.start = seconds_to_duration(2), .preempt = seconds_to_duration(1), .resume = seconds_to_duration(2), .migrate = {}};
+  Scenario scenario{
+      .policy = "srtf", .cluster = "1x2", .placement = "best-fit", .jobs = {{0, 2, 10}, {4, 2, 3}}};
+  scenario.sim.costs = {.start = seconds_to_duration(2),
+                        .preempt = seconds_to_duration(1),
+                        .resume = seconds_to_duration(2),
+                        .migrate = {}};
   scenario.jobs[0].duration = 8;  // 2 s start, so 2 s of work by t=4 and 6 s left
   const auto run = recorded(scenario);
   const IntervalLog log = run->recorder->take_intervals();
   const auto seconds = [](Time time) { return to_seconds(time); };
   std::vector<std::tuple<std::uint32_t, double, double, IntervalKind>> rows;
-  for (const Interval& i : log.rows) rows.emplace_back(i.job.value, seconds(i.start), seconds(i.end), i.kind);
+  for (const Interval& i : log.rows)
+    rows.emplace_back(i.job.value, seconds(i.start), seconds(i.end), i.kind);
   using enum IntervalKind;
   EXPECT_EQ(rows, (std::vector<std::tuple<std::uint32_t, double, double, IntervalKind>>{
-                      {0, 0, 2, Overhead}, {0, 2, 4, Run}, {0, 4, 5, Overhead},
-                      {1, 5, 7, Overhead}, {1, 7, 10, Run},
-                      {0, 10, 12, Overhead}, {0, 12, 18, Run}}));
+                      {0, 0, 2, Overhead},
+                      {0, 2, 4, Run},
+                      {0, 4, 5, Overhead},
+                      {1, 5, 7, Overhead},
+                      {1, 7, 10, Run},
+                      {0, 10, 12, Overhead},
+                      {0, 12, 18, Run}}));
 }
 
 TEST(Recorder, ForgetsTheShortestIntervalsWhenThereAreTooMany) {
@@ -177,15 +202,18 @@ TEST(Recorder, ForgetsTheShortestIntervalsWhenThereAreTooMany) {
   few.max_intervals = 10;
   std::vector<JobSpec> jobs;
   for (int i = 0; i < 50; ++i) jobs.push_back({.submit = 0, .gpus = 1, .duration = 1.0 + i});
-  const auto run = recorded({.policy = "fifo", .cluster = "13x4", .placement = "count", .jobs = jobs}, few);
+  const auto run =
+      recorded({.policy = "fifo", .cluster = "13x4", .placement = "count", .jobs = jobs}, few);
   const IntervalLog log = run->recorder->take_intervals();
   EXPECT_EQ(log.total, 50U);
   ASSERT_EQ(log.rows.size(), 10U);
-  for (const Interval& interval : log.rows) EXPECT_GT(interval.end, seconds_to_time(40));  // the ten longest: 41 … 50 s
+  for (const Interval& interval : log.rows)
+    EXPECT_GT(interval.end, seconds_to_time(40));  // the ten longest: 41 … 50 s
 }
 
 TEST(Recorder, DoesNotChangeTheRun) {
-  const Scenario scenario{.policy = "las", .settings = {{"quantum", "1"}}, .cluster = "1x4", .jobs = t6()};
+  const Scenario scenario{
+      .policy = "las", .settings = {{"quantum", "1"}}, .cluster = "1x4", .jobs = t6()};
   EXPECT_EQ(recorded(scenario)->engine->digest(), run(scenario).digest);
 }
 

@@ -24,7 +24,9 @@
 namespace berth::test {
 namespace {
 
-RunData fifo_on_t6() { return recorded({.policy = "fifo", .cluster = "1x4", .jobs = t6()})->analysed(); }
+RunData fifo_on_t6() {
+  return recorded({.policy = "fifo", .cluster = "1x4", .jobs = t6()})->analysed();
+}
 
 struct Expected {
   std::string_view metric;
@@ -41,94 +43,100 @@ TEST_P(OnPaper, EqualsTheArithmetic) {
   EXPECT_NEAR(*(summary.*metric->field), GetParam().value, 1e-9 * std::max(1.0, GetParam().value));
 }
 
-// How many jobs are in the system: 1 2 3 4 5 during the first five seconds, 6 in [5,10), 5 in [10,14),
-// 4 in [14,21), 3 in [21,25), 2 in [25,32), 1 in [32,33). Summed up to t: I(10) = 45, I(14) = 65,
-// I(21) = 93, I(25) = 105, I(32) = 119, I(33) = 120. N of a job = (I(finish) - I(submit)) / JCT.
-constexpr double kN1 = 45.0 / 10, kN2 = 64.0 / 13, kN3 = 90.0 / 19, kN4 = 114.0 / 30, kN5 = 109.0 / 28, kN6 = 90.0 / 20;
+// How many jobs are in the system: 1 2 3 4 5 during the first five seconds, 6 in [5,10), 5 in
+// [10,14), 4 in [14,21), 3 in [21,25), 2 in [25,32), 1 in [32,33). Summed up to t: I(10) = 45,
+// I(14) = 65, I(21) = 93, I(25) = 105, I(32) = 119, I(33) = 120. N of a job = (I(finish) -
+// I(submit)) / JCT.
+constexpr double kN1 = 45.0 / 10, kN2 = 64.0 / 13, kN3 = 90.0 / 19, kN4 = 114.0 / 30,
+                 kN5 = 109.0 / 28, kN6 = 90.0 / 20;
 // Finish-time fairness: JCT / (work x max(1, N x gpus / 4)); jobs 4 and 5 have N / 4 < 1.
-constexpr double kF1 = 10 / (10 * kN1 * 3 / 4), kF2 = 13 / (4 * kN2 * 2 / 4), kF3 = 19 / (7 * kN3), kF4 = 30.0 / 12,
-                 kF5 = 28.0 / 11, kF6 = 20 / (4 * kN6 / 4);
+constexpr double kF1 = 10 / (10 * kN1 * 3 / 4), kF2 = 13 / (4 * kN2 * 2 / 4), kF3 = 19 / (7 * kN3),
+                 kF4 = 30.0 / 12, kF5 = 28.0 / 11, kF6 = 20 / (4 * kN6 / 4);
 // Themis: JCT / (work x N)
-constexpr double kR1 = 10 / (10 * kN1), kR2 = 13 / (4 * kN2), kR3 = 19 / (7 * kN3), kR4 = 30 / (12 * kN4),
-                 kR5 = 28 / (11 * kN5), kR6 = 20 / (4 * kN6);
+constexpr double kR1 = 10 / (10 * kN1), kR2 = 13 / (4 * kN2), kR3 = 19 / (7 * kN3),
+                 kR4 = 30 / (12 * kN4), kR5 = 28 / (11 * kN5), kR6 = 20 / (4 * kN6);
 // Speeds of service: 1 / slowdown
-constexpr double kV1 = 1, kV2 = 4.0 / 13, kV3 = 7.0 / 19, kV4 = 12.0 / 30, kV5 = 11.0 / 28, kV6 = 4.0 / 20;
+constexpr double kV1 = 1, kV2 = 4.0 / 13, kV3 = 7.0 / 19, kV4 = 12.0 / 30, kV5 = 11.0 / 28,
+                 kV6 = 4.0 / 20;
 constexpr double kV = kV1 + kV2 + kV3 + kV4 + kV5 + kV6;
 constexpr double kVV = kV1 * kV1 + kV2 * kV2 + kV3 * kV3 + kV4 * kV4 + kV5 * kV5 + kV6 * kV6;
 
 INSTANTIATE_TEST_SUITE_P(
     FifoOnT6, OnPaper,
     ::testing::Values(
-        Expected{"jobs", 6}, Expected{"finished", 6}, Expected{"completed", 6}, Expected{"failed", 0},
-        Expected{"cancelled", 0}, Expected{"rejected", 0}, Expected{"unfinished", 0},
-        Expected{"avg_jct", 120.0 / 6},            // 10 + 13 + 19 + 30 + 28 + 20
-        Expected{"median_jct", 19.5},              // sorted 10 13 19 | 20 28 30
-        Expected{"p95_jct", 29.5},                 // position 4.75: 28 + 0.75 x 2
-        Expected{"p99_jct", 29.9},                 // position 4.95: 28 + 0.95 x 2
-        Expected{"max_jct", 30},
-        Expected{"avg_queue_time", 72.0 / 6},      // 0 + 9 + 12 + 18 + 17 + 16
-        Expected{"median_queue_time", 14},         // sorted 0 9 12 | 16 17 18
-        Expected{"p95_queue_time", 17.75},
-        Expected{"p99_queue_time", 17.95},
+        Expected{"jobs", 6}, Expected{"finished", 6}, Expected{"completed", 6},
+        Expected{"failed", 0}, Expected{"cancelled", 0}, Expected{"rejected", 0},
+        Expected{"unfinished", 0}, Expected{"avg_jct", 120.0 / 6},  // 10 + 13 + 19 + 30 + 28 + 20
+        Expected{"median_jct", 19.5},                               // sorted 10 13 19 | 20 28 30
+        Expected{"p95_jct", 29.5},                                  // position 4.75: 28 + 0.75 x 2
+        Expected{"p99_jct", 29.9},                                  // position 4.95: 28 + 0.95 x 2
+        Expected{"max_jct", 30}, Expected{"avg_queue_time", 72.0 / 6},  // 0 + 9 + 12 + 18 + 17 + 16
+        Expected{"median_queue_time", 14},                              // sorted 0 9 12 | 16 17 18
+        Expected{"p95_queue_time", 17.75}, Expected{"p99_queue_time", 17.95},
         Expected{"max_queue_time", 18},
-        Expected{"avg_run_time", 48.0 / 6},        // 10 + 4 + 7 + 12 + 11 + 4
-        Expected{"makespan", 33},
-        Expected{"gpu_utilization", 93.0 / 132},   // 0.7045
-        Expected{"gpu_allocation", 93.0 / 132},    // no overhead: all held time is useful
-        Expected{"goodput", 1},
-        Expected{"preemptions", 0}, Expected{"migrations", 0}, Expected{"lost_attempts", 0},
+        Expected{"avg_run_time", 48.0 / 6},  // 10 + 4 + 7 + 12 + 11 + 4
+        Expected{"makespan", 33}, Expected{"gpu_utilization", 93.0 / 132},  // 0.7045
+        Expected{"gpu_allocation", 93.0 / 132},  // no overhead: all held time is useful
+        Expected{"goodput", 1}, Expected{"preemptions", 0}, Expected{"migrations", 0},
+        Expected{"lost_attempts", 0},
         Expected{"avg_slowdown", (1 + 13.0 / 4 + 19.0 / 7 + 2.5 + 28.0 / 11 + 5) / 6},
         Expected{"median_slowdown", (28.0 / 11 + 19.0 / 7) / 2},
-        Expected{"p95_slowdown", 3.25 + 0.75 * (5 - 3.25)},
-        Expected{"max_slowdown", 5},
+        Expected{"p95_slowdown", 3.25 + 0.75 * (5 - 3.25)}, Expected{"max_slowdown", 5},
         // works below 10 s count as 10 s: 10/10, 13/10, 19/10, 30/12, 28/11, 20/10
         Expected{"avg_bounded_slowdown", (1 + 1.3 + 1.9 + 2.5 + 28.0 / 11 + 2) / 6},
         Expected{"median_bounded_slowdown", (1.9 + 2.0) / 2},
         Expected{"p95_bounded_slowdown", 2.5 + 0.75 * (28.0 / 11 - 2.5)},
         Expected{"avg_ftf", (kF1 + kF2 + kF3 + kF4 + kF5 + kF6) / 6},
-        Expected{"max_ftf", kF6},                  // 4.444: job 6 waits behind larger ones
+        Expected{"max_ftf", kF6},  // 4.444: job 6 waits behind larger ones
         Expected{"p95_ftf", kF5 + 0.75 * (kF6 - kF5)},
-        Expected{"unfair_share", 4.0 / 6},         // jobs 2 (1.32), 4, 5 and 6
+        Expected{"unfair_share", 4.0 / 6},  // jobs 2 (1.32), 4, 5 and 6
         Expected{"avg_rho", (kR1 + kR2 + kR3 + kR4 + kR5 + kR6) / 6},
-        Expected{"max_rho", 20.0 / 18},            // job 6: 20 / (4 x 4.5)
+        Expected{"max_rho", 20.0 / 18},                 // job 6: 20 / (4 x 4.5)
         Expected{"p95_rho", kR2 + 0.75 * (kR6 - kR2)},  // the two largest: 0.660 and 1.111
-        Expected{"jain", kV * kV / (6 * kVV)},
-        // free GPUs: 1 in [0,10), 2 in [10,14), 0, 1 in [21,25), 2 in [25,32), 3 in [32,33): 39 GPU-s.
-        // In [1,3) the one free GPU is too few for job 2, the smallest that waits: 2 GPU-s stranded.
+        Expected{"jain", kV* kV / (6 * kVV)},
+        // free GPUs: 1 in [0,10), 2 in [10,14), 0, 1 in [21,25), 2 in [25,32), 3 in [32,33): 39
+        // GPU-s. In [1,3) the one free GPU is too few for job 2, the smallest that waits: 2 GPU-s
+        // stranded.
         Expected{"fragmentation", 2.0 / 39},
         Expected{"idle_while_queued", (9.0 * 1 + 4 * 2) / 132},  // jobs wait in [1,21)
-        Expected{"avg_queue_length", 72.0 / 33},   // every second of waiting is one job for one second
-        Expected{"max_queue_length", 5},           // jobs 2 … 6 from t=5 on
-        Expected{"avg_running", 48.0 / 33},
-        Expected{"deadline_jobs", 0},
+        Expected{"avg_queue_length",
+                 72.0 / 33},              // every second of waiting is one job for one second
+        Expected{"max_queue_length", 5},  // jobs 2 … 6 from t=5 on
+        Expected{"avg_running", 48.0 / 33}, Expected{"deadline_jobs", 0},
         Expected{"gpu_hours", 93.0 / 3600}, Expected{"overhead_gpu_hours", 0},
-        Expected{"energy_kwh", (93.0 * 270 + 39 * 42) / 3.6e6},  // generic device: 270 W busy, 42 W idle
-        Expected{"jobs_per_hour", 6 * 3600.0 / 33},
-        Expected{"wall_seconds", 0.25}),
+        Expected{"energy_kwh",
+                 (93.0 * 270 + 39 * 42) / 3.6e6},  // generic device: 270 W busy, 42 W idle
+        Expected{"jobs_per_hour", 6 * 3600.0 / 33}, Expected{"wall_seconds", 0.25}),
     [](const auto& row) { return std::string(row.param.metric); });
 
 TEST(Summary, LeavesOutWhatDoesNotApply) {
   const Summary summary = fifo_on_t6().summary;
-  EXPECT_FALSE(summary.deadline_misses);      // because no job has a deadline
-  EXPECT_FALSE(summary.avg_estimate_error);   // because FIFO asks for no estimate
-  EXPECT_FALSE(summary.jain_users);           // because the trace names no users
+  EXPECT_FALSE(summary.deadline_misses);     // because no job has a deadline
+  EXPECT_FALSE(summary.avg_estimate_error);  // because FIFO asks for no estimate
+  EXPECT_FALSE(summary.jain_users);          // because the trace names no users
 }
 
 TEST(Summary, WithoutARecorderHasTheSameNumbersExceptTheRecordedOnes) {
   auto run = recorded({.policy = "fifo", .cluster = "1x4", .jobs = t6()});
-  const Summary with = summarise(*run->engine, run->trace, run->cluster, run->recorder.get(), run->labels);
+  const Summary with =
+      summarise(*run->engine, run->trace, run->cluster, run->recorder.get(), run->labels);
   const Summary without = summarise(*run->engine, run->trace, run->cluster, nullptr, run->labels);
-  const std::set<std::string_view> recorded_only{"fragmentation", "idle_while_queued", "avg_queue_length", "max_queue_length", "avg_running"};
+  const std::set<std::string_view> recorded_only{
+      "fragmentation", "idle_while_queued", "avg_queue_length", "max_queue_length", "avg_running"};
   for (const Metric& metric : metrics()) {
-    if (recorded_only.contains(metric.name)) EXPECT_FALSE(without.*metric.field) << metric.name;
-    else EXPECT_EQ(with.*metric.field, without.*metric.field) << metric.name;
+    if (recorded_only.contains(metric.name))
+      EXPECT_FALSE(without.*metric.field) << metric.name;
+    else
+      EXPECT_EQ(with.*metric.field, without.*metric.field) << metric.name;
   }
 }
 
 TEST(Summary, CountsEndsApart) {
-  // four at once on four GPUs: completed, failed, killed by its user at 5 s; one waits and is cancelled at 6 s;
-  // one never fits
-  auto run = recorded({.policy = "fifo", .cluster = "1x4", .jobs = {{0, 1, 10}, {0, 1, 8}, {0, 2, 100}, {1, 4, 5}, {2, 9, 5}}},
+  // four at once on four GPUs: completed, failed, killed by its user at 5 s; one waits and is
+  // cancelled at 6 s; one never fits
+  auto run = recorded({.policy = "fifo",
+                       .cluster = "1x4",
+                       .jobs = {{0, 1, 10}, {0, 1, 8}, {0, 2, 100}, {1, 4, 5}, {2, 9, 5}}},
                       kRecordAll, [](Trace& trace) {
                         trace.jobs[1].status = TraceStatus::Failed;
                         trace.jobs[2].cancel_at = seconds_to_time(5);
@@ -141,10 +149,11 @@ TEST(Summary, CountsEndsApart) {
   EXPECT_EQ(summary.failed, 1);
   EXPECT_EQ(summary.cancelled, 2);
   EXPECT_EQ(summary.rejected, 1);
-  EXPECT_EQ(summary.finished, 3);                      // the job cancelled in the queue never ran
+  EXPECT_EQ(summary.finished, 3);  // the job cancelled in the queue never ran
   EXPECT_DOUBLE_EQ(*summary.avg_jct, (10 + 8 + 5) / 3.0);
   EXPECT_EQ(summary.makespan, 10);
-  EXPECT_DOUBLE_EQ(*summary.goodput, 10.0 / (10 + 8 + 2 * 5));  // only the completed job's work counts
+  EXPECT_DOUBLE_EQ(*summary.goodput,
+                   10.0 / (10 + 8 + 2 * 5));  // only the completed job's work counts
   ASSERT_EQ(data.rejected.size(), 1U);
   EXPECT_EQ(data.rejected[0].first, "5");
   EXPECT_FALSE(data.rejected[0].second.empty());
@@ -152,8 +161,11 @@ TEST(Summary, CountsEndsApart) {
 }
 
 TEST(Summary, CountsDeadlinesAndEstimateErrors) {
-  auto run = recorded({.policy = "sjf", .cluster = "1x1", .estimator = "limit",
-                       .jobs = {{.submit = 0, .gpus = 1, .duration = 10, .estimate = 20}, {.submit = 0, .gpus = 1, .duration = 10, .estimate = 30}}},
+  auto run = recorded({.policy = "sjf",
+                       .cluster = "1x1",
+                       .estimator = "limit",
+                       .jobs = {{.submit = 0, .gpus = 1, .duration = 10, .estimate = 20},
+                                {.submit = 0, .gpus = 1, .duration = 10, .estimate = 30}}},
                       kRecordAll, [](Trace& trace) {
                         trace.jobs[0].deadline = seconds_to_time(10);  // ends exactly then: met
                         trace.jobs[1].deadline = seconds_to_time(19);  // ends at 20: missed
@@ -167,7 +179,8 @@ TEST(Summary, CountsDeadlinesAndEstimateErrors) {
 TEST(Summary, OverheadIsHeldButNotUseful) {
   Scenario scenario{.policy = "srtf", .cluster = "1x2", .jobs = {{0, 2, 10}, {4, 2, 3}}};
   scenario.sim.costs.resume = seconds_to_duration(2);
-  const Summary summary = recorded(scenario)->analysed().summary;  // 1: 0-4, 7-15 (2 s restart); 2: 4-7
+  const Summary summary =
+      recorded(scenario)->analysed().summary;  // 1: 0-4, 7-15 (2 s restart); 2: 4-7
   EXPECT_EQ(summary.makespan, 15);
   EXPECT_EQ(summary.preemptions, 1);
   EXPECT_DOUBLE_EQ(*summary.gpu_utilization, 26.0 / 30);
@@ -178,8 +191,11 @@ TEST(Summary, OverheadIsHeldButNotUseful) {
 }
 
 TEST(Summary, CountsFragmentsOnNodes) {
-  // n0: jobs 1 and 2, n1: job 3; from t=2 each node has one GPU free. Job 4 wants both of one node and waits in [1,10).
-  const auto run = recorded({.policy = "fifo", .cluster = "2x2", .placement = "consolidated",
+  // n0: jobs 1 and 2, n1: job 3; from t=2 each node has one GPU free. Job 4 wants both of one node
+  // and waits in [1,10).
+  const auto run = recorded({.policy = "fifo",
+                             .cluster = "2x2",
+                             .placement = "consolidated",
                              .jobs = {{0, 1, 10}, {0, 1, 2}, {0, 1, 10}, {1, 2, 5}}});
   ASSERT_EQ(run->engine->jobs().first_start[JobId{3}], seconds_to_time(10));
   const Summary summary = run->analysed().summary;
@@ -191,7 +207,11 @@ TEST(Summary, CountsFragmentsOnNodes) {
 TEST(Summary, EnergyFollowsThePoolThatWasUsed) {
   // 10 s on one of 2 a100 (390 / 60 W); the 2 v100 (270 / 42 W) stay idle.
   const Summary summary =
-      recorded({.policy = "fifo", .cluster = "1x2:v100,1x2:a100", .jobs = {{.submit = 0, .gpus = 1, .duration = 10, .type = "a100"}}})->analysed().summary;
+      recorded({.policy = "fifo",
+                .cluster = "1x2:v100,1x2:a100",
+                .jobs = {{.submit = 0, .gpus = 1, .duration = 10, .type = "a100"}}})
+          ->analysed()
+          .summary;
   EXPECT_DOUBLE_EQ(*summary.energy_kwh, (10 * 390 + 10 * 60 + 20 * 42) / 3.6e6);
 }
 
@@ -201,15 +221,15 @@ TEST(Groups, BySizeAndByUser) {
   const RunData data = recorded({.policy = "fifo", .cluster = "1x4", .jobs = jobs})->analysed();
   ASSERT_EQ(data.by_size.size(), 3U);
   EXPECT_EQ(data.by_size[0].label, "1");
-  EXPECT_EQ(data.by_size[0].jobs, 3U);                          // jobs 4, 5, 6
+  EXPECT_EQ(data.by_size[0].jobs, 3U);  // jobs 4, 5, 6
   EXPECT_DOUBLE_EQ(data.by_size[0].avg_jct, (30 + 28 + 20) / 3.0);
   EXPECT_DOUBLE_EQ(data.by_size[0].median_jct, 28);
   EXPECT_DOUBLE_EQ(data.by_size[0].avg_queue_time, (18 + 17 + 16) / 3.0);
   EXPECT_EQ(data.by_size[1].label, "2");
   EXPECT_EQ(data.by_size[2].label, "3-4");
-  EXPECT_EQ(data.by_size[2].jobs, 2U);                          // jobs 1 and 3
+  EXPECT_EQ(data.by_size[2].jobs, 2U);  // jobs 1 and 3
   ASSERT_EQ(data.by_user.size(), 2U);
-  EXPECT_EQ(data.by_user[0].label, "bob");                      // 28 + 12 + 11 + 4 = 55 GPU-s before 38
+  EXPECT_EQ(data.by_user[0].label, "bob");  // 28 + 12 + 11 + 4 = 55 GPU-s before 38
   EXPECT_DOUBLE_EQ(data.by_user[0].gpu_hours, 55.0 / 3600);
   EXPECT_DOUBLE_EQ(data.by_user[1].gpu_hours, 38.0 / 3600);
   EXPECT_EQ(data.preemption_histogram, (std::map<std::uint32_t, std::size_t>{{0, 6}}));
@@ -217,7 +237,9 @@ TEST(Groups, BySizeAndByUser) {
 
 TEST(Groups, ThirtyUsersAndTheRestTogether) {
   std::vector<JobSpec> jobs;
-  for (int i = 0; i < 40; ++i) jobs.push_back({.submit = 0, .gpus = 1, .duration = 100.0 - i, .user = "u" + std::to_string(i)});
+  for (int i = 0; i < 40; ++i)
+    jobs.push_back(
+        {.submit = 0, .gpus = 1, .duration = 100.0 - i, .user = "u" + std::to_string(i)});
   const RunData data = recorded({.policy = "fifo", .cluster = "10x4", .jobs = jobs})->analysed();
   ASSERT_EQ(data.by_user.size(), 31U);
   EXPECT_EQ(data.by_user.front().label, "u0");
@@ -241,10 +263,10 @@ TEST(Gantt, KeepsTheLongestBarsUnderALimit) {
   const Outcomes jobs = outcomes_of(*run->engine, run->trace);
   const Gantt gantt = gantt_of(run->recorder->take_intervals(), jobs, run->cluster, 3);
   EXPECT_EQ(gantt.total, 12U);
-  ASSERT_EQ(gantt.bars.size(), 3U);                              // jobs 4 (12 s), 5 (11 s); 1 has three; 3 has four; 6 or 2 …
+  ASSERT_EQ(gantt.bars.size(), 3U);  // jobs 4 (12 s), 5 (11 s); 1 has three; 3 has four; 6 or 2 …
   std::set<std::string> shown;
   for (const GanttBar& bar : gantt.bars) shown.insert(gantt.jobs[bar.job].id);
-  EXPECT_EQ(shown, (std::set<std::string>{"4", "5", "6"}));       // 2 lasts 4 s too, but needs two bars
+  EXPECT_EQ(shown, (std::set<std::string>{"4", "5", "6"}));  // 2 lasts 4 s too, but needs two bars
 }
 
 TEST(Seeds, MeanAndIntervalOfEveryMetric) {
@@ -259,7 +281,8 @@ TEST(Seeds, MeanAndIntervalOfEveryMetric) {
   const auto interval = confidence_of(run, *find_metric("avg_jct"));
   ASSERT_TRUE(interval);
   EXPECT_NEAR(interval->half_width, 4.3027 * 2 / std::sqrt(3.0), 1e-9);
-  EXPECT_EQ(confidence_of(run, *find_metric("makespan"))->half_width, 0);  // because all seeds agree
+  EXPECT_EQ(confidence_of(run, *find_metric("makespan"))->half_width,
+            0);  // because all seeds agree
   EXPECT_FALSE(confidence_of(run, *find_metric("deadline_misses")));
 }
 
@@ -270,7 +293,8 @@ TEST(Metrics, NamesAreUniqueAndDocumented) {
   std::set<std::string_view> names;
   for (const Metric& metric : metrics()) {
     EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
-    EXPECT_NE(text.str().find("`" + std::string(metric.name) + "`"), std::string::npos) << metric.name << " is not in docs/metrics.md";
+    EXPECT_NE(text.str().find("`" + std::string(metric.name) + "`"), std::string::npos)
+        << metric.name << " is not in docs/metrics.md";
     EXPECT_FALSE(metric.description.empty());
   }
 }

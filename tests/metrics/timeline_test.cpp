@@ -35,7 +35,8 @@ TEST(Timeline, StaysSmallAndKeepsItsIntegral) {
   double now = 0, queue = 0, busy = 0, queue_sum = 0, busy_sum = 0;
   for (int i = 0; i < 200'000; ++i) {
     timeline.add(seconds_to_time(now), {.queue = queue, .busy = busy});
-    const auto span = static_cast<double>(rng.below(50));  // zero now and then: the same instant again
+    const auto span =
+        static_cast<double>(rng.below(50));  // zero now and then: the same instant again
     queue_sum += queue * span;
     busy_sum += busy * span;
     now += span;
@@ -59,7 +60,8 @@ TEST(Timeline, StaysSmallAndKeepsItsIntegral) {
 
 TEST(Timeline, KeepsQuietTimesExactBesideABusyOne) {
   Timeline timeline;
-  for (int i = 0; i <= 100'000; ++i) timeline.add(seconds_to_time(i), {.busy = static_cast<double>(i % 8)});
+  for (int i = 0; i <= 100'000; ++i)
+    timeline.add(seconds_to_time(i), {.busy = static_cast<double>(i % 8)});
   timeline.add(seconds_to_time(200'000), {.busy = 3});  // then two steps of more than a day
   timeline.add(seconds_to_time(300'000), {.busy = 0});
   const auto points = thinned(timeline.points(), 200);

@@ -73,12 +73,14 @@ groups:
 }
 
 TEST(ClusterFile, ANumberedRackNeverTakesANamedOne) {
-  const Cluster cluster = good("groups: [{count: 2, gpus: 1, nodes_per_rack: 1}, {count: 1, gpus: 1, rack: r1}]");
+  const Cluster cluster =
+      good("groups: [{count: 2, gpus: 1, nodes_per_rack: 1}, {count: 1, gpus: 1, rack: r1}]");
   EXPECT_THAT(cluster.racks, ElementsAre("r0", "r2", "r1"));
 }
 
 TEST(ClusterFile, NumbersGoOnAcrossGroupsOfOnePrefix) {
-  const Cluster cluster = good("groups: [{count: 2, gpus: 1}, {count: 1, gpus: 2}, {count: 1, gpus: 2, prefix: z}]");
+  const Cluster cluster =
+      good("groups: [{count: 2, gpus: 1}, {count: 1, gpus: 2}, {count: 1, gpus: 2, prefix: z}]");
   EXPECT_EQ(cluster.nodes[2].name, "n2");
   EXPECT_EQ(cluster.nodes[3].name, "z0");
 }
@@ -90,15 +92,19 @@ TEST(ClusterFile, SeveralBracketsMultiply) {
 }
 
 TEST(ClusterFile, AliasesStandForWhatTheyName) {
-  const Cluster cluster = good("groups: [{count: 1, gpus: 1, power: &p {idle_watts: 9}}, {count: 1, gpus: 1, power: *p}]");
+  const Cluster cluster = good(
+      "groups: [{count: 1, gpus: 1, power: &p {idle_watts: 9}}, {count: 1, gpus: 1, power: *p}]");
   EXPECT_EQ(cluster.nodes[1].idle_watts, 9);
 }
 
 TEST(ClusterFile, SaysPlaceFactAndRemedySeveralAtOnce) {
-  EXPECT_THAT(faults("groups:\n  - count: 4\n    gpu: 8\n    typ: v100\n    gpus: 65\n"),
-              ElementsAre(AllOf(StartsWith("c.yaml:3:5: a group has no key 'gpu' (did you mean gpus"), HasSubstr("?)")),
-                          AllOf(StartsWith("c.yaml:4:5: a group has no key 'typ' (did you mean type"), HasSubstr("?)")),
-                          "c.yaml:5:11: gpus must be a number from 1 to 64, got '65'"));
+  EXPECT_THAT(
+      faults("groups:\n  - count: 4\n    gpu: 8\n    typ: v100\n    gpus: 65\n"),
+      ElementsAre(AllOf(StartsWith("c.yaml:3:5: a group has no key 'gpu' (did you mean gpus"),
+                        HasSubstr("?)")),
+                  AllOf(StartsWith("c.yaml:4:5: a group has no key 'typ' (did you mean type"),
+                        HasSubstr("?)")),
+                  "c.yaml:5:11: gpus must be a number from 1 to 64, got '65'"));
 }
 
 struct Fault {
@@ -129,7 +135,8 @@ TEST(ClusterFile, RefusesWhatItCannotMean) {
       {"groups: [{count: 1, gpus: [1]}]", "got a list or mapping"},
       {"groups: [{count: 0, gpus: 1}]", "count must be a number from 1 to 1000000"},
       {"groups: [{count: 1e99, gpus: 1}]", "count must be a number"},
-      {"groups: [{count: 1000000, gpus: 1}, {count: 1, gpus: 1}]", "more than 1000000 nodes in all"},
+      {"groups: [{count: 1000000, gpus: 1}, {count: 1, gpus: 1}]",
+       "more than 1000000 nodes in all"},
       {"groups: [{nodes: 'n[1-9999999]', gpus: 1}]", "is no node name or range"},
       {"groups: [{nodes: 'n[5-1]', gpus: 1}]", "is no node name or range"},
       {"groups: [{nodes: 'n[1', gpus: 1}]", "is no node name or range"},
@@ -138,21 +145,27 @@ TEST(ClusterFile, RefusesWhatItCannotMean) {
       {"groups: [{nodes: 'n[1-2]', gpus: 1}, {nodes: n2, gpus: 1}]", "two nodes are called 'n2'"},
       {"groups: [{count: 1, gpus: 1, cpus: -4}]", "cpus must be a number"},
       {"groups: [{count: 1, gpus: 1, memory_gb: inf}]", "memory_gb must be a number"},
-      {"groups: [{count: 1, gpus: 4, nvlink_island: 8}]", "nvlink_island is 8 but a node has 4 GPUs"},
-      {"groups: [{count: 1, gpus: 1, type: a1000}]", "no device type is called 'a1000' (did you mean a100"},
+      {"groups: [{count: 1, gpus: 4, nvlink_island: 8}]",
+       "nvlink_island is 8 but a node has 4 GPUs"},
+      {"groups: [{count: 1, gpus: 1, type: a1000}]",
+       "no device type is called 'a1000' (did you mean a100"},
       {"groups: [{count: 1, gpus: 1, type: 'a 1'}]", "type must be made of letters"},
-      {"groups: [{count: 1, gpus: 1, type: v100, device_memory_gb: 32}, {count: 1, gpus: 1, type: v100, device_memory_gb: 16}]",
+      {"groups: [{count: 1, gpus: 1, type: v100, device_memory_gb: 32}, {count: 1, gpus: 1, type: "
+       "v100, device_memory_gb: 16}]",
        "'v100' has 32 GB elsewhere"},
       {"groups: [{count: 1, gpus: 1, rack: a, nodes_per_rack: 2}]", "not both"},
       {"groups: [{count: 1, gpus: 1, power: 300}]", "power must be a mapping"},
-      {"groups: [{count: 1, gpus: 1, power: {idle_watts: 5, busy_watts: 4}}]", "busy_watts must be at least idle_watts"},
+      {"groups: [{count: 1, gpus: 1, power: {idle_watts: 5, busy_watts: 4}}]",
+       "busy_watts must be at least idle_watts"},
       {"groups: [{count: 1, gpus: 1, <<: {gpus: 2}}]", "a group has no key '<<'"},
       {"groups: [{count: 1, gpus: 1, ? [a] : b}]", "a key of a group must be a word"},
       {"devices: 3\ngroups: [{count: 1, gpus: 1}]", "devices must be a list"},
       {"devices: [{name: x9}]\ngroups: [{count: 1, gpus: 1}]", "needs memory_gb"},
       {"devices: [{name: a100}, {name: A100}]\ngroups: [{count: 1, gpus: 1}]", "described twice"},
-      {"devices: [{name: a100, speed: 0}]\ngroups: [{count: 1, gpus: 1}]", "speed must be a number"},
-      {"links: {rak: 5}\ngroups: [{count: 1, gpus: 1}]", "links has no key 'rak' (did you mean rack"},
+      {"devices: [{name: a100, speed: 0}]\ngroups: [{count: 1, gpus: 1}]",
+       "speed must be a number"},
+      {"links: {rak: 5}\ngroups: [{count: 1, gpus: 1}]",
+       "links has no key 'rak' (did you mean rack"},
       {"links: [5]\ngroups: [{count: 1, gpus: 1}]", "links must be a mapping"},
       {"a: b\n---\nc: d\n", "a second document begins"},
       {"groups: &g [*g]", "an alias inside of what it stands for"},
@@ -160,21 +173,25 @@ TEST(ClusterFile, RefusesWhatItCannotMean) {
       {"groups: [{count: 1\n", "c.yaml:"},
       {"groups:\n\t- count: 1\n", "c.yaml:2:"},
       {std::string("gr\0ups", 6), "not a text file"},
-      {"\x7f" "ELF\x01\x02", "a cluster file is a mapping"},
+      {"\x7f"
+       "ELF\x01\x02",
+       "a cluster file is a mapping"},
       {std::string(100, '[') + std::string(100, ']'), "nested deeper"},
       {std::string(100'000, '['), "c.yaml:"},
       {std::string(17U << 20U, '#'), "larger than"},
   };
   for (const Fault& fault : cases) {
     const auto messages = faults(fault.text);
-    EXPECT_THAT(messages, testing::Contains(AllOf(StartsWith("c.yaml:"), HasSubstr(fault.message)))) << fault.text.substr(0, 200);
+    EXPECT_THAT(messages, testing::Contains(AllOf(StartsWith("c.yaml:"), HasSubstr(fault.message))))
+        << fault.text.substr(0, 200);
   }
 }
 
 TEST(ClusterFile, LaughsNotAtABillionAliases) {
   std::string text = "a: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
-    text += fmt::format("b{0}: &a{0} [*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1}]\n", i, i - 1);
+    text += fmt::format("b{0}: &a{0} [*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1}]\n", i,
+                        i - 1);
   }
   EXPECT_GT(faults(text + "groups: [*a9]\n").size(), 1U);
   std::string many = "p: &p 1\ngroups: [";

@@ -1,5 +1,5 @@
-// Capacity queues: the worked example with and without preemption, every rule of the pass, limits, nested
-// queues and what the parameter reader refuses.
+// Capacity queues: the worked example with and without preemption, every rule of the pass, limits,
+// nested queues and what the parameter reader refuses.
 #include <gtest/gtest.h>
 
 #include "policies/capacity/queue_tree.h"
@@ -10,20 +10,30 @@ namespace berth::test {
 namespace {
 
 Scenario with(Settings settings, std::string cluster, std::vector<JobSpec> jobs) {
-  return {.policy = "capacity", .settings = std::move(settings), .cluster = std::move(cluster), .jobs = std::move(jobs)};
+  return {.policy = "capacity",
+          .settings = std::move(settings),
+          .cluster = std::move(cluster),
+          .jobs = std::move(jobs)};
 }
 
 JobSpec job(double submit, int gpus, double duration, std::string queue, std::string user = {}) {
-  return {.submit = submit, .gpus = gpus, .duration = duration, .user = std::move(user), .queue = std::move(queue)};
+  return {.submit = submit,
+          .gpus = gpus,
+          .duration = duration,
+          .user = std::move(user),
+          .queue = std::move(queue)};
 }
 
 const Settings kSixFour = {{"queues", "X:0.6,Y:0.4"}};
 const Settings kSixFourPreempting = {{"queues", "X:0.6,Y:0.4"}, {"preemption", "on"}};
 
-std::vector<JobSpec> worked_example() { return {job(0, 4, 10, "X"), job(0, 4, 10, "X"), job(0, 2, 10, "X"), job(2, 3, 5, "Y")}; }
+std::vector<JobSpec> worked_example() {
+  return {job(0, 4, 10, "X"), job(0, 4, 10, "X"), job(0, 2, 10, "X"), job(2, 3, 5, "Y")};
+}
 
 TEST(Capacity, LetsAQueueBorrowAndNeverTakesBackWithoutPreemption) {
-  EXPECT_EQ(run(with(kSixFour, "1x10", worked_example())).finish, (std::vector<double>{10, 10, 10, 15}));
+  EXPECT_EQ(run(with(kSixFour, "1x10", worked_example())).finish,
+            (std::vector<double>{10, 10, 10, 15}));
 }
 
 TEST(Capacity, TakesTheGuaranteeBackAndSparesWhoeverStillFits) {
@@ -41,36 +51,42 @@ TEST(Capacity, DoesTheSameOnDevices) {
 
 TEST(Capacity, PreemptsNothingIfAQueueWouldEndBelowItsGuarantee) {
   // X holds 8 of its 6 in one gang; taking it back would leave X with nothing.
-  const Outcome outcome = run(with(kSixFourPreempting, "1x10", {job(0, 8, 10, "X"), job(2, 3, 5, "Y")}));
+  const Outcome outcome =
+      run(with(kSixFourPreempting, "1x10", {job(0, 8, 10, "X"), job(2, 3, 5, "Y")}));
   EXPECT_EQ(outcome.total_preemptions, 0);
   EXPECT_EQ(outcome.start, (std::vector<double>{0, 10}));
 }
 
 TEST(Capacity, PreemptsNothingForAJobBeyondItsQueuesGuarantee) {
-  const Outcome outcome = run(with(kSixFourPreempting, "1x10", {job(0, 4, 10, "X"), job(0, 4, 10, "X"), job(2, 5, 5, "Y")}));
+  const Outcome outcome = run(with(kSixFourPreempting, "1x10",
+                                   {job(0, 4, 10, "X"), job(0, 4, 10, "X"), job(2, 5, 5, "Y")}));
   EXPECT_EQ(outcome.total_preemptions, 0);
   EXPECT_EQ(outcome.start[2], 10);
 }
 
 TEST(Capacity, TakesFromTheMostRecentStartFirst) {
   // X1 started at 0, X2 at 1.
-  const Outcome outcome = run(with(kSixFourPreempting, "1x10", {job(0, 5, 20, "X"), job(1, 5, 20, "X"), job(2, 4, 5, "Y")}));
+  const Outcome outcome = run(with(kSixFourPreempting, "1x10",
+                                   {job(0, 5, 20, "X"), job(1, 5, 20, "X"), job(2, 4, 5, "Y")}));
   EXPECT_EQ(outcome.total_preemptions, 0);  // either would leave X with 5 of 6
   const Settings even = {{"queues", "X:0.5,Y:0.5"}, {"preemption", "on"}};
-  const Outcome taken = run(with(even, "1x10", {job(0, 5, 20, "X"), job(1, 5, 20, "X"), job(2, 4, 5, "Y")}));
+  const Outcome taken =
+      run(with(even, "1x10", {job(0, 5, 20, "X"), job(1, 5, 20, "X"), job(2, 4, 5, "Y")}));
   EXPECT_EQ(taken.preemptions, (std::vector<int>{0, 1, 0}));
 }
 
 TEST(Capacity, ServesTheLeastFullQueueFirst) {
-  // At 10: X by name (0 = 0), Y (0 < 3/6), X by name (3/6 = 2/4) but its job does not fit any more, Y.
+  // At 10: X by name (0 = 0), Y (0 < 3/6), X by name (3/6 = 2/4) but its job does not fit any more,
+  // Y.
   const Outcome outcome = run(with(kSixFour, "1x6",
-                                   {job(0, 6, 10, "X"), job(1, 3, 10, "X"), job(2, 3, 10, "X"), job(3, 2, 10, "Y"),
-                                    job(4, 1, 10, "Y")}));
+                                   {job(0, 6, 10, "X"), job(1, 3, 10, "X"), job(2, 3, 10, "X"),
+                                    job(3, 2, 10, "Y"), job(4, 1, 10, "Y")}));
   EXPECT_EQ(outcome.start, (std::vector<double>{0, 10, 20, 10, 10}));
 }
 
 TEST(Capacity, BlocksAQueueBehindItsFirstJobWhenStrict) {
-  const std::vector<JobSpec> jobs{job(0, 6, 10, "X"), job(1, 6, 5, "X"), job(2, 2, 5, "X"), job(3, 2, 5, "Y")};
+  const std::vector<JobSpec> jobs{job(0, 6, 10, "X"), job(1, 6, 5, "X"), job(2, 2, 5, "X"),
+                                  job(3, 2, 5, "Y")};
   EXPECT_EQ(run(with(kSixFour, "1x10", jobs)).start, (std::vector<double>{0, 10, 10, 3}));
   const Settings skip = {{"queues", "X:0.6,Y:0.4"}, {"pass", "skip"}};
   EXPECT_EQ(run(with(skip, "1x10", jobs)).start, (std::vector<double>{0, 10, 2, 3}));
@@ -78,7 +94,9 @@ TEST(Capacity, BlocksAQueueBehindItsFirstJobWhenStrict) {
 
 TEST(Capacity, KeepsAQueueWithinItsLargestShare) {
   const Settings limited = {{"queues", "X:0.5:0.6,Y:0.5"}};
-  const Outcome outcome = run(with(limited, "1x10", {job(0, 4, 10, "X"), job(0, 2, 5, "X"), job(0, 1, 5, "X"), job(0, 7, 5, "X")}));
+  const Outcome outcome =
+      run(with(limited, "1x10",
+               {job(0, 4, 10, "X"), job(0, 2, 5, "X"), job(0, 1, 5, "X"), job(0, 7, 5, "X")}));
   EXPECT_EQ(outcome.start, (std::vector<double>{0, 0, 5, -1}));
   ASSERT_EQ(outcome.rejected.size(), 1U);
   EXPECT_EQ(outcome.rejected[0], "needs 7 GPUs, queue 'X' may use at most 6");
@@ -100,7 +118,8 @@ TEST(Capacity, HoldsAUserBackAtTheLimitAndLetsOthersPass) {
 
 TEST(Capacity, LetsAUserWithoutJobsStartOneAboveTheLimit) {
   const Settings limited = {{"user_limit_factor", "0.5"}};
-  EXPECT_EQ(run(with(limited, "1x10", {job(0, 8, 10, "", "alice")})).start, (std::vector<double>{0}));
+  EXPECT_EQ(run(with(limited, "1x10", {job(0, 8, 10, "", "alice")})).start,
+            (std::vector<double>{0}));
 }
 
 TEST(Capacity, DividesAParentsShareAmongItsChildren) {
@@ -111,14 +130,17 @@ TEST(Capacity, DividesAParentsShareAmongItsChildren) {
     for (int i = 0; i < 10; ++i) jobs.push_back(job(0, 1, 10, queue));
   }
   const Outcome outcome = run(with(nested, "1x10", jobs));
-  const auto at_zero = [&](int from) { return std::count(outcome.start.begin() + from, outcome.start.begin() + from + 10, 0); };
+  const auto at_zero = [&](int from) {
+    return std::count(outcome.start.begin() + from, outcome.start.begin() + from + 10, 0);
+  };
   EXPECT_EQ(at_zero(0), 2);
   EXPECT_EQ(at_zero(10), 4);
   EXPECT_EQ(at_zero(20), 4);
 }
 
 TEST(Capacity, WaitsForFewerNodesAndThenTakesMore) {
-  // 2 GPUs fit on one node, but only 1 + 1 are free until 100. Passes at 1, 2, 3 miss, at 4 it takes them.
+  // 2 GPUs fit on one node, but only 1 + 1 are free until 100. Passes at 1, 2, 3 miss, at 4 it
+  // takes them.
   std::vector<JobSpec> jobs{job(0, 3, 100, ""), job(0, 3, 100, ""), job(1, 2, 10, "")};
   for (int i = 2; i < 9; ++i) jobs.push_back(job(i, 8, 1, ""));
   Scenario scenario = with({{"locality_delay", "3"}}, "2x4", jobs);
@@ -149,7 +171,8 @@ TEST(QueueTree, RefusesWhatCannotBe) {
   EXPECT_FALSE(QueueTree::make({{"a", {0.1, 0.5, 1}}}));
   EXPECT_FALSE(QueueTree::make({{"a", {1.5}}}));
   EXPECT_TRUE(QueueTree::make({{"a", {0.333334}}, {"b", {0.333334}}, {"c", {0.333334}}}));
-  EXPECT_NE(make_policy("capacity", {{"queues", "a:0.7,b:0.4"}}).error().text().find("more than 1"), std::string::npos);
+  EXPECT_NE(make_policy("capacity", {{"queues", "a:0.7,b:0.4"}}).error().text().find("more than 1"),
+            std::string::npos);
 }
 
 TEST(Capacity, SurvivesRandomWorlds) {
@@ -157,9 +180,14 @@ TEST(Capacity, SurvivesRandomWorlds) {
   survive({.policy = "capacity"});
   survive({.policy = "capacity", .settings = {{"queues", queues}, {"preemption", "on"}}});
   survive({.policy = "capacity",
-           .settings = {{"queues", queues}, {"preemption", "on"}, {"pass", "skip"}, {"user_limit_factor", "0.5"}}});
-  survive({.policy = "capacity",
-           .settings = {{"queues", "q1:0.2:0.5,q2:0.8"}, {"user_limit_factor", "1"}, {"locality_delay", "5"}}});
+           .settings = {{"queues", queues},
+                        {"preemption", "on"},
+                        {"pass", "skip"},
+                        {"user_limit_factor", "0.5"}}});
+  survive(
+      {.policy = "capacity",
+       .settings = {
+           {"queues", "q1:0.2:0.5,q2:0.8"}, {"user_limit_factor", "1"}, {"locality_delay", "5"}}});
 }
 
 }  // namespace

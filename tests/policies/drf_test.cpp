@@ -8,7 +8,8 @@
 namespace berth::test {
 namespace {
 
-/// Who got which devices of the one node: under first-fit the order of devices is the order of grants.
+/// Who got which devices of the one node: under first-fit the order of devices is the order of
+/// grants.
 class GrantOrder final : public Observer {
  public:
   explicit GrantOrder(const std::vector<JobSpec>& jobs) : jobs_(&jobs) {}
@@ -44,21 +45,27 @@ std::vector<JobSpec> worked_example() {
 }
 
 TEST(Drf, GrantsInTheWorkedOrder) {
-  const Scenario scenario{.cluster = "1x9", .placement = "first-fit", .jobs = worked_example(), .node_cpus = 18};
+  const Scenario scenario{
+      .cluster = "1x9", .placement = "first-fit", .jobs = worked_example(), .node_cpus = 18};
   // A 0 -> 4/18, B 0 -> 3/9, A 2/9 -> 4/9, B 1/3 -> 2/3, A 4/9 -> 2/3: no GPU is left.
   EXPECT_EQ(grants_at_zero(scenario), "ABABA");
 }
 
 TEST(Drf, GivesBothUsersTheSameDominantShare) {
-  const Outcome outcome = run({.policy = "drf", .cluster = "1x9", .jobs = worked_example(), .node_cpus = 18});
-  EXPECT_EQ(std::vector<double>(outcome.start.begin(), outcome.start.begin() + 5), (std::vector<double>{0, 0, 0, 10, 10}));
-  EXPECT_EQ(std::vector<double>(outcome.start.begin() + 5, outcome.start.end()), (std::vector<double>{0, 0, 10, 10, 20}));
+  const Outcome outcome =
+      run({.policy = "drf", .cluster = "1x9", .jobs = worked_example(), .node_cpus = 18});
+  EXPECT_EQ(std::vector<double>(outcome.start.begin(), outcome.start.begin() + 5),
+            (std::vector<double>{0, 0, 0, 10, 10}));
+  EXPECT_EQ(std::vector<double>(outcome.start.begin() + 5, outcome.start.end()),
+            (std::vector<double>{0, 0, 10, 10, 20}));
 }
 
 TEST(Drf, CountsOnlyWhatTheClusterDeclares) {
-  // Without cores on the nodes the GPUs alone count: A 1/9, B 3/9, A 2/9, A 3/9, tie with B goes to A: 4/9.
+  // Without cores on the nodes the GPUs alone count: A 1/9, B 3/9, A 2/9, A 3/9, tie with B goes to
+  // A: 4/9.
   const Scenario scenario{.cluster = "1x9", .placement = "first-fit", .jobs = worked_example()};
-  EXPECT_EQ(grants_at_zero(scenario), "ABAAAA");  // then B needs 3 of the 1 that is left, and A has the rest
+  EXPECT_EQ(grants_at_zero(scenario),
+            "ABAAAA");  // then B needs 3 of the 1 that is left, and A has the rest
 }
 
 std::vector<JobSpec> one_gpu_each(int a, int b) {
@@ -70,14 +77,16 @@ std::vector<JobSpec> one_gpu_each(int a, int b) {
 
 TEST(Drf, DividesSharesByWeights) {
   const Settings weights = {{"weights", "alice:2,bob:1"}};
-  const Outcome outcome = run({.policy = "drf", .settings = weights, .cluster = "1x6", .jobs = one_gpu_each(6, 6)});
+  const Outcome outcome =
+      run({.policy = "drf", .settings = weights, .cluster = "1x6", .jobs = one_gpu_each(6, 6)});
   EXPECT_EQ(std::count(outcome.start.begin(), outcome.start.begin() + 6, 0), 4);
   EXPECT_EQ(std::count(outcome.start.begin() + 6, outcome.start.end(), 0), 2);
 }
 
 TEST(Drf, BreaksTiesByUserName) {
   std::vector<JobSpec> jobs{{.duration = 10, .user = "zoe"}, {.duration = 10, .user = "adam"}};
-  EXPECT_EQ(run({.policy = "drf", .cluster = "1x1", .jobs = jobs}).start, (std::vector<double>{10, 0}));
+  EXPECT_EQ(run({.policy = "drf", .cluster = "1x1", .jobs = jobs}).start,
+            (std::vector<double>{10, 0}));
 }
 
 TEST(Drf, PassesOverAUserWhoseNextJobDoesNotFit) {
@@ -92,7 +101,8 @@ TEST(Drf, PassesOverAUserWhoseNextJobDoesNotFit) {
 }
 
 TEST(Drf, SaysWhatIsWrongWithAWeight) {
-  EXPECT_NE(make_policy("drf", {{"weights", "alice:0"}}).error().text().find("USER:weight"), std::string::npos);
+  EXPECT_NE(make_policy("drf", {{"weights", "alice:0"}}).error().text().find("USER:weight"),
+            std::string::npos);
 }
 
 TEST(Drf, SurvivesRandomWorlds) {

@@ -60,7 +60,8 @@ TEST(RankedSet, AgreesWithASortedMap) {
       ASSERT_EQ(set.back().key, naive.entries().rbegin()->first);
       const std::uint64_t probe = rng.below(range);
       ASSERT_EQ(set.sum_before(probe), naive.sum_before(probe));
-      const auto target = static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(set.total()) + 3));
+      const auto target =
+          static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(set.total()) + 3));
       const auto expected = naive.reach(target);
       const auto* found = set.reach(target);
       ASSERT_EQ(found != nullptr, expected.has_value() && target <= set.total());

@@ -1,6 +1,7 @@
-// Random small worlds for one policy and its parameters: bursts, cancellations, two device types, cores,
-// nodes that fail and return, start and restart costs. Every job must come to its end and the same seed
-// must give the same actions; that no device is given twice is checked by the cluster itself.
+// Random small worlds for one policy and its parameters: bursts, cancellations, two device types,
+// cores, nodes that fail and return, start and restart costs. Every job must come to its end and
+// the same seed must give the same actions; that no device is given twice is checked by the cluster
+// itself.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,8 +44,11 @@ inline Trace random_trace(Rng& rng, int jobs) {
     job.user = pick("u", 4);
     job.group = pick("g", 2);
     job.queue = pick("q", 3);
-    job.gpu_type = trace.names.intern(rng.below(3) == 0 ? "a100" : rng.below(3) == 0 ? "v100|a100" : "");
-    if (rng.below(8) == 0) job.cancel_at = seconds_to_time(submit + static_cast<double>(rng.below(40)));
+    job.gpu_type = trace.names.intern(rng.below(3) == 0   ? "a100"
+                                      : rng.below(3) == 0 ? "v100|a100"
+                                                          : "");
+    if (rng.below(8) == 0)
+      job.cancel_at = seconds_to_time(submit + static_cast<double>(rng.below(40)));
     trace.jobs.push_back(job);
   }
   trace.normalise();
@@ -60,12 +64,16 @@ inline std::string stress_once(const Stress& stress, std::uint64_t seed) {
   }
   SimOptions sim;
   if (rng.below(2) == 0) {
-    sim.outages.push_back({NodeId{static_cast<std::uint32_t>(rng.below(5))}, seconds_to_time(20), seconds_to_time(70)});
+    sim.outages.push_back({NodeId{static_cast<std::uint32_t>(rng.below(5))}, seconds_to_time(20),
+                           seconds_to_time(70)});
   }
   if (rng.below(2) == 0) {
-    sim.costs = {.start = seconds_to_duration(1), .preempt = seconds_to_duration(0.5), .resume = seconds_to_duration(2)};
+    sim.costs = {.start = seconds_to_duration(1),
+                 .preempt = seconds_to_duration(0.5),
+                 .resume = seconds_to_duration(2)};
   }
-  constexpr std::array<const char*, 4> kPlacements{"count", "best-fit", "consolidated", "first-fit"};
+  constexpr std::array<const char*, 4> kPlacements{"count", "best-fit", "consolidated",
+                                                   "first-fit"};
   auto placement = *make_placement(kPlacements[rng.below(4)]);
   auto estimator = *make_estimator(stress.estimator, seed);
   auto policy = make_policy(stress.policy, stress.settings);
@@ -74,11 +82,18 @@ inline std::string stress_once(const Stress& stress, std::uint64_t seed) {
     return {};
   }
   SimExecutor executor{trace, cluster, sim};
-  Engine engine{{.trace = trace, .cluster = cluster, .policy = **policy, .placement = *placement,
-                 .estimator = *estimator, .executor = executor, .seed = seed}};
+  Engine engine{{.trace = trace,
+                 .cluster = cluster,
+                 .policy = **policy,
+                 .placement = *placement,
+                 .estimator = *estimator,
+                 .executor = executor,
+                 .seed = seed}};
   const auto done = engine.run();
-  EXPECT_TRUE(done) << done.error().text() << " (seed " << seed << ", placement " << placement->name() << ")";
-  for (std::uint32_t i = 0; i < trace.jobs.size(); ++i) EXPECT_TRUE(is_over(engine.jobs().state[JobId{i}]));
+  EXPECT_TRUE(done) << done.error().text() << " (seed " << seed << ", placement "
+                    << placement->name() << ")";
+  for (std::uint32_t i = 0; i < trace.jobs.size(); ++i)
+    EXPECT_TRUE(is_over(engine.jobs().state[JobId{i}]));
   EXPECT_EQ(engine.cluster().free_gpus(), engine.cluster().usable_gpus());
   return engine.digest();
 }

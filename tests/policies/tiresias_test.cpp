@@ -1,4 +1,5 @@
-// The worked examples of Tiresias: the Gittins index, both orders, promotion, restart costs, placement.
+// The worked examples of Tiresias: the Gittins index, both orders, promotion, restart costs,
+// placement.
 #include <gtest/gtest.h>
 
 #include "policies/placements/placements.h"
@@ -55,7 +56,10 @@ TEST(Gittins, KeepsOnlyTheLastSamples) {
 const std::vector<JobSpec> kThree{{0, 1, 10}, {1, 2, 3}, {3, 1, 2}};
 
 TEST(TiresiasL, ProtectsRunnersOfTheSameQueue) {
-  const Outcome outcome = run({.policy = "tiresias-l", .settings = {{"thresholds", "4"}}, .cluster = "1x2", .jobs = kThree});
+  const Outcome outcome = run({.policy = "tiresias-l",
+                               .settings = {{"thresholds", "4"}},
+                               .cluster = "1x2",
+                               .jobs = kThree});
   EXPECT_EQ(outcome.finish, (std::vector<double>{12, 13, 5}));
   EXPECT_EQ(outcome.preemptions, (std::vector<int>{1, 1, 0}));
   EXPECT_EQ(outcome.sum_jct, 26);
@@ -64,24 +68,32 @@ TEST(TiresiasL, ProtectsRunnersOfTheSameQueue) {
 TEST(TiresiasL, PaysARestartOnEveryResume) {
   SimOptions sim;
   sim.costs.resume = std::chrono::seconds{1};
-  const Outcome outcome = run({.policy = "tiresias-l", .settings = {{"thresholds", "4"}}, .cluster = "1x2", .jobs = kThree, .sim = sim});
+  const Outcome outcome = run({.policy = "tiresias-l",
+                               .settings = {{"thresholds", "4"}},
+                               .cluster = "1x2",
+                               .jobs = kThree,
+                               .sim = sim});
   EXPECT_EQ(outcome.finish, (std::vector<double>{13, 15, 5}));
-  const Outcome six = run({.policy = "tiresias-l", .settings = {{"thresholds", "12"}}, .jobs = t6(), .sim = sim});
+  const Outcome six =
+      run({.policy = "tiresias-l", .settings = {{"thresholds", "12"}}, .jobs = t6(), .sim = sim});
   EXPECT_EQ(six.finish, (std::vector<double>{25, 8, 30, 15, 15, 12}));
   EXPECT_EQ(six.sum_jct, 90);
 }
 
 TEST(TiresiasL, OnT6) {
-  const Outcome twelve = run({.policy = "tiresias-l", .settings = {{"thresholds", "12"}}, .jobs = t6()});
+  const Outcome twelve =
+      run({.policy = "tiresias-l", .settings = {{"thresholds", "12"}}, .jobs = t6()});
   EXPECT_EQ(twelve.finish, (std::vector<double>{24, 8, 28, 15, 15, 12}));
   EXPECT_EQ(twelve.sum_jct, 87);
   EXPECT_EQ(twelve.preemptions, (std::vector<int>{1, 0, 1, 0, 0, 0}));
   EXPECT_EQ(twelve.start, (std::vector<double>{0, 4, 15, 3, 4, 8}));
-  const Outcome sixes = run({.policy = "tiresias-l", .settings = {{"thresholds", "6"}}, .jobs = t6()});
+  const Outcome sixes =
+      run({.policy = "tiresias-l", .settings = {{"thresholds", "6"}}, .jobs = t6()});
   EXPECT_EQ(sixes.finish, (std::vector<double>{18.5, 19.5, 28, 17.5, 22.5, 9}));
   EXPECT_EQ(sixes.sum_jct, 100);
   EXPECT_EQ(sixes.total_preemptions, 6);
-  const Outcome three = run({.policy = "tiresias-l", .settings = {{"thresholds", "6,12"}}, .jobs = t6()});
+  const Outcome three =
+      run({.policy = "tiresias-l", .settings = {{"thresholds", "6,12"}}, .jobs = t6()});
   EXPECT_EQ(three.finish, (std::vector<double>{25, 13.5, 29, 17.5, 17.5, 9}));
   EXPECT_EQ(three.sum_jct, 96.5);
   EXPECT_EQ(three.total_preemptions, 8);
@@ -91,7 +103,10 @@ const std::vector<JobSpec> kFive{{0, 2, 6}, {2, 2, 2}, {4, 2, 2}, {6, 2, 2}, {8,
 
 TEST(TiresiasL, PromotesAJobThatWaitedTooLong) {
   const auto with_knob = [&](const std::string& knob) {
-    return run({.policy = "tiresias-l", .settings = {{"thresholds", "4"}, {"promote_knob", knob}}, .cluster = "1x2", .jobs = kFive});
+    return run({.policy = "tiresias-l",
+                .settings = {{"thresholds", "4"}, {"promote_knob", knob}},
+                .cluster = "1x2",
+                .jobs = kFive});
   };
   EXPECT_EQ(with_knob("off").finish, (std::vector<double>{14, 4, 6, 8, 10}));
   EXPECT_EQ(with_knob("off").sum_jct, 22);
@@ -107,12 +122,15 @@ TEST(TiresiasL, PromotesAJobThatWaitedTooLong) {
 
 TEST(TiresiasG, EvictsARunnerWithALowerIndex) {
   const std::vector<JobSpec> jobs{{0, 2, 10}, {2, 2, 1}};
-  const Outcome las = run({.policy = "tiresias-l", .settings = {{"thresholds", "8"}}, .cluster = "1x2", .jobs = jobs});
+  const Outcome las = run(
+      {.policy = "tiresias-l", .settings = {{"thresholds", "8"}}, .cluster = "1x2", .jobs = jobs});
   EXPECT_EQ(las.finish, (std::vector<double>{11, 5}));
   EXPECT_EQ(las.sum_jct, 14);
-  const Outcome gittins = run({.policy = "tiresias-g",
-                               .settings = {{"thresholds", "8"}, {"samples", "2,2,2,20"}, {"min_samples", "1"}},
-                               .cluster = "1x2", .jobs = jobs});
+  const Outcome gittins =
+      run({.policy = "tiresias-g",
+           .settings = {{"thresholds", "8"}, {"samples", "2,2,2,20"}, {"min_samples", "1"}},
+           .cluster = "1x2",
+           .jobs = jobs});
   EXPECT_EQ(gittins.finish, (std::vector<double>{11, 3}));
   EXPECT_EQ(gittins.sum_jct, 12);
 }

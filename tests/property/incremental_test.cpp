@@ -1,5 +1,5 @@
-// The incremental policies against their plain references, on random traces with counting placement: equal
-// finish times, equal preemptions, job by job.
+// The incremental policies against their plain references, on random traces with counting
+// placement: equal finish times, equal preemptions, job by job.
 #include <gtest/gtest.h>
 
 #include "support/naive_policies.h"
@@ -28,7 +28,8 @@ TEST_P(Walk, EqualsTheFullWalkOfAllJobs) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     Scenario scenario = random_scenario(seed, {.max_jobs = seed % 10 == 0 ? 60 : 12});
     scenario.policy = GetParam().policy;
-    if (GetParam().quantum > 0) scenario.settings = {{"quantum", fmt::format("{}", GetParam().quantum)}};
+    if (GetParam().quantum > 0)
+      scenario.settings = {{"quantum", fmt::format("{}", GetParam().quantum)}};
     if (seed % 3 == 0) scenario.sim.costs.resume = std::chrono::seconds{2};
     if (seed % 5 == 0) scenario.sim.costs.preempt = std::chrono::milliseconds{1500};
     NaiveWalk reference{GetParam().key, seconds_to_duration(GetParam().quantum)};
@@ -80,9 +81,12 @@ TEST_P(TiresiasProperty, EqualsTheReferencePass) {
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     Scenario scenario = random_scenario(seed, {.max_jobs = seed % 10 == 0 ? 50 : 9});
     scenario.policy = "tiresias-l";
-    const std::vector<double> thresholds = seed % 2 == 0 ? std::vector<double>{12} : std::vector<double>{6, 20};
-    scenario.settings = {{"thresholds", seed % 2 == 0 ? "12" : "6,20"}, {"promote_knob", GetParam()}};
-    const double knob = GetParam() == "off" ? std::numeric_limits<double>::infinity() : std::stod(GetParam());
+    const std::vector<double> thresholds =
+        seed % 2 == 0 ? std::vector<double>{12} : std::vector<double>{6, 20};
+    scenario.settings = {{"thresholds", seed % 2 == 0 ? "12" : "6,20"},
+                         {"promote_knob", GetParam()}};
+    const double knob =
+        GetParam() == "off" ? std::numeric_limits<double>::infinity() : std::stod(GetParam());
     NaiveTiresias reference{thresholds, knob};
     expect_same(scenario, reference, seed);
     if (HasFatalFailure()) return;

@@ -1,6 +1,6 @@
-// What every policy of the registry owes its users, whatever its order: no device twice, gangs whole, work
-// conserved, every feasible job ends, same input same bytes. Random contended workloads with ties, switch
-// costs and node outages, under every placement.
+// What every policy of the registry owes its users, whatever its order: no device twice, gangs
+// whole, work conserved, every feasible job ends, same input same bytes. Random contended workloads
+// with ties, switch costs and node outages, under every placement.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 namespace berth::test {
 namespace {
 
-/// Keeps its own books from the actions alone and compares them with the cluster after every instant.
+/// Keeps its own books from the actions alone and compares them with the cluster after every
+/// instant.
 class Auditor final : public Observer {
  public:
   void append(Time, const Action& action) override {
@@ -36,7 +37,8 @@ class Auditor final : public Observer {
     }
   }
   void instant_done(Time) override {
-    std::erase_if(held_, [&](const auto& entry) { return is_over(engine->jobs().state[entry.first]); });
+    std::erase_if(held_,
+                  [&](const auto& entry) { return is_over(engine->jobs().state[entry.first]); });
     std::map<std::uint32_t, std::uint64_t> used;
     std::int64_t total = 0;
     for (const auto& [job, slices] : held_) {
@@ -59,7 +61,8 @@ class Auditor final : public Observer {
     std::int32_t sum = 0;
     for (const Slice& slice : action.slices) {
       EXPECT_EQ(std::popcount(slice.devices), slice.gpus);
-      EXPECT_LE(std::bit_width(slice.devices), engine->cluster().cluster().nodes[slice.node.value].gpus);
+      EXPECT_LE(std::bit_width(slice.devices),
+                engine->cluster().cluster().nodes[slice.node.value].gpus);
       sum += slice.gpus;
     }
     if (!action.slices.empty()) {
@@ -70,7 +73,8 @@ class Auditor final : public Observer {
   void expect_nothing_fits() const {
     for (std::uint32_t i = 0; i < engine->jobs().size(); ++i) {
       if (engine->jobs().is_waiting(JobId{i})) {
-        EXPECT_GT(trace->jobs[i].gpus, engine->cluster().free_gpus()) << "a job waits beside GPUs it fits on";
+        EXPECT_GT(trace->jobs[i].gpus, engine->cluster().free_gpus())
+            << "a job waits beside GPUs it fits on";
       }
     }
   }
@@ -78,20 +82,26 @@ class Auditor final : public Observer {
 };
 
 Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
-  Scenario scenario = random_scenario(seed, {.max_jobs = seed % 8 == 0 ? 60 : 15, .many_nodes = true, .fractions = seed % 2 == 0,
-                                                    .two_types = seed % 5 >= 3});
+  Scenario scenario = random_scenario(seed, {.max_jobs = seed % 8 == 0 ? 60 : 15,
+                                             .many_nodes = true,
+                                             .fractions = seed % 2 == 0,
+                                             .two_types = seed % 5 >= 3});
   scenario.policy = policy;
   const auto known = placements();
   scenario.placement = known[seed % known.size()].name;
   scenario.estimator = seed % 3 == 0 ? "oracle:1" : seed % 3 == 1 ? "oracle" : "history";
   if (seed % 2 == 1) {
-    scenario.sim.costs = {.start = std::chrono::seconds{1}, .preempt = std::chrono::milliseconds{1500},
-                          .resume = std::chrono::seconds{2}, .migrate = std::chrono::seconds{3}};
+    scenario.sim.costs = {.start = std::chrono::seconds{1},
+                          .preempt = std::chrono::milliseconds{1500},
+                          .resume = std::chrono::seconds{2},
+                          .migrate = std::chrono::seconds{3}};
   }
   if (seed % 4 == 2) {
-    scenario.sim.outages = {{NodeId{0}, seconds_to_time(6), seconds_to_time(15)}, {NodeId{0}, seconds_to_time(30), seconds_to_time(31)}};
+    scenario.sim.outages = {{NodeId{0}, seconds_to_time(6), seconds_to_time(15)},
+                            {NodeId{0}, seconds_to_time(30), seconds_to_time(31)}};
   }
-  if (policy.starts_with("tiresias")) scenario.settings = {{"thresholds", "9,30"}, {"promote_knob", seed % 2 == 0 ? "2" : "off"}};
+  if (policy.starts_with("tiresias"))
+    scenario.settings = {{"thresholds", "9,30"}, {"promote_knob", seed % 2 == 0 ? "2" : "off"}};
   if (policy == "tiresias-g") scenario.settings.push_back({"min_samples", "3"});
   if (policy.starts_with("las")) scenario.settings = {{"quantum", "5"}};
   return scenario;
@@ -108,7 +118,8 @@ TEST_P(EveryPolicy, KeepsTheBooksAndEndsEveryFeasibleJob) {
     for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
       ASSERT_EQ(outcome.state[i], JobState::Completed) << "job " << i + 1;
       // Work is conserved: what it held less what moving it about cost is exactly its length.
-      ASSERT_NEAR(outcome.held[i] - outcome.overhead[i], scenario.jobs[i].duration, 1e-9) << "job " << i + 1;
+      ASSERT_NEAR(outcome.held[i] - outcome.overhead[i], scenario.jobs[i].duration, 1e-9)
+          << "job " << i + 1;
       ASSERT_GE(outcome.finish[i] + 1e-9, scenario.jobs[i].submit + scenario.jobs[i].duration);
     }
     ASSERT_FALSE(HasFailure());
@@ -134,11 +145,12 @@ std::vector<std::string> all_policies() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicy, ::testing::ValuesIn(all_policies()), [](const auto& row) {
-  std::string name = row.param;
-  std::ranges::replace(name, '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicy, ::testing::ValuesIn(all_policies()),
+                         [](const auto& row) {
+                           std::string name = row.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 class SkipPolicies : public ::testing::TestWithParam<std::string> {};
 
@@ -154,16 +166,16 @@ TEST_P(SkipPolicies, LeaveNoJobWaitingBesideGpusItFitsOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Conserving, SkipPolicies,
-                         ::testing::Values("fifo-skip", "sjf", "smallest", "srtf", "srsf", "las", "las-2d", "tiresias-l",
-                                           "tiresias-g", "priority"),
+                         ::testing::Values("fifo-skip", "sjf", "smallest", "srtf", "srsf", "las",
+                                           "las-2d", "tiresias-l", "tiresias-g", "priority"),
                          [](const auto& row) {
                            std::string name = row.param;
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
 
-// Pools of different size, many passes, costs that delay starts: what once left a preemptive policy believing
-// that an empty cluster was full.
+// Pools of different size, many passes, costs that delay starts: what once left a preemptive policy
+// believing that an empty cluster was full.
 TEST_P(EveryPolicy, EndsEveryJobOnUnequalPoolsWithCosts) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     Rng rng{seed};
@@ -174,14 +186,17 @@ TEST_P(EveryPolicy, EndsEveryJobOnUnequalPoolsWithCosts) {
     if (GetParam().starts_with("las")) scenario.settings = {{"quantum", "5"}};
     double submit = 0;
     for (int i = 0; i < 120; ++i) {
-      scenario.jobs.push_back({.submit = submit, .gpus = 1 + static_cast<int>(rng.below(4)), .duration = 0.5 + static_cast<double>(rng.below(4000)) / 100});
+      scenario.jobs.push_back({.submit = submit,
+                               .gpus = 1 + static_cast<int>(rng.below(4)),
+                               .duration = 0.5 + static_cast<double>(rng.below(4000)) / 100});
       submit += static_cast<double>(rng.below(500)) / 100;
     }
     const Duration cost = std::chrono::milliseconds{250};
     scenario.sim.costs = {.start = cost, .preempt = cost, .resume = cost * 2, .migrate = cost};
     Auditor auditor;
     const Outcome outcome = run(scenario, &auditor);
-    for (const JobState state : outcome.state) ASSERT_EQ(state, JobState::Completed) << "seed " << seed;
+    for (const JobState state : outcome.state)
+      ASSERT_EQ(state, JobState::Completed) << "seed " << seed;
   }
 }
 
@@ -194,7 +209,8 @@ TEST(Fifo, StartsInArrivalOrder) {
 }
 
 /// Least possible sum of completion times on one GPU, by trying every job at every second.
-double best_sum(const std::vector<JobSpec>& jobs, std::vector<int> left, int now, std::map<std::pair<int, std::vector<int>>, double>& known) {
+double best_sum(const std::vector<JobSpec>& jobs, std::vector<int> left, int now,
+                std::map<std::pair<int, std::vector<int>>, double>& known) {
   if (std::ranges::all_of(left, [](int l) { return l == 0; })) return 0;
   if (const auto found = known.find({now, left}); found != known.end()) return found->second;
   double best = 1e18;
@@ -219,13 +235,16 @@ TEST(Srtf, IsOptimalOnOneGpu) {
     std::vector<int> left;
     double submits = 0;
     for (int i = 0; i < 4; ++i) {
-      JobSpec job{.submit = i == 0 ? 0 : static_cast<double>(rng.below(6)), .gpus = 1, .duration = 1 + static_cast<double>(rng.below(5))};
+      JobSpec job{.submit = i == 0 ? 0 : static_cast<double>(rng.below(6)),
+                  .gpus = 1,
+                  .duration = 1 + static_cast<double>(rng.below(5))};
       submits += job.submit;
       left.push_back(static_cast<int>(job.duration));
       scenario.jobs.push_back(job);
     }
     std::map<std::pair<int, std::vector<int>>, double> known;
-    ASSERT_DOUBLE_EQ(run(scenario).sum_jct, best_sum(scenario.jobs, left, 0, known) - submits) << "seed " << seed;
+    ASSERT_DOUBLE_EQ(run(scenario).sum_jct, best_sum(scenario.jobs, left, 0, known) - submits)
+        << "seed " << seed;
   }
 }
 

@@ -11,7 +11,8 @@
 namespace berth::test {
 namespace {
 
-/// A small judge of XML: elements nest, attributes are quoted, no stray '<' or '&'. Empty: well-formed.
+/// A small judge of XML: elements nest, attributes are quoted, no stray '<' or '&'. Empty:
+/// well-formed.
 std::string what_is_wrong(std::string_view xml) {
   std::vector<std::string> open;
   std::size_t i = 0;
@@ -23,7 +24,8 @@ std::string what_is_wrong(std::string_view xml) {
       continue;
     }
     if (xml[i] != '<') {
-      if (open.empty() && std::isspace(static_cast<unsigned char>(xml[i])) == 0) return "text outside";
+      if (open.empty() && std::isspace(static_cast<unsigned char>(xml[i])) == 0)
+        return "text outside";
       ++i;
       continue;
     }
@@ -35,13 +37,17 @@ std::string what_is_wrong(std::string_view xml) {
     if (end >= xml.size()) return "tag never ends";
     std::string_view tag = xml.substr(i + 1, end - i - 1);
     i = end + 1;
-    const auto name_of = [](std::string_view text) { return std::string(text.substr(0, text.find_first_of(" /\n"))); };
+    const auto name_of = [](std::string_view text) {
+      return std::string(text.substr(0, text.find_first_of(" /\n")));
+    };
     if (tag.starts_with('/')) {
-      if (open.empty() || open.back() != name_of(tag.substr(1))) return "wrong end " + std::string(tag);
+      if (open.empty() || open.back() != name_of(tag.substr(1)))
+        return "wrong end " + std::string(tag);
       open.pop_back();
       continue;
     }
-    if (std::ranges::count(tag, '=') * 2 != std::ranges::count(tag, '"')) return "attribute " + std::string(tag);
+    if (std::ranges::count(tag, '=') * 2 != std::ranges::count(tag, '"'))
+      return "attribute " + std::string(tag);
     if (!tag.ends_with('/')) open.push_back(name_of(tag));
   }
   return open.empty() ? "" : "never closed: " + open.back();
@@ -66,19 +72,22 @@ TEST(Figures, AreWellFormedAndComplete) {
     EXPECT_EQ(figure.svg.find("inf"), std::string::npos) << figure.name;
     names.push_back(figure.name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"jct_cdf", "queue_cdf", "avg_jct", "jct_by_size", "queue_length", "busy_gpus"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"jct_cdf", "queue_cdf", "avg_jct", "jct_by_size",
+                                             "queue_length", "busy_gpus"}));
 }
 
 TEST(Figures, CarryUnitsLabelsAndDashes) {
   const auto all = figures(three_runs());
   EXPECT_NE(all[0].svg.find("Job completion time (s)"), std::string::npos);
   EXPECT_NE(all[0].svg.find("srtf"), std::string::npos);
-  EXPECT_NE(all[0].svg.find("stroke-dasharray"), std::string::npos);  // because print may be black and white
+  EXPECT_NE(all[0].svg.find("stroke-dasharray"),
+            std::string::npos);  // because print may be black and white
   EXPECT_NE(all[0].svg.find("sans-serif"), std::string::npos);
 }
 
 TEST(Figures, OfRunsWithoutAnyEndedJobAreNone) {
-  const RunData run = recorded({.policy = "fifo", .cluster = "1x2", .jobs = {{0, 4, 1}}})->analysed();
+  const RunData run =
+      recorded({.policy = "fifo", .cluster = "1x2", .jobs = {{0, 4, 1}}})->analysed();
   for (const Figure& figure : figures({&run, 1})) EXPECT_EQ(what_is_wrong(figure.svg), "");
   EXPECT_TRUE(figures({}).empty());
 }
@@ -95,12 +104,20 @@ TEST(XmlText, EscapesAndReplacesControlCharacters) {
 }
 
 TEST(Charts, AcceptDegenerateData) {
-  LineChart empty{.title = "t", .x = {.title = "x", .scale = Scale::Log}, .y = {.title = "y"}, .lines = {{"a", {}}}};
+  LineChart empty{.title = "t",
+                  .x = {.title = "x", .scale = Scale::Log},
+                  .y = {.title = "y"},
+                  .lines = {{"a", {}}}};
   EXPECT_EQ(what_is_wrong(to_svg(empty)), "");
-  LineChart zero{.title = "t", .x = {.title = "x", .scale = Scale::Log}, .y = {.title = "y"}, .lines = {{"a", {{0, 0}, {0, 1}}}}};
+  LineChart zero{.title = "t",
+                 .x = {.title = "x", .scale = Scale::Log},
+                 .y = {.title = "y"},
+                 .lines = {{"a", {{0, 0}, {0, 1}}}}};
   EXPECT_EQ(what_is_wrong(to_svg(zero)), "");
   EXPECT_EQ(to_svg(zero).find("nan"), std::string::npos);
-  EXPECT_EQ(what_is_wrong(to_svg(BarChart{.title = "t", .y_title = "y", .x_title = "x", .categories = {}, .series = {}})), "");
+  EXPECT_EQ(what_is_wrong(to_svg(BarChart{
+                .title = "t", .y_title = "y", .x_title = "x", .categories = {}, .series = {}})),
+            "");
 }
 
 }  // namespace

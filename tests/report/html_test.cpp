@@ -1,4 +1,5 @@
-// The page opens with its data: JSON in the place of the token, nothing that ends the script element early.
+// The page opens with its data: JSON in the place of the token, nothing that ends the script
+// element early.
 #include "report/html.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@ using nlohmann::json;
 RunData t6_run(const std::string& policy, const std::string& user = {}) {
   std::vector<JobSpec> jobs = t6();
   for (JobSpec& job : jobs) job.user = user;
-  return recorded({.policy = policy, .cluster = "1x4:v100", .placement = "best-fit", .jobs = jobs})->analysed();
+  return recorded({.policy = policy, .cluster = "1x4:v100", .placement = "best-fit", .jobs = jobs})
+      ->analysed();
 }
 
 TEST(ReportPage, HoldsItsTokenOnce) {
@@ -33,7 +35,8 @@ TEST(ReportHtml, HasNoTokenLeftAndValidJsonInItsPlace) {
   EXPECT_EQ(data["version"], 1);
   EXPECT_EQ(data["baseline"], "fifo");
   EXPECT_EQ(data["runs"].size(), 2U);
-  EXPECT_EQ(html.substr(at, length).find('<'), std::string::npos) << "a name cannot end the script element";
+  EXPECT_EQ(html.substr(at, length).find('<'), std::string::npos)
+      << "a name cannot end the script element";
   EXPECT_EQ(data["runs"][0]["by_user"][0]["label"], "</script><script>alert(1)");
 }
 
@@ -61,7 +64,8 @@ TEST(ReportJson, HasTheShapeThePageExpects) {
   }
   EXPECT_EQ(timeline["capacity"][0], 4);
   const json& gantt = run["gantt"];
-  for (const char* column : {"start", "end", "job", "kind"}) EXPECT_EQ(gantt[column].size(), gantt["lane"].size()) << column;
+  for (const char* column : {"start", "end", "job", "kind"})
+    EXPECT_EQ(gantt[column].size(), gantt["lane"].size()) << column;
   EXPECT_EQ(gantt["shown"], gantt["lane"].size());
   EXPECT_EQ(gantt["nodes"][0]["gpus"], 4);
   EXPECT_EQ(gantt["jobs"].size(), 6U);
@@ -94,7 +98,8 @@ TEST(ReportJson, SeedsBecomeConfidenceIntervals) {
 TEST(ReportJson, LeavesOutGanttsThatWouldMakeThePageTooLarge) {
   RunData run = t6_run("fifo");
   const std::vector<GanttBar> few = run.gantt->bars;
-  while (run.gantt->bars.size() < kMaxGanttBars) run.gantt->bars.insert(run.gantt->bars.end(), few.begin(), few.end());
+  while (run.gantt->bars.size() < kMaxGanttBars)
+    run.gantt->bars.insert(run.gantt->bars.end(), few.begin(), few.end());
   const std::vector<RunData> runs(12, run);
   const std::string text = report_json(runs, {});
   EXPECT_LT(text.size() + report_page().size(), 25'000'000U);
@@ -104,7 +109,8 @@ TEST(ReportJson, LeavesOutGanttsThatWouldMakeThePageTooLarge) {
 }
 
 TEST(ReportJson, ManagesARunInWhichNothingRan) {
-  const RunData run = recorded({.policy = "fifo", .cluster = "1x2", .jobs = {{0, 4, 1}}})->analysed();
+  const RunData run =
+      recorded({.policy = "fifo", .cluster = "1x2", .jobs = {{0, 4, 1}}})->analysed();
   const json data = json::parse(report_json({&run, 1}, {}));
   EXPECT_TRUE(data["runs"][0]["summary"]["avg_jct"].is_null());
   EXPECT_EQ(data["runs"][0]["rejected"][0]["job"], "1");

@@ -37,20 +37,25 @@ void spill(const fs::path& path, const std::string& text) {
 class OnDisk : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::temp_directory_path() / fmt::format("berth-report-{}-{}", ::getpid(), ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    root_ = fs::temp_directory_path() /
+            fmt::format("berth-report-{}-{}", ::getpid(),
+                        ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(root_);
     fs::create_directories(root_);
   }
   void TearDown() override { fs::remove_all(root_); }
   [[nodiscard]] std::string path(const std::string& name) const { return (root_ / name).string(); }
-  [[nodiscard]] std::size_t entries() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(root_), {})); }
+  [[nodiscard]] std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(root_), {}));
+  }
   fs::path root_;
 };
 
 RunData t6_under(const std::string& policy) {
   std::vector<JobSpec> jobs = t6();
   jobs[0].user = "a, \"b\"";  // a field that needs quotes
-  return recorded({.policy = policy, .cluster = "2x2:v100", .placement = "count", .jobs = jobs})->analysed();
+  return recorded({.policy = policy, .cluster = "2x2:v100", .placement = "count", .jobs = jobs})
+      ->analysed();
 }
 
 TEST(CsvText, SecondsLoseNothing) {
@@ -66,7 +71,8 @@ TEST(JobsCsv, HasTheContractsColumnsFirst) {
   std::istringstream lines(csv);
   std::string line;
   std::getline(lines, line);
-  EXPECT_THAT(line, StartsWith("job_id,submit_time,start_time,finish_time,jct,queue_time,run_time,gpus,preemptions,migrations,status,"));
+  EXPECT_THAT(line, StartsWith("job_id,submit_time,start_time,finish_time,jct,queue_time,run_time,"
+                               "gpus,preemptions,migrations,status,"));
   std::getline(lines, line);
   EXPECT_THAT(line, StartsWith("1,0,0,10,10,0,10,3,0,0,completed,\"a, \"\"b\"\"\","));
   std::getline(lines, line);
@@ -74,12 +80,15 @@ TEST(JobsCsv, HasTheContractsColumnsFirst) {
 }
 
 TEST(JobsCsv, LeavesEmptyWhatNeverHappened) {
-  const RunData run = recorded({.policy = "fifo", .cluster = "1x4", .jobs = {{0, 1, 5}, {1, 9, 5}}})->analysed();
+  const RunData run =
+      recorded({.policy = "fifo", .cluster = "1x4", .jobs = {{0, 1, 5}, {1, 9, 5}}})->analysed();
   EXPECT_THAT(jobs_csv(run), HasSubstr("\n2,1,,,,,0,9,0,0,rejected,"));
 }
 
 TEST(ActionsCsv, SaysWhere) {
-  const RunData run = recorded({.policy = "fifo", .cluster = "2x4", .placement = "best-fit", .jobs = {{0, 6, 5}}})->analysed();
+  const RunData run =
+      recorded({.policy = "fifo", .cluster = "2x4", .placement = "best-fit", .jobs = {{0, 6, 5}}})
+          ->analysed();
   const std::string node = run.cluster.nodes[0].name;
   EXPECT_THAT(actions_csv(run), StartsWith("time,action,reason,job_id,gpus,nodes\n0,start,"));
   EXPECT_THAT(actions_csv(run), HasSubstr(",1,6," + node + ":0-3;"));
@@ -87,12 +96,16 @@ TEST(ActionsCsv, SaysWhere) {
 
 TEST_F(OnDisk, WritesEveryFileOfTheContract) {
   ASSERT_TRUE(write_run(path("out"), t6_under("fifo")));
-  for (const char* name : {"jobs.csv", "summary.json", "actions.csv", "timeline.csv", "report.html"}) {
+  for (const char* name :
+       {"jobs.csv", "summary.json", "actions.csv", "timeline.csv", "report.html"}) {
     EXPECT_TRUE(fs::exists(root_ / "out" / name)) << name;
   }
   EXPECT_EQ(entries(), 1U) << "the temporary directory is gone";
   const std::string summary = slurp(root_ / "out/summary.json");
-  EXPECT_THAT(summary, StartsWith("{\n  \"policy\": \"fifo\",\n  \"jobs\": 6,\n  \"finished\": 6,\n  \"avg_jct\": 20,\n"));
+  EXPECT_THAT(
+      summary,
+      StartsWith(
+          "{\n  \"policy\": \"fifo\",\n  \"jobs\": 6,\n  \"finished\": 6,\n  \"avg_jct\": 20,\n"));
   EXPECT_THAT(summary, HasSubstr("\"gpu_utilization\": 0.70454545"));
 }
 
@@ -104,7 +117,8 @@ TEST_F(OnDisk, ReadsBackWhatItWrote) {
   ASSERT_EQ(set->runs.size(), 1U);
   EXPECT_EQ(set->labels.title, "a title");
   const RunData& got = set->runs[0];
-  for (const Metric& metric : metrics()) EXPECT_EQ(got.summary.*metric.field, wrote.summary.*metric.field) << metric.name;
+  for (const Metric& metric : metrics())
+    EXPECT_EQ(got.summary.*metric.field, wrote.summary.*metric.field) << metric.name;
   EXPECT_EQ(got.summary.digest, wrote.summary.digest);
   EXPECT_EQ(got.summary.policy, "srtf");
   EXPECT_EQ(got.jct.x, wrote.jct.x);
@@ -124,7 +138,8 @@ TEST_F(OnDisk, ReadsBackWhatItWrote) {
   for (std::size_t i = 0; i < got.gantt->bars.size(); ++i) {
     EXPECT_EQ(got.gantt->bars[i].lane, wrote.gantt->bars[i].lane);
     EXPECT_EQ(got.gantt->bars[i].start, wrote.gantt->bars[i].start);
-    EXPECT_EQ(got.gantt->jobs[got.gantt->bars[i].job].id, wrote.gantt->jobs[wrote.gantt->bars[i].job].id);
+    EXPECT_EQ(got.gantt->jobs[got.gantt->bars[i].job].id,
+              wrote.gantt->jobs[wrote.gantt->bars[i].job].id);
   }
   EXPECT_EQ(got.cluster.gpus, 4);
   EXPECT_EQ(got.cluster.types, wrote.cluster.types);
@@ -134,7 +149,8 @@ TEST_F(OnDisk, AComparisonHasADirectoryPerPolicyAndAReportOnTop) {
   std::vector<RunData> runs{t6_under("fifo"), t6_under("srtf")};
   combine_seeds(runs[1], {runs[1].summary, runs[1].summary});
   ASSERT_TRUE(write_comparison(path("out"), runs, {.title = {}, .baseline = "fifo"}));
-  for (const char* name : {"summary.json", "comparison.csv", "report.html", "fifo/jobs.csv", "srtf/summary.json", "srtf/timeline.csv"}) {
+  for (const char* name : {"summary.json", "comparison.csv", "report.html", "fifo/jobs.csv",
+                           "srtf/summary.json", "srtf/timeline.csv"}) {
     EXPECT_TRUE(fs::exists(root_ / "out" / name)) << name;
   }
   const auto set = read_runs(path("out"));
@@ -155,7 +171,7 @@ TEST_F(OnDisk, AComparisonHasADirectoryPerPolicyAndAReportOnTop) {
 TEST_F(OnDisk, AnEarlierRunIsReplacedWhole) {
   ASSERT_TRUE(write_comparison(path("out"), std::vector{t6_under("fifo"), t6_under("srtf")}));
   ASSERT_TRUE(write_run(path("out"), t6_under("sjf")));
-  EXPECT_FALSE(fs::exists(root_ / "out/fifo"));            // because it belonged to the old results
+  EXPECT_FALSE(fs::exists(root_ / "out/fifo"));  // because it belonged to the old results
   EXPECT_FALSE(fs::exists(root_ / "out/comparison.csv"));
   EXPECT_THAT(slurp(root_ / "out/summary.json"), HasSubstr("\"sjf\""));
   EXPECT_EQ(entries(), 1U);
@@ -168,7 +184,8 @@ TEST_F(OnDisk, RefusesADirectoryWithOtherThings) {
   EXPECT_THAT(written.error().text(), HasSubstr("thesis.tex"));
   EXPECT_FALSE(fs::exists(root_ / "out/jobs.csv")) << "nothing half-written";
   ASSERT_TRUE(write_run(path("out"), t6_under("fifo"), {}, Overwrite::Anything));
-  EXPECT_EQ(slurp(root_ / "out/thesis.tex"), "months of work") << "force writes beside it, not over it";
+  EXPECT_EQ(slurp(root_ / "out/thesis.tex"), "months of work")
+      << "force writes beside it, not over it";
   EXPECT_TRUE(fs::exists(root_ / "out/report.html"));
 }
 
@@ -213,7 +230,9 @@ TEST_F(OnDisk, ReadingSaysWhatIsWrong) {
   fs::create_directories(root_ / "empty");
   EXPECT_THAT(read_runs(path("empty")).error().text(), HasSubstr("summary.json"));
   ASSERT_TRUE(write_run(path("out"), t6_under("fifo")));
-  spill(root_ / "out/jobs.csv", "job_id,submit_time,finish_time,gpus,status,work\n1,0,x,1,completed,1\n2,0\n3,0,5,1,asleep,1\n");
+  spill(root_ / "out/jobs.csv",
+        "job_id,submit_time,finish_time,gpus,status,work\n1,0,x,1,completed,1\n2,0\n3,0,5,1,asleep,"
+        "1\n");
   const auto set = read_runs(path("out"));
   ASSERT_FALSE(set);
   EXPECT_THAT(set.error().text(), HasSubstr("jobs.csv:2:3: 'x' is not a number"));

@@ -13,7 +13,8 @@ using ::testing::Not;
 
 std::vector<RunData> two_runs() {
   std::vector<RunData> runs;
-  for (const char* policy : {"fifo", "srtf"}) runs.push_back(recorded({.policy = policy, .cluster = "1x4", .jobs = t6()})->analysed());
+  for (const char* policy : {"fifo", "srtf"})
+    runs.push_back(recorded({.policy = policy, .cluster = "1x4", .jobs = t6()})->analysed());
   return runs;
 }
 
@@ -22,9 +23,9 @@ TEST(ComparisonTable, HasARowPerPolicyAndTheRatioToTheBaseline) {
   EXPECT_THAT(table, HasSubstr("avg JCT (s)"));
   EXPECT_THAT(table, HasSubstr("vs fifo"));
   EXPECT_THAT(table, HasSubstr("1.00x"));
-  EXPECT_THAT(table, HasSubstr("14.50"));   // srtf: 87 / 6
-  EXPECT_THAT(table, HasSubstr("0.72x"));   // 14.5 / 20 = 0.725, which prints as 0.72
-  EXPECT_THAT(table, HasSubstr("70.45"));   // per cent utilisation
+  EXPECT_THAT(table, HasSubstr("14.50"));  // srtf: 87 / 6
+  EXPECT_THAT(table, HasSubstr("0.72x"));  // 14.5 / 20 = 0.725, which prints as 0.72
+  EXPECT_THAT(table, HasSubstr("70.45"));  // per cent utilisation
 }
 
 TEST(ComparisonTable, SeedsBringAPlusMinus) {
@@ -43,7 +44,8 @@ TEST(ComparisonTable, PicksAUnitPeopleRead) {
 TEST(ComparisonCsv, HasEveryMetricAndIntervalsWithSeeds) {
   std::vector<RunData> runs = two_runs();
   const std::string plain = comparison_csv(runs);
-  for (const Metric& metric : metrics()) EXPECT_THAT(plain, HasSubstr("," + std::string(metric.name)));
+  for (const Metric& metric : metrics())
+    EXPECT_THAT(plain, HasSubstr("," + std::string(metric.name)));
   EXPECT_THAT(plain, Not(HasSubstr("avg_jct_low")));
   combine_seeds(runs[0], {runs[0].summary, runs[0].summary});
   EXPECT_THAT(comparison_csv(runs), HasSubstr("avg_jct_low,avg_jct_high"));

@@ -5,12 +5,12 @@
 #include <map>
 #include <tuple>
 
-
 namespace berth::test {
 
 Int128 NaiveWalk::key_of(const View& view, JobId job) const {
   const bool by_work = key_ == Key::WorkLeft || key_ == Key::WorkLeftGpus;
-  const Int128 key = (by_work ? view.estimated_left(job) : view.jobs.attained(job, view.now)).count();
+  const Int128 key =
+      (by_work ? view.estimated_left(job) : view.jobs.attained(job, view.now)).count();
   return key_ == Key::WorkLeftGpus || key_ == Key::AttainedGpus ? key * view.gpus(job) : key;
 }
 
@@ -35,7 +35,8 @@ void NaiveWalk::decide(const View& view, Plan& plan, Rng&) {
 
 std::optional<Time> NaiveWalk::next_wakeup(const View& view) {
   if (quantum_ <= Duration::zero()) return std::nullopt;
-  const bool someone_waits = std::ranges::any_of(active_, [&](JobId job) { return view.jobs.is_waiting(job); });
+  const bool someone_waits =
+      std::ranges::any_of(active_, [&](JobId job) { return view.jobs.is_waiting(job); });
   if (!someone_waits) return std::nullopt;
   return Time{(view.now.time_since_epoch() / quantum_ + 1) * quantum_};
 }
@@ -55,7 +56,8 @@ void NaiveEasy::decide(const View& view, Plan& plan, Rng&) {
   const JobId head = queue_.front();
   std::vector<std::pair<Time, JobId>> ends;
   for (const JobId job : running_) {
-    ends.emplace_back(std::max(view.now + view.estimated_left(job), view.now + std::chrono::seconds{1}), job);
+    ends.emplace_back(
+        std::max(view.now + view.estimated_left(job), view.now + std::chrono::seconds{1}), job);
   }
   std::ranges::sort(ends);
   std::int64_t free = view.cluster.free_gpus(pool);
@@ -103,16 +105,20 @@ void NaiveTiresias::decide(const View& view, Plan& plan, Rng&) {
     for (const Row& row : running_[q]) {
       if (service(view, row) >= thresholds_[q] - 1e-9) moved.push_back(row);
     }
-    std::erase_if(running_[q], [&](const Row& row) { return service(view, row) >= thresholds_[q] - 1e-9; });
+    std::erase_if(running_[q],
+                  [&](const Row& row) { return service(view, row) >= thresholds_[q] - 1e-9; });
   }
   std::ranges::sort(moved, {}, &Row::job);
   for (Row row : moved) {
-    while (row.queue + 1 < queues && service(view, row) >= thresholds_[row.queue] - 1e-9) ++row.queue;
+    while (row.queue + 1 < queues && service(view, row) >= thresholds_[row.queue] - 1e-9)
+      ++row.queue;
     waiting_[row.queue].push_back(row);
   }
   moved.clear();
   for (auto& queue : waiting_) {  // promotions
-    const auto is_due = [&](const Row& row) { return !plan.holds(row.job) && due(view, row, false) <= view.now; };
+    const auto is_due = [&](const Row& row) {
+      return !plan.holds(row.job) && due(view, row, false) <= view.now;
+    };
     for (const Row& row : queue) {
       if (is_due(row)) moved.push_back(row);
     }
@@ -120,7 +126,8 @@ void NaiveTiresias::decide(const View& view, Plan& plan, Rng&) {
   }
   std::ranges::sort(moved, {}, &Row::job);
   for (const Row& row : moved) {
-    waiting_[0].push_back({.job = row.job, .base = view.jobs.attained(row.job, view.now), .since = view.now});
+    waiting_[0].push_back(
+        {.job = row.job, .base = view.jobs.attained(row.job, view.now), .since = view.now});
   }
   std::int64_t free = view.cluster.usable_gpus(PoolId{0});
   std::vector<Row> starts;
@@ -160,7 +167,8 @@ Time NaiveTiresias::due(const View& view, const Row& row, bool runs) const {
   }
   const Duration executed = view.jobs.attained(row.job, view.now) - row.base;
   if (std::isinf(knob_) || executed <= Duration::zero()) return kNever;
-  const Duration patience{static_cast<std::int64_t>(std::ceil(knob_ * static_cast<double>(executed.count())))};
+  const Duration patience{
+      static_cast<std::int64_t>(std::ceil(knob_ * static_cast<double>(executed.count())))};
   return row.since + patience - row.waited;
 }
 

@@ -1,5 +1,6 @@
-// Reference policies: the plain algorithms of the literature, looking at every job at every pass. Slow and
-// obvious on purpose; the product's incremental policies must give the same result with counting placement.
+// Reference policies: the plain algorithms of the literature, looking at every job at every pass.
+// Slow and obvious on purpose; the product's incremental policies must give the same result with
+// counting placement.
 #pragma once
 
 #include <vector>
@@ -55,7 +56,8 @@ class NaiveEasy final : public Policy {
 /// 2D-LAS with K queues: the reference pass of Tiresias.
 class NaiveTiresias final : public Policy {
  public:
-  NaiveTiresias(std::vector<double> thresholds, double knob) : thresholds_(std::move(thresholds)), knob_(knob) {}
+  NaiveTiresias(std::vector<double> thresholds, double knob)
+      : thresholds_(std::move(thresholds)), knob_(knob) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "naive-tiresias"; }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

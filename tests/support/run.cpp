@@ -27,7 +27,8 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
   }
   if (shuffle != 0) {
     Rng rng{shuffle};
-    for (std::size_t i = trace.jobs.size(); i > 1; --i) std::swap(trace.jobs[i - 1], trace.jobs[rng.below(i)]);
+    for (std::size_t i = trace.jobs.size(); i > 1; --i)
+      std::swap(trace.jobs[i - 1], trace.jobs[rng.below(i)]);
   }
   trace.normalise();
   return trace;
@@ -53,8 +54,14 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
   }
   for (Node& node : cluster->nodes) node.cpus_milli = scenario.node_cpus * 1000;
   SimExecutor executor{trace, *cluster, scenario.sim};
-  Engine engine{{.trace = trace, .cluster = *cluster, .policy = policy, .placement = **placement,
-                 .estimator = **estimator, .executor = executor, .journal = observer, .seed = scenario.seed}};
+  Engine engine{{.trace = trace,
+                 .cluster = *cluster,
+                 .policy = policy,
+                 .placement = **placement,
+                 .estimator = **estimator,
+                 .executor = executor,
+                 .journal = observer,
+                 .seed = scenario.seed}};
   if (observer != nullptr) {
     observer->engine = &engine;
     observer->trace = &trace;
@@ -73,7 +80,8 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
   const JobTable& jobs = engine.jobs();
   for (std::uint32_t i = 0; i < n; ++i) {
     const JobId job{i};
-    const auto at = static_cast<std::size_t>(std::stoul(std::string(trace.text(trace.jobs[i].id)))) - 1;
+    const auto at =
+        static_cast<std::size_t>(std::stoul(std::string(trace.text(trace.jobs[i].id)))) - 1;
     if (jobs.first_start[job] != kNever) outcome.start[at] = to_seconds(jobs.first_start[job]);
     if (jobs.finished[job] != kNever) outcome.finish[at] = to_seconds(jobs.finished[job]);
     outcome.preemptions[at] = static_cast<int>(jobs.preemptions[job]);

@@ -1,5 +1,5 @@
-// Runs a small simulation in a test and hands back what happened: finish times by job, preemptions, the
-// digest. Jobs are written in seconds; ids are "1", "2", … in the order given unless named.
+// Runs a small simulation in a test and hands back what happened: finish times by job, preemptions,
+// the digest. Jobs are written in seconds; ids are "1", "2", … in the order given unless named.
 #pragma once
 
 #include <cstdint>
@@ -44,12 +44,12 @@ struct Scenario {
   std::vector<JobSpec> jobs;
   SimOptions sim = {};
   std::uint64_t seed = 1;
-  int node_cpus = 0;            // cores of every node; 0 = not limited
-  std::uint64_t shuffle = 0;    // reads the jobs in another order; nothing may depend on it
+  int node_cpus = 0;          // cores of every node; 0 = not limited
+  std::uint64_t shuffle = 0;  // reads the jobs in another order; nothing may depend on it
 };
 
 struct Outcome {
-  std::vector<double> start;      // first start, by job in the given order; -1 = never
+  std::vector<double> start;  // first start, by job in the given order; -1 = never
   std::vector<double> finish;
   std::vector<int> preemptions;
   std::vector<JobState> state;
@@ -65,7 +65,8 @@ struct Outcome {
 [[nodiscard]] Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle = 0);
 /// Runs to the end; fails the test if the engine reports an error.
 [[nodiscard]] Outcome run(const Scenario& scenario, Observer* observer = nullptr);
-[[nodiscard]] Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer = nullptr);
+[[nodiscard]] Outcome run_with(const Scenario& scenario, Policy& policy,
+                               Observer* observer = nullptr);
 
 /// The six-job trace of the baselines.
 [[nodiscard]] std::vector<JobSpec> t6();

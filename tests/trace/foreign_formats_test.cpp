@@ -217,8 +217,7 @@ TEST(ForeignFormats, FractionsOfAGpuAreKept) {
 }
 
 TEST(ForeignFormats, DeadlinesAreAbsolute) {
-  EXPECT_EQ(to_seconds(*read_good(sample_of("itp", 1).bytes).jobs[0].deadline),
-            400);
+  EXPECT_EQ(to_seconds(*read_good(sample_of("itp", 1).bytes).jobs[0].deadline), 400);
   EXPECT_EQ(to_seconds(*read_good(sample_of("elasticflow").bytes).jobs[0].deadline), 400);
   EXPECT_EQ(to_seconds(*read_good(sample_of("chronus").bytes).jobs[0].deadline),
             780);  // 3 minutes after a submit at 10 minutes

@@ -188,8 +188,11 @@ TEST_F(SharedData, EveryFileGivesItsJobsAndTotals) {
     EXPECT_EQ(trace->jobs.size(), file.jobs) << file.path;
     EXPECT_NEAR(gpu_seconds_of(*trace), file.gpu_seconds, 0.002 + file.gpu_seconds * 1e-9)
         << file.path;
-    EXPECT_NEAR(trace->zero_seconds + to_seconds(trace->jobs.front().submit), file.zero, 0.001) << file.path;
-    EXPECT_NEAR(to_seconds(trace->jobs.back().submit - trace->jobs.front().submit), file.last_submit, 0.002) << file.path;
+    EXPECT_NEAR(trace->zero_seconds + to_seconds(trace->jobs.front().submit), file.zero, 0.001)
+        << file.path;
+    EXPECT_NEAR(to_seconds(trace->jobs.back().submit - trace->jobs.front().submit),
+                file.last_submit, 0.002)
+        << file.path;
   }
 }
 

@@ -9,7 +9,8 @@
 namespace berth {
 
 void Capacity::begin(const View& view) {
-  tree_.set_capacity(view.cluster.cluster().total_gpus());  // nodes that are down do not shrink a guarantee
+  tree_.set_capacity(
+      view.cluster.cluster().total_gpus());  // nodes that are down do not shrink a guarantee
   leaves_.resize(tree_.size());
   queue_of_.resize(view.jobs.size());
   running_.begin(tree_.size(), view.cluster.pools(), view.jobs.size());
@@ -18,11 +19,13 @@ void Capacity::begin(const View& view) {
 
 std::optional<Refusal> Capacity::admit(const View& view, JobId job) {
   const JobRequest& request = view.request(job);
-  const QueueId queue = tree_.leaf_of(view.text(request.queue == NameId{} ? request.group : request.queue));
+  const QueueId queue =
+      tree_.leaf_of(view.text(request.queue == NameId{} ? request.group : request.queue));
   queue_of_[job.value] = queue;
   if (tree_.can_ever_hold(queue, view.gpus(job))) return std::nullopt;
-  return Refusal{Reason::Quota, fmt::format("needs {} GPUs, queue '{}' may use at most {:g}", view.gpus(job),
-                                            tree_.name(queue), tree_.largest_gpus(queue))};
+  return Refusal{Reason::Quota,
+                 fmt::format("needs {} GPUs, queue '{}' may use at most {:g}", view.gpus(job),
+                             tree_.name(queue), tree_.largest_gpus(queue))};
 }
 
 void Capacity::wait(const View& view, JobId job) {
@@ -55,7 +58,8 @@ void Capacity::account(const View& view, JobId job, std::int32_t gpus) {
 }
 
 /// A user who holds nothing may always start one job: otherwise a large one could never run.
-bool Capacity::is_over_user_limit(const View& view, QueueId queue, const UserLine& line, JobId job) const {
+bool Capacity::is_over_user_limit(const View& view, QueueId queue, const UserLine& line,
+                                  JobId job) const {
   const double limit = options_.user_limit_factor * tree_.guaranteed_gpus(queue);
   return line.used > 0 && static_cast<double>(line.used + view.gpus(job)) > limit;
 }
@@ -90,7 +94,8 @@ bool Capacity::has_candidate(const View& view, QueueId queue) {
     const std::uint32_t at = leaf.waiting.active()[i];
     auto& lane = leaf.waiting[at];
     while (lane.is_open() && hold_back_user(view, queue, at)) continue;
-    if (!lane.is_open() || (leaf.next && leaf.waiting[*leaf.next].jobs.top() < lane.jobs.top())) continue;
+    if (!lane.is_open() || (leaf.next && leaf.waiting[*leaf.next].jobs.top() < lane.jobs.top()))
+      continue;
     if (tree_.stays_within_largest(queue, view.gpus(lane.jobs.top()))) leaf.next = at;
   }
   return leaf.next.has_value();
@@ -102,7 +107,8 @@ Capacity::Fit Capacity::try_place(const View& view, Plan& plan, JobId job) {
   const Plan::Mark mark = plan.mark();
   if (!plan.try_start(job)) return Fit::NoRoom;
   const std::size_t nodes = plan.slices(job).size();
-  if (nodes <= 1 || running_.size() == 0 || scattered_[job.value] >= options_.locality_delay) return Fit::Started;
+  if (nodes <= 1 || running_.size() == 0 || scattered_[job.value] >= options_.locality_delay)
+    return Fit::Started;
   const auto fewest = fewest_possible(view.cluster, view.shape(job), plan.pool_of(job));
   if (nodes <= static_cast<std::size_t>(fewest)) return Fit::Started;
   ++scattered_[job.value];
@@ -122,7 +128,8 @@ const VictimKey* Capacity::next_victim(std::span<const PoolId> pools) const {
 }
 
 bool Capacity::try_preempt(const View& view, Plan& plan, QueueId queue, JobId job) {
-  if (!options_.preemption || !tree_.is_within_guarantee(queue, tree_.used(queue) + view.gpus(job))) return false;
+  if (!options_.preemption || !tree_.is_within_guarantee(queue, tree_.used(queue) + view.gpus(job)))
+    return false;
   const auto is_fair = [&] {
     return std::ranges::none_of(room_.victims(), [&](JobId victim) {
       const QueueId from = running_.row(victim).group;
@@ -149,7 +156,8 @@ void Capacity::try_candidate(const View& view, Plan& plan, QueueId queue) {
   const JobId job = leaf.waiting[lane].jobs.top();
   const Fit fit = try_place(view, plan, job);
   const bool is_head = !leaf.head_failed;
-  if (fit == Fit::Started || (fit == Fit::NoRoom && is_head && try_preempt(view, plan, queue, job))) {
+  if (fit == Fit::Started ||
+      (fit == Fit::NoRoom && is_head && try_preempt(view, plan, queue, job))) {
     leaf.waiting[lane].jobs.pop(view.jobs);
     started(view, plan, queue, job);
     return;

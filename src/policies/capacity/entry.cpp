@@ -22,12 +22,20 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry capacity_entry() {
-  return {"capacity", "queues with guaranteed shares, the least full one first", Need::Nothing, true,
-          {{"queues", "", "NAME:share[:max], comma separated; '/' in a name nests it, shares are of the parent"},
-           {"pass", "strict", "inside a queue; strict: stop at the first job that does not fit; skip: try the next"},
-           {"preemption", "off", "on: a queue takes its guarantee back from queues that are over theirs"},
-           {"user_limit_factor", "0", "of its queue's guarantee one user may use at most; 0 = no limit"},
-           {"locality_delay", "40", "passes a job waits for the fewest nodes possible before it takes more"}},
+  return {"capacity",
+          "queues with guaranteed shares, the least full one first",
+          Need::Nothing,
+          true,
+          {{"queues", "",
+            "NAME:share[:max], comma separated; '/' in a name nests it, shares are of the parent"},
+           {"pass", "strict",
+            "inside a queue; strict: stop at the first job that does not fit; skip: try the next"},
+           {"preemption", "off",
+            "on: a queue takes its guarantee back from queues that are over theirs"},
+           {"user_limit_factor", "0",
+            "of its queue's guarantee one user may use at most; 0 = no limit"},
+           {"locality_delay", "40",
+            "passes a job waits for the fewest nodes possible before it takes more"}},
           make};
 }
 

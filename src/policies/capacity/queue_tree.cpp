@@ -23,7 +23,8 @@ Result<QueueTree> QueueTree::make(const QueueList& list) {
   tree.queues_.push_back({.name = {}, .share = kMicro, .largest = kMicro, .children = {}});
   tree.ids_[""] = kRoot;
   QueueList sorted = list;  // by name, a parent comes before its children
-  std::ranges::sort(sorted, {}, [](const auto& entry) -> const std::string& { return entry.first; });
+  std::ranges::sort(sorted, {},
+                    [](const auto& entry) -> const std::string& { return entry.first; });
   for (const auto& [name, numbers] : sorted) BERTH_TRY_VOID(tree.add_listed(name, numbers));
   const auto listed = static_cast<QueueId>(tree.queues_.size());
   for (QueueId queue = kRoot; queue < listed; ++queue) {
@@ -32,21 +33,31 @@ Result<QueueTree> QueueTree::make(const QueueList& list) {
   return tree;
 }
 
-QueueTree::QueueId QueueTree::add(std::string name, QueueId parent, std::int64_t share, std::int64_t largest) {
+QueueTree::QueueId QueueTree::add(std::string name, QueueId parent, std::int64_t share,
+                                  std::int64_t largest) {
   const auto queue = static_cast<QueueId>(queues_.size());
   ids_[name] = queue;
-  queues_.push_back({.name = std::move(name), .parent = parent, .share = share, .largest = largest, .children = {}});
+  queues_.push_back({.name = std::move(name),
+                     .parent = parent,
+                     .share = share,
+                     .largest = largest,
+                     .children = {}});
   queues_[parent].children.push_back(queue);
   return queue;
 }
 
 Result<void> QueueTree::add_listed(const std::string& name, const std::vector<double>& numbers) {
   const auto parent = ids_.find(parent_name(name));
-  if (parent == ids_.end()) return fail(fmt::format("queue '{}' needs its parent '{}' listed too", name, parent_name(name)));
-  if (name.empty() || name.back() == '/' || name.front() == '/') return fail(fmt::format("'{}' is no queue name", name));
+  if (parent == ids_.end())
+    return fail(
+        fmt::format("queue '{}' needs its parent '{}' listed too", name, parent_name(name)));
+  if (name.empty() || name.back() == '/' || name.front() == '/')
+    return fail(fmt::format("'{}' is no queue name", name));
   const double largest = numbers.size() > 1 ? numbers[1] : 1.0;
-  if (numbers.empty() || numbers.size() > 2 || numbers[0] > 1 || largest > 1 || largest <= 0 || largest < numbers[0]) {
-    return fail(fmt::format("queue '{}' must be NAME:share[:max] with 0 <= share <= max <= 1", name));
+  if (numbers.empty() || numbers.size() > 2 || numbers[0] > 1 || largest > 1 || largest <= 0 ||
+      largest < numbers[0]) {
+    return fail(
+        fmt::format("queue '{}' must be NAME:share[:max] with 0 <= share <= max <= 1", name));
   }
   add(name, parent->second, std::llround(numbers[0] * kMicro), std::llround(largest * kMicro));
   return {};
@@ -55,9 +66,11 @@ Result<void> QueueTree::add_listed(const std::string& name, const std::vector<do
 Result<void> QueueTree::add_default(QueueId parent) {
   std::int64_t sum = 0;
   for (const QueueId child : queues_[parent].children) sum += queues_[child].share;
-  const std::string where = parent == kRoot ? "the top queues" : fmt::format("the queues of '{}'", queues_[parent].name);
+  const std::string where =
+      parent == kRoot ? "the top queues" : fmt::format("the queues of '{}'", queues_[parent].name);
   if (sum > kMicro + kTolerance) {
-    return fail(fmt::format("the shares of {} sum to {}, more than 1", where, static_cast<double>(sum) / kMicro));
+    return fail(fmt::format("the shares of {} sum to {}, more than 1", where,
+                            static_cast<double>(sum) / kMicro));
   }
   const std::string name = parent == kRoot ? "default" : queues_[parent].name + "/default";
   if (!ids_.contains(name)) add(name, parent, std::max<std::int64_t>(0, kMicro - sum), kMicro);
@@ -95,7 +108,8 @@ double QueueTree::largest_gpus(QueueId queue) const noexcept {
 }
 
 void QueueTree::use(QueueId leaf, std::int64_t gpus) noexcept {
-  for (QueueId queue = leaf; queue != kRoot; queue = queues_[queue].parent) queues_[queue].used += gpus;
+  for (QueueId queue = leaf; queue != kRoot; queue = queues_[queue].parent)
+    queues_[queue].used += gpus;
 }
 
 bool QueueTree::stays_within_largest(QueueId leaf, std::int64_t more) const noexcept {

@@ -1,7 +1,7 @@
-// Capacity queues as a tree: names with '/', each with a guaranteed and a largest share of its parent.
-// Shares are kept in millionths and GPUs in millionths of a GPU, so that "equally full" is exact and ties
-// can go by name. Every inner queue, the root too, has a leaf "default" with the share its listed
-// children leave over: jobs of queues that nobody listed have a place.
+// Capacity queues as a tree: names with '/', each with a guaranteed and a largest share of its
+// parent. Shares are kept in millionths and GPUs in millionths of a GPU, so that "equally full" is
+// exact and ties can go by name. Every inner queue, the root too, has a leaf "default" with the
+// share its listed children leave over: jobs of queues that nobody listed have a place.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,12 @@ class QueueTree {
   [[nodiscard]] QueueId leaf_of(std::string_view name) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return queues_.size(); }
-  [[nodiscard]] bool is_leaf(QueueId queue) const noexcept { return queues_[queue].children.empty(); }
-  [[nodiscard]] const std::string& name(QueueId queue) const noexcept { return queues_[queue].name; }
+  [[nodiscard]] bool is_leaf(QueueId queue) const noexcept {
+    return queues_[queue].children.empty();
+  }
+  [[nodiscard]] const std::string& name(QueueId queue) const noexcept {
+    return queues_[queue].name;
+  }
   [[nodiscard]] double guaranteed_gpus(QueueId queue) const noexcept;
   [[nodiscard]] double largest_gpus(QueueId queue) const noexcept;
 
@@ -47,8 +51,8 @@ class QueueTree {
   [[nodiscard]] bool is_within_guarantee(QueueId leaf, std::int64_t used) const noexcept;
   [[nodiscard]] bool is_below_guarantee(QueueId leaf, std::int64_t used) const noexcept;
 
-  /// The eligible leaf reached by going, at each level, to the queue that is least full of those with an
-  /// eligible leaf below; kRoot if there is none.
+  /// The eligible leaf reached by going, at each level, to the queue that is least full of those
+  /// with an eligible leaf below; kRoot if there is none.
   template <class IsEligible>
   [[nodiscard]] QueueId least_full_leaf(QueueId queue, IsEligible is_eligible) const {
     QueueId best = kRoot;
@@ -67,9 +71,9 @@ class QueueTree {
 
  private:
   struct Queue {
-    std::string name;              // the whole path
+    std::string name;  // the whole path
     QueueId parent = kRoot;
-    std::int64_t share = 0;        // guaranteed part of the parent, in millionths
+    std::int64_t share = 0;  // guaranteed part of the parent, in millionths
     std::int64_t largest = 0;
     std::int64_t guarantee_micro = 0;  // GPUs, in millionths
     std::int64_t largest_micro = 0;
@@ -77,7 +81,8 @@ class QueueTree {
     std::vector<QueueId> children;
   };
   QueueId add(std::string name, QueueId parent, std::int64_t share, std::int64_t largest);
-  [[nodiscard]] Result<void> add_listed(const std::string& name, const std::vector<double>& numbers);
+  [[nodiscard]] Result<void> add_listed(const std::string& name,
+                                        const std::vector<double>& numbers);
   [[nodiscard]] Result<void> add_default(QueueId parent);
   [[nodiscard]] bool is_less_full(QueueId a, QueueId b) const noexcept;
 

@@ -18,7 +18,10 @@ CapacityProfile::Index CapacityProfile::make(Time at, std::int64_t level) {
     index = spare_.back();
     spare_.pop_back();
   }
-  nodes_[index] = {.at = at, .level = level, .least = level, .most = level,
+  nodes_[index] = {.at = at,
+                   .level = level,
+                   .least = level,
+                   .most = level,
                    .priority = static_cast<std::uint32_t>(random_ >> 32U)};
   ++live_;
   return index;
@@ -60,7 +63,8 @@ void CapacityProfile::pull(Index tree) noexcept {
   }
 }
 
-std::pair<CapacityProfile::Index, CapacityProfile::Index> CapacityProfile::split(Index tree, Time at) noexcept {
+std::pair<CapacityProfile::Index, CapacityProfile::Index> CapacityProfile::split(Index tree,
+                                                                                 Time at) noexcept {
   if (tree == kNone) return {kNone, kNone};
   push(tree);
   Node& node = nodes_[tree];
@@ -90,9 +94,11 @@ CapacityProfile::Index CapacityProfile::merge(Index left, Index right) noexcept 
   return right;
 }
 
-/// Merges, leaving out a step that goes on at the level before it: the function stays as short as it can be.
+/// Merges, leaving out a step that goes on at the level before it: the function stays as short as
+/// it can be.
 CapacityProfile::Index CapacityProfile::join(Index left, Index right) noexcept {
-  if (left != kNone && right != kNone && first(right).second == last_level(left)) right = drop_first(right);
+  if (left != kNone && right != kNone && first(right).second == last_level(left))
+    right = drop_first(right);
   return merge(left, right);
 }
 
@@ -133,7 +139,8 @@ void CapacityProfile::add(Time from, Time to, std::int64_t change) {
   if (from >= to || change == 0) return;
   const auto [before, rest] = split(root_, from);
   auto [inside, after] = to == kNever ? std::pair{rest, Index{kNone}} : split(rest, to);
-  if (inside == kNone || first(inside).first != from) inside = merge(make(from, last_level(before)), inside);
+  if (inside == kNone || first(inside).first != from)
+    inside = merge(make(from, last_level(before)), inside);
   if (to != kNever && (after == kNone || first(after).first != to)) {
     after = merge(make(to, last_level(inside)), after);
   }

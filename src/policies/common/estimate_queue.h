@@ -1,6 +1,7 @@
-// Waiting jobs of one shape in submission order, with their estimates: "the first job" and "the first job
-// whose estimate is at most x" in O(log n), whatever the length of the queue. A tournament of minima over
-// positions; positions of jobs that left hold infinity and are squeezed out when the array is full.
+// Waiting jobs of one shape in submission order, with their estimates: "the first job" and "the
+// first job whose estimate is at most x" in O(log n), whatever the length of the queue. A
+// tournament of minima over positions; positions of jobs that left hold infinity and are squeezed
+// out when the array is full.
 #pragma once
 
 #include <algorithm>
@@ -88,7 +89,8 @@ class EstimateQueue {
     capacity_ = capacity;
     tree_.assign(capacity * 2, kInfinite);
     std::ranges::copy(values_, tree_.begin() + static_cast<std::ptrdiff_t>(capacity));
-    for (std::size_t at = capacity - 1; at > 0; --at) tree_[at] = std::min(tree_[at * 2], tree_[at * 2 + 1]);
+    for (std::size_t at = capacity - 1; at > 0; --at)
+      tree_[at] = std::min(tree_[at * 2], tree_[at * 2 + 1]);
   }
   void insert_before(JobId job, Duration estimate) {
     rebuild();
@@ -99,9 +101,9 @@ class EstimateQueue {
     ++live_;
   }
 
-  std::vector<JobId> jobs_;            // by position, rising
-  std::vector<std::int64_t> tree_;     // tree_[capacity_ + position] = estimate, or infinity if gone
-  std::vector<std::int64_t> values_;   // scratch of a rebuild
+  std::vector<JobId> jobs_;           // by position, rising
+  std::vector<std::int64_t> tree_;    // tree_[capacity_ + position] = estimate, or infinity if gone
+  std::vector<std::int64_t> values_;  // scratch of a rebuild
   std::size_t capacity_ = 0;
   std::size_t live_ = 0;
 };

@@ -1,5 +1,6 @@
-// Running jobs of each pool by the time at which they are believed to end, with their GPUs: "when will x
-// more GPUs be free" is a prefix search. What a start really cost is learnt at the next pass (refresh).
+// Running jobs of each pool by the time at which they are believed to end, with their GPUs: "when
+// will x more GPUs be free" is a prefix search. What a start really cost is learnt at the next pass
+// (refresh).
 #pragma once
 
 #include <algorithm>
@@ -46,7 +47,9 @@ class ExpectedEnds {
     }
     fresh_.clear();
   }
-  [[nodiscard]] const RankedSet<EndKey>& pool(PoolId pool) const noexcept { return pools_[pool.value]; }
+  [[nodiscard]] const RankedSet<EndKey>& pool(PoolId pool) const noexcept {
+    return pools_[pool.value];
+  }
   [[nodiscard]] std::size_t pools() const noexcept { return pools_.size(); }
 
  private:
@@ -60,7 +63,7 @@ class ExpectedEnds {
     pools_[pool.value].insert({at, job}, gpus);
   }
   std::vector<RankedSet<EndKey>> pools_;
-  std::vector<Where> where_;     // by JobId
+  std::vector<Where> where_;  // by JobId
   std::vector<JobId> fresh_;
 };
 

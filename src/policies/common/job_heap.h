@@ -1,6 +1,6 @@
-// Jobs in queue order (JobId: submit, then id), smallest first. A job that comes back (preempted, node
-// lost) finds its old place. Jobs that are over are dropped when they surface, so a cancellation costs
-// nothing; the owner pushes a job at most once until it is popped.
+// Jobs in queue order (JobId: submit, then id), smallest first. A job that comes back (preempted,
+// node lost) finds its old place. Jobs that are over are dropped when they surface, so a
+// cancellation costs nothing; the owner pushes a job at most once until it is popped.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,8 @@
-// Running jobs ordered by a key that changes linearly in time (work left falls, attained service grows).
-// Inside a class of equal slope the order never changes, so each class is kept sorted by its value at time
-// zero; a question about "now" is answered class by class. There are as many classes as distinct slopes
-// (one for time-based keys, one per gang size for GPU-time keys), for each pool.
+// Running jobs ordered by a key that changes linearly in time (work left falls, attained service
+// grows). Inside a class of equal slope the order never changes, so each class is kept sorted by
+// its value at time zero; a question about "now" is answered class by class. There are as many
+// classes as distinct slopes (one for time-based keys, one per gang size for GPU-time keys), for
+// each pool.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ namespace berth {
 class KineticSet {
  public:
   /// `value` is the key now; it changes by `slope` per tick.
-  void insert(Time now, PoolId pool, JobId job, Int128 value, std::int64_t slope, std::int64_t gpus) {
+  void insert(Time now, PoolId pool, JobId job, Int128 value, std::int64_t slope,
+              std::int64_t gpus) {
     const OrderKey key{value - Int128{slope} * now.time_since_epoch().count(), job};
     if (job.value >= where_.size()) where_.resize(job.value + 1);
     const std::size_t index = class_of(pool, slope);
@@ -34,7 +36,8 @@ class KineticSet {
   [[nodiscard]] std::int64_t gpus_before(Time now, PoolId pool, const OrderKey& key) const {
     std::int64_t sum = 0;
     for (const Class& each : classes_) {
-      if (each.pool == pool && !each.members.empty()) sum += each.members.sum_before(at_zero(each, now, key));
+      if (each.pool == pool && !each.members.empty())
+        sum += each.members.sum_before(at_zero(each, now, key));
     }
     return sum;
   }
@@ -44,7 +47,8 @@ class KineticSet {
     for (const Class& each : classes_) {
       if (each.pool != pool || each.members.empty()) continue;
       const OrderKey stored = each.members.back().key;
-      const OrderKey key{stored.value + Int128{each.slope} * now.time_since_epoch().count(), stored.job};
+      const OrderKey key{stored.value + Int128{each.slope} * now.time_since_epoch().count(),
+                         stored.job};
       if (!last || *last < key) last = key;
     }
     return last;

@@ -1,6 +1,6 @@
-// Waiting jobs in lanes: all jobs of a lane are alike to the policy (same shape, and whatever else is in
-// the key), so if its head cannot start now, nobody in it can. A pass looks at one head per lane instead
-// of at every job. Lanes without jobs are left out of a pass.
+// Waiting jobs in lanes: all jobs of a lane are alike to the policy (same shape, and whatever else
+// is in the key), so if its head cannot start now, nobody in it can. A pass looks at one head per
+// lane instead of at every job. Lanes without jobs are left out of a pass.
 #pragma once
 
 #include <cstddef>

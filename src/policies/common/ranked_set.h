@@ -1,6 +1,7 @@
-// An ordered set with weights and prefix sums: insert, erase, "sum of weights before this key" and "first
-// entry at which the running sum reaches x", all in O(log n) with short, contiguous moves. Entries live in
-// sorted blocks of at most 128; sums over blocks in a Fenwick tree. After warm-up it allocates nothing.
+// An ordered set with weights and prefix sums: insert, erase, "sum of weights before this key" and
+// "first entry at which the running sum reaches x", all in O(log n) with short, contiguous moves.
+// Entries live in sorted blocks of at most 128; sums over blocks in a Fenwick tree. After warm-up
+// it allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -69,7 +70,8 @@ class RankedSet {
     if (target > total_ || empty()) return nullptr;
     std::size_t b = 0;
     std::int64_t sum = 0;
-    for (std::size_t step = std::size_t{1} << (std::bit_width(sums_.size()) - 1); step > 0; step >>= 1U) {
+    for (std::size_t step = std::size_t{1} << (std::bit_width(sums_.size()) - 1); step > 0;
+         step >>= 1U) {
       if (b + step <= sums_.size() && sum + sums_[b + step - 1] < target) {
         b += step;
         sum += sums_[b - 1];
@@ -103,7 +105,8 @@ class RankedSet {
   using Block = std::vector<Entry>;
 
   [[nodiscard]] static auto position(Block& block, const Key& key) {
-    return std::lower_bound(block.begin(), block.end(), key, [](const Entry& e, const Key& k) { return e.key < k; });
+    return std::lower_bound(block.begin(), block.end(), key,
+                            [](const Entry& e, const Key& k) { return e.key < k; });
   }
   [[nodiscard]] const Block& first_block() const {
     for (const Block& block : blocks_) {
@@ -111,7 +114,8 @@ class RankedSet {
     }
     return blocks_.front();
   }
-  /// The last block whose first key is not after `key`; blocks other than the only one are never empty.
+  /// The last block whose first key is not after `key`; blocks other than the only one are never
+  /// empty.
   [[nodiscard]] std::size_t block_for(const Key& key) const {
     std::size_t low = 0;
     std::size_t high = blocks_.size();
@@ -172,7 +176,7 @@ class RankedSet {
   }
 
   std::vector<Block> blocks_;
-  std::vector<Block> spare_;          // emptied blocks keep their memory
+  std::vector<Block> spare_;           // emptied blocks keep their memory
   std::vector<std::int64_t> weights_;  // per block
   std::vector<std::int64_t> sums_;     // Fenwick tree over weights_
   std::size_t size_ = 0;

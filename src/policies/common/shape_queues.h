@@ -1,7 +1,8 @@
-// The demand-indexed wait queue: one heap per request shape, ordered by (key, JobId), smaller first. "The
-// best waiting job that fits" is then a look at a few heads instead of a scan of the queue. Keys of waiting
-// jobs do not change. A job has at most one valid entry; one that leaves other than by pop() is forgotten,
-// and its entry vanishes when it surfaces, so that every top() is a job that waits.
+// The demand-indexed wait queue: one heap per request shape, ordered by (key, JobId), smaller
+// first. "The best waiting job that fits" is then a look at a few heads instead of a scan of the
+// queue. Keys of waiting jobs do not change. A job has at most one valid entry; one that leaves
+// other than by pop() is forgotten, and its entry vanishes when it surfaces, so that every top() is
+// a job that waits.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,8 @@ class ShapeQueues {
  public:
   void push(ShapeId shape, const OrderKey& key) {
     if (shape.value >= heaps_.size()) heaps_.resize(shape.value + 1);
-    if (key.job.value >= stamps_.size()) stamps_.resize(std::max<std::size_t>(key.job.value + 1, stamps_.size() * 2));
+    if (key.job.value >= stamps_.size())
+      stamps_.resize(std::max<std::size_t>(key.job.value + 1, stamps_.size() * 2));
     auto& heap = heaps_[shape.value];
     if (heap.empty()) active_.push_back(shape);
     heap.push_back({key, ++stamps_[key.job.value]});
@@ -32,7 +34,9 @@ class ShapeQueues {
   }
   /// Shapes with waiting jobs, in no particular order: compare keys, not positions.
   [[nodiscard]] const std::vector<ShapeId>& active() const noexcept { return active_; }
-  [[nodiscard]] const OrderKey& top(ShapeId shape) const noexcept { return heaps_[shape.value].front().key; }
+  [[nodiscard]] const OrderKey& top(ShapeId shape) const noexcept {
+    return heaps_[shape.value].front().key;
+  }
   [[nodiscard]] bool empty() const noexcept { return active_.empty(); }
 
   OrderKey pop(ShapeId shape) {
@@ -43,7 +47,8 @@ class ShapeQueues {
   }
   /// The job no longer waits here; nothing happens if it did not.
   void forget(ShapeId shape, JobId job) {
-    if (job.value >= stamps_.size() || shape.value >= heaps_.size() || heaps_[shape.value].empty()) return;
+    if (job.value >= stamps_.size() || shape.value >= heaps_.size() || heaps_[shape.value].empty())
+      return;
     ++stamps_[job.value];
     prune(shape);
   }
@@ -81,7 +86,7 @@ class ShapeQueues {
 
   std::vector<std::vector<Entry>> heaps_;  // by ShapeId
   std::vector<ShapeId> active_;
-  std::vector<std::uint32_t> stamps_;      // by JobId
+  std::vector<std::uint32_t> stamps_;  // by JobId
 };
 
 }  // namespace berth

@@ -1,7 +1,7 @@
-// Making room by preemption, once for all policies that do it: running jobs in the order in which they
-// would give way, and the rule by which a minimal set of them does (baselines 6.4). Victims are taken one
-// by one until the job fits; then, last taken first, every victim that still fits is spared; then the
-// policy says whether the result is fair, and if not nothing has happened.
+// Making room by preemption, once for all policies that do it: running jobs in the order in which
+// they would give way, and the rule by which a minimal set of them does (baselines 6.4). Victims
+// are taken one by one until the job fits; then, last taken first, every victim that still fits is
+// spared; then the policy says whether the result is fair, and if not nothing has happened.
 #pragma once
 
 #include <compare>
@@ -68,7 +68,8 @@ class RunningJobs {
     const VictimKey* best = nullptr;
     for (const PoolId pool : pools) {
       const auto& members = sets_[group * pools_ + pool.value];
-      if (!members.empty() && (best == nullptr || members.front().key < *best)) best = &members.front().key;
+      if (!members.empty() && (best == nullptr || members.front().key < *best))
+        best = &members.front().key;
     }
     return best;
   }
@@ -81,15 +82,17 @@ class RunningJobs {
   std::size_t size_ = 0;
   std::vector<RankedSet<VictimKey>> sets_;  // by group and pool
   std::vector<std::int64_t> used_;          // by group
-  std::vector<Row> rows_;                   // by JobId; kept after a job left, so that it can be put back
+  std::vector<Row> rows_;  // by JobId; kept after a job left, so that it can be put back
 };
 
 class RoomMaker {
  public:
-  /// Starts the job in place of others. `next()` names the next victim that may be taken (`running` then
-  /// tells how much its group still has) or nothing; `is_fair()` judges the result. False: nothing changed.
+  /// Starts the job in place of others. `next()` names the next victim that may be taken (`running`
+  /// then tells how much its group still has) or nothing; `is_fair()` judges the result. False:
+  /// nothing changed.
   template <class Next, class IsFair>
-  [[nodiscard]] bool try_make_room(Plan& plan, RunningJobs& running, JobId job, Reason reason, Next next, IsFair is_fair) {
+  [[nodiscard]] bool try_make_room(Plan& plan, RunningJobs& running, JobId job, Reason reason,
+                                   Next next, IsFair is_fair) {
     const Plan::Mark mark = plan.mark();
     taken_.clear();
     while (!plan.try_start(job)) {

@@ -5,9 +5,11 @@
 namespace berth {
 
 namespace {
-constexpr Duration kOverrun = std::chrono::seconds{1};  // what a job past its estimate is given at least
-constexpr Duration kLongest = std::chrono::hours{24 * 36525};  // a thousand in a row are still a valid time
-}
+constexpr Duration kOverrun =
+    std::chrono::seconds{1};  // what a job past its estimate is given at least
+constexpr Duration kLongest =
+    std::chrono::hours{24 * 36525};  // a thousand in a row are still a valid time
+}  // namespace
 
 void Conservative::begin(const View& view) {
   for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) {
@@ -31,8 +33,8 @@ Time Conservative::believed_end(const View& view, JobId job) noexcept {
 
 // --- reservations
 
-/// Counting GPUs is not enough to know where a job can ever go: a pool whose nodes lack the cores or the
-/// size would be reserved for ever. Asked once per shape, of the empty cluster.
+/// Counting GPUs is not enough to know where a job can ever go: a pool whose nodes lack the cores
+/// or the size would be reserved for ever. Asked once per shape, of the empty cluster.
 void Conservative::learn_pools(const View& view, const Plan& plan, ShapeId shape) {
   if (!pools_[shape.value].empty()) return;
   const Shape& wanted = view.shapes[shape];
@@ -45,8 +47,9 @@ void Conservative::learn_pools(const View& view, const Plan& plan, ShapeId shape
   for (const PoolId pool : wanted.pools) {
     if (empty.usable_gpus(pool) < wanted.gpus) continue;
     slices.clear();
-    const bool fits = empty.mode() == ClusterState::Mode::Count ? empty.has_side_room(pool, wanted)
-                                                                : plan.place_on(empty, wanted, pool, slices);
+    const bool fits = empty.mode() == ClusterState::Mode::Count
+                          ? empty.has_side_room(pool, wanted)
+                          : plan.place_on(empty, wanted, pool, slices);
     if (fits) pools_[shape.value].push_back(pool);
   }
 }
@@ -74,11 +77,15 @@ Conservative::Slot Conservative::earliest_slot(const View& view, JobId job) cons
 }
 
 void Conservative::reserve(const View& view, JobId job, const Slot& slot) {
-  booking(job) = {.start = slot.start, .end = slot.start + length_of(view, job), .made = view.now,
-                  .pool = slot.pool, .held = Held::Reservation};
+  booking(job) = {.start = slot.start,
+                  .end = slot.start + length_of(view, job),
+                  .made = view.now,
+                  .pool = slot.pool,
+                  .held = Held::Reservation};
   profile(slot.pool).add(slot.start, booking(job).end, -view.gpus(job));
   starts_.insert({slot.start, job}, 0);
-  first_promise_[job.value] = first_promise_[job.value] == kNever ? slot.start : first_promise_[job.value];
+  first_promise_[job.value] =
+      first_promise_[job.value] == kNever ? slot.start : first_promise_[job.value];
 }
 
 void Conservative::unreserve(const View& view, JobId job) {
@@ -113,7 +120,8 @@ void Conservative::admit_waiting(const View& view, const Plan& plan) {
 
 void Conservative::hold(const View& view, JobId job, PoolId pool) {
   const Time end = view.now + length_of(view, job);
-  booking(job) = {.start = view.now, .end = end, .made = view.now, .pool = pool, .held = Held::Devices};
+  booking(job) = {
+      .start = view.now, .end = end, .made = view.now, .pool = pool, .held = Held::Devices};
   profile(pool).add(view.now, end, -view.gpus(job));
   ends_.push_back({end, job});
   std::ranges::push_heap(ends_, std::ranges::greater{});
@@ -167,10 +175,12 @@ void Conservative::move_end(const View& view, JobId job, Time end) {
   std::ranges::push_heap(ends_, std::ranges::greater{});
 }
 
-/// What the executor said about the last starts (overhead, slower placement), and jobs past their time.
+/// What the executor said about the last starts (overhead, slower placement), and jobs past their
+/// time.
 void Conservative::correct_ends(const View& view) {
   for (const JobId job : fresh_) {
-    if (booking(job).held == Held::Devices && view.jobs.is_running(job)) move_end(view, job, believed_end(view, job));
+    if (booking(job).held == Held::Devices && view.jobs.is_running(job))
+      move_end(view, job, believed_end(view, job));
   }
   fresh_.clear();
   while (!ends_.empty() && ends_.front().at <= view.now) {
@@ -183,8 +193,9 @@ void Conservative::correct_ends(const View& view) {
   }
 }
 
-/// Takes reservations back from the end of the queue until what is left fits, then plans those again in
-/// order. Re-inserting only the one in conflict would send it behind everybody who came later.
+/// Takes reservations back from the end of the queue until what is left fits, then plans those
+/// again in order. Re-inserting only the one in conflict would send it behind everybody who came
+/// later.
 void Conservative::plan_again_what_conflicts(const View& view) {
   for (std::uint32_t i = 0; i < profiles_.size(); ++i) {
     if (profiles_[i].least() >= 0) continue;
@@ -221,7 +232,7 @@ bool Conservative::try_pool(const View& view, Plan& plan, JobId job, PoolId pool
   const std::size_t at = view.jobs.shape[job].value * profiles_.size() + pool.value;
   if (blocked_[at]) return false;
   const bool is_new = booking(job).made == view.now;
-  const Reason reason = !is_new                ? Reason::Reservation
+  const Reason reason = !is_new                 ? Reason::Reservation
                         : job == order_.front() ? Reason::Order
                                                 : Reason::Backfill;
   if (plan.try_start_in(pool, job, reason)) {
@@ -239,10 +250,12 @@ bool Conservative::start_one(const View& view, Plan& plan, JobId job) {
   if (try_pool(view, plan, job, mine.pool)) return true;
   for (const PoolId pool : pools_[view.jobs.shape[job].value]) {
     if (pool == mine.pool) continue;
-    const Time start = profile(pool).earliest_fit(view.now, view.now + Duration{1}, length_of(view, job), view.gpus(job));
+    const Time start = profile(pool).earliest_fit(view.now, view.now + Duration{1},
+                                                  length_of(view, job), view.gpus(job));
     if (start == view.now && try_pool(view, plan, job, pool)) return true;
   }
-  if (mine.end <= view.now) {  // it waited for a place as long as it would have run: its time is over
+  if (mine.end <=
+      view.now) {  // it waited for a place as long as it would have run: its time is over
     unreserve(view, job);
     reserve_or_strand(view, job);
   }
@@ -274,13 +287,15 @@ void Conservative::decide(const View& view, Plan& plan, Rng&) {
   plan_again_what_conflicts(view);  // who started late ends later than reserved
 }
 
-/// Only for a reservation whose GPUs are free already: any other waits for a job to end, which is an event.
+/// Only for a reservation whose GPUs are free already: any other waits for a job to end, which is
+/// an event.
 std::optional<Time> Conservative::next_wakeup(const View& view) {
   if (view.cluster.free_gpus() == 0) return std::nullopt;
   std::optional<Time> first;
   starts_.for_each([&](const RankedSet<EndKey>::Entry& entry) {
     const JobId job = entry.key.job;
-    if (entry.key.at <= view.now || view.gpus(job) > view.cluster.free_gpus(booking(job).pool)) return true;
+    if (entry.key.at <= view.now || view.gpus(job) > view.cluster.free_gpus(booking(job).pool))
+      return true;
     first = entry.key.at;
     return false;
   });

@@ -1,16 +1,18 @@
 // Conservative backfill: every waiting job holds a reservation, and nobody may delay anybody's.
 //
-// A profile per pool holds the free GPUs over the time to come: running jobs until their believed end,
-// reservations over their whole estimate. A new job takes the earliest stretch that is free as long as it
-// needs, over its acceptable pools. When something ends early the reservations are compressed: each, in
-// queue order, moves to its earliest fit with all others in place, so never to a later time.
+// A profile per pool holds the free GPUs over the time to come: running jobs until their believed
+// end, reservations over their whole estimate. A new job takes the earliest stretch that is free as
+// long as it needs, over its acceptable pools. When something ends early the reservations are
+// compressed: each, in queue order, moves to its earliest fit with all others in place, so never to
+// a later time.
 //
-// Needs an estimate of duration. A job that outlives its estimate is believed to go on for as long as it
-// has outlived it (at least a quarter of the estimate and 1 s): steps that grow, so that a long overrun is
-// not planned around every second. Reservations that no longer fit then, or after a node was lost, are
-// planned again in queue order from the first job that has to give way. Reservations count GPUs: one that
-// is due but finds no place (consolidated gangs, cores) keeps its GPUs and tries at each pass.
-// At most `max_reservations` jobs hold one; the others wait behind them without.
+// Needs an estimate of duration. A job that outlives its estimate is believed to go on for as long
+// as it has outlived it (at least a quarter of the estimate and 1 s): steps that grow, so that a
+// long overrun is not planned around every second. Reservations that no longer fit then, or after a
+// node was lost, are planned again in queue order from the first job that has to give way.
+// Reservations count GPUs: one that is due but finds no place (consolidated gangs, cores) keeps its
+// GPUs and tries at each pass. At most `max_reservations` jobs hold one; the others wait behind
+// them without.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +50,7 @@ class Conservative final : public Policy {
   struct Booking {
     Time start;
     Time end;
-    Time made;       // when it was written down
+    Time made;  // when it was written down
     PoolId pool;
     Held held = Held::Nothing;
   };
@@ -82,21 +84,21 @@ class Conservative final : public Policy {
   [[nodiscard]] bool try_pool(const View& view, Plan& plan, JobId job, PoolId pool);
 
   std::size_t max_reservations_;
-  std::vector<CapacityProfile> profiles_;        // by PoolId
-  std::vector<std::int64_t> usable_;             // by PoolId, as the profile knows it
-  std::vector<Booking> bookings_;                // by JobId
-  std::vector<Time> first_promise_;              // by JobId
-  std::vector<std::vector<PoolId>> pools_;       // by ShapeId: where it could ever be placed
-  std::vector<JobId> order_;                     // jobs with a reservation, in queue order
-  RankedSet<EndKey> starts_;                     // the same by reserved start
-  JobHeap waiting_;                              // without reservation
-  std::vector<JobId> stranded_;                  // too large for the nodes that are up: wait for capacity
-  std::vector<EndKey> ends_;                     // heap of believed ends; stale ones are dropped as they surface
-  std::vector<JobId> fresh_;                     // started by the last pass: what it cost is known now
-  bool freed_ = false;                           // capacity came back earlier than believed
+  std::vector<CapacityProfile> profiles_;   // by PoolId
+  std::vector<std::int64_t> usable_;        // by PoolId, as the profile knows it
+  std::vector<Booking> bookings_;           // by JobId
+  std::vector<Time> first_promise_;         // by JobId
+  std::vector<std::vector<PoolId>> pools_;  // by ShapeId: where it could ever be placed
+  std::vector<JobId> order_;                // jobs with a reservation, in queue order
+  RankedSet<EndKey> starts_;                // the same by reserved start
+  JobHeap waiting_;                         // without reservation
+  std::vector<JobId> stranded_;  // too large for the nodes that are up: wait for capacity
+  std::vector<EndKey> ends_;     // heap of believed ends; stale ones are dropped as they surface
+  std::vector<JobId> fresh_;     // started by the last pass: what it cost is known now
+  bool freed_ = false;           // capacity came back earlier than believed
   std::uint64_t compressions_ = 0;
   std::vector<JobId> scratch_;
-  std::vector<bool> blocked_;                    // scratch: by shape and pool, found no place in this pass
+  std::vector<bool> blocked_;  // scratch: by shape and pool, found no place in this pass
 };
 
 }  // namespace berth

@@ -27,7 +27,8 @@ Drf::UserIndex Drf::user_of(const View& view, JobId job) {
     User& user = users_.emplace_back();
     user.name = view.text(name);
     const auto weight = std::ranges::find(weights_, user.name, &Weights::value_type::first);
-    if (weight != weights_.end()) user.weight_ppm = std::max<std::int64_t>(1, std::llround(weight->second * kMillion));
+    if (weight != weights_.end())
+      user.weight_ppm = std::max<std::int64_t>(1, std::llround(weight->second * kMillion));
   }
   return entry->second;
 }
@@ -36,7 +37,8 @@ Int128 Drf::share_of(const User& user) const {
   const auto part = [&](std::int64_t used, std::int64_t of) {
     return of == 0 ? Int128{0} : Int128{used} * kScale * kMillion / (Int128{of} * user.weight_ppm);
   };
-  return std::max({part(user.used.gpus, capacity_.gpus), part(user.used.cpus_milli, capacity_.cpus_milli),
+  return std::max({part(user.used.gpus, capacity_.gpus),
+                   part(user.used.cpus_milli, capacity_.cpus_milli),
                    part(user.used.memory_mib, capacity_.memory_mib)});
 }
 
@@ -90,7 +92,8 @@ void Drf::on_requeue(const View& view, JobId job) {
   on_arrival(view, job);
 }
 
-/// Of the users whose next job has room, the first by share and name; told by the shape of that job.
+/// Of the users whose next job has room, the first by share and name; told by the shape of that
+/// job.
 std::optional<ShapeId> Drf::next_shape(const View& view, const Plan& plan) const {
   std::optional<ShapeId> best;
   for (const ShapeId shape : active_) {

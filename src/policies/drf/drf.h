@@ -1,12 +1,14 @@
-// Dominant resource fairness by progressive filling (Ghodsi et al., NSDI 2011), with gangs as tasks.
+// Dominant resource fairness by progressive filling (Ghodsi et al., NSDI 2011), with gangs as
+// tasks.
 //
-// A user's dominant share is the largest part of any resource the user holds (GPUs, cores, memory: those
-// the cluster declares), divided by the user's weight. Again and again the user with the smallest dominant
-// share among those whose next job fits starts it; ties go by user name. A user's jobs start in order of
-// arrival. Nothing is preempted, so shares even out as jobs end.
+// A user's dominant share is the largest part of any resource the user holds (GPUs, cores, memory:
+// those the cluster declares), divided by the user's weight. Again and again the user with the
+// smallest dominant share among those whose next job fits starts it; ties go by user name. A user's
+// jobs start in order of arrival. Nothing is preempted, so shares even out as jobs end.
 //
-// Shares are exact rationals cut to 60 binary digits: equal shares compare equal whatever the resource.
-// Users are indexed by the shape of their next job, so a pass does not grow with users or jobs.
+// Shares are exact rationals cut to 60 binary digits: equal shares compare equal whatever the
+// resource. Users are indexed by the shape of their next job, so a pass does not grow with users or
+// jobs.
 #pragma once
 
 #include <cstdint>
@@ -47,9 +49,9 @@ class Drf final : public Policy {
     std::string name;
     std::int64_t weight_ppm = 1'000'000;
     Amounts used;
-    Int128 share = 0;                // dominant, over the weight
+    Int128 share = 0;  // dominant, over the weight
     JobHeap waiting;
-    std::optional<ShapeId> listed;   // in which order it stands, under `share`
+    std::optional<ShapeId> listed;  // in which order it stands, under `share`
   };
   struct Rank {
     Int128 share = 0;
@@ -67,13 +69,13 @@ class Drf final : public Policy {
   [[nodiscard]] std::optional<ShapeId> next_shape(const View& view, const Plan& plan) const;
 
   Weights weights_;
-  Amounts capacity_;                          // zero: not declared, so nobody's dominant resource
-  std::deque<User> users_;                    // names stay where they are: Rank points at them
+  Amounts capacity_;        // zero: not declared, so nobody's dominant resource
+  std::deque<User> users_;  // names stay where they are: Rank points at them
   std::map<NameId, UserIndex> index_;
-  std::vector<RankedSet<Rank>> orders_;       // by ShapeId: users whose next job has it
-  std::vector<ShapeId> active_;               // shapes with users
-  std::vector<bool> running_;                 // by JobId
-  std::vector<bool> blocked_;                 // scratch: by ShapeId, found no place in this pass
+  std::vector<RankedSet<Rank>> orders_;  // by ShapeId: users whose next job has it
+  std::vector<ShapeId> active_;          // shapes with users
+  std::vector<bool> running_;            // by JobId
+  std::vector<bool> blocked_;            // scratch: by ShapeId, found no place in this pass
 };
 
 }  // namespace berth

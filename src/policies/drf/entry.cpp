@@ -21,8 +21,13 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry drf_entry() {
-  return {"drf", "the user with the smallest dominant share of GPUs, cores or memory first", Need::Nothing, false,
-          {{"weights", "", "USER:weight, comma separated; a share is divided by it; others have 1"}}, make};
+  return {
+      "drf",
+      "the user with the smallest dominant share of GPUs, cores or memory first",
+      Need::Nothing,
+      false,
+      {{"weights", "", "USER:weight, comma separated; a share is divided by it; others have 1"}},
+      make};
 }
 
 }  // namespace berth

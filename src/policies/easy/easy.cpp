@@ -32,7 +32,8 @@ void Easy::on_requeue(const View& view, JobId job) {
 void Easy::drop_departed(const View& view) {
   std::erase_if(active_, [&](ShapeId shape) {
     EstimateQueue& queue = queues_[shape.value];
-    for (auto first = queue.first(); first && !view.jobs.is_waiting(first->job); first = queue.first()) {
+    for (auto first = queue.first(); first && !view.jobs.is_waiting(first->job);
+         first = queue.first()) {
       queue.erase(first->position);
     }
     is_active_[shape.value] = !queue.empty();
@@ -44,7 +45,8 @@ std::optional<ShapeId> Easy::head_shape() const {
   std::optional<ShapeId> head;
   for (const ShapeId shape : active_) {
     if (queues_[shape.value].empty()) continue;
-    if (!head || queues_[shape.value].first()->job < queues_[head->value].first()->job) head = shape;
+    if (!head || queues_[shape.value].first()->job < queues_[head->value].first()->job)
+      head = shape;
   }
   return head;
 }
@@ -103,7 +105,8 @@ Easy::Shadow Easy::shadow_of(const View& view, const Plan& plan, ShapeId head) {
   Shadow best{.pool = shape.pools.front()};
   std::vector<Slice> reserved;
   for (const PoolId pool : shape.pools) {
-    const Shadow shadow = counting ? count_shadow(view, shape, pool) : map_shadow(view, plan, shape, pool);
+    const Shadow shadow =
+        counting ? count_shadow(view, shape, pool) : map_shadow(view, plan, shape, pool);
     if (shadow.at >= best.at) continue;
     best = shadow;
     reserved = reserved_;
@@ -112,17 +115,20 @@ Easy::Shadow Easy::shadow_of(const View& view, const Plan& plan, ShapeId head) {
   return best;
 }
 
-std::optional<Easy::Candidate> Easy::candidate_of(const View& view, ShapeId shape, const Shadow& shadow) const {
+std::optional<Easy::Candidate> Easy::candidate_of(const View& view, ShapeId shape,
+                                                  const Shadow& shadow) const {
   const Shape& wanted = view.shapes[shape];
   const EstimateQueue& queue = queues_[shape.value];
   std::optional<Candidate> best;
   for (const PoolId pool : wanted.pools) {
     if (view.cluster.free_gpus(pool) < wanted.gpus) continue;
-    const bool free_to_use = pool != shadow.pool || shadow.at == kNever || shadow.by_map || wanted.gpus <= shadow.extra;
+    const bool free_to_use =
+        pool != shadow.pool || shadow.at == kNever || shadow.by_map || wanted.gpus <= shadow.extra;
     const auto found = free_to_use ? queue.first() : queue.first_at_most(shadow.at - view.now);
     if (!found || (best && !(found->job < best->found.job))) continue;
     best = Candidate{.shape = shape, .found = *found, .pool = pool};
-    best->uses_extra = pool == shadow.pool && shadow.at != kNever && view.now + view.estimated_left(found->job) > shadow.at;
+    best->uses_extra = pool == shadow.pool && shadow.at != kNever &&
+                       view.now + view.estimated_left(found->job) > shadow.at;
   }
   return best;
 }
@@ -135,8 +141,8 @@ bool Easy::touches_reserved(const Plan& plan, JobId job) const {
   });
 }
 
-/// Free GPUs and extra only shrink during a pass, so taking the earliest job that qualifies again and
-/// again gives what one scan of the queue in order would.
+/// Free GPUs and extra only shrink during a pass, so taking the earliest job that qualifies again
+/// and again gives what one scan of the queue in order would.
 void Easy::backfill(const View& view, Plan& plan, ShapeId head, Shadow shadow) {
   const JobId head_job = queues_[head.value].first()->job;
   const auto head_position = queues_[head.value].first()->position;
@@ -164,7 +170,8 @@ void Easy::backfill(const View& view, Plan& plan, ShapeId head, Shadow shadow) {
     if (shadow.by_map && touches_reserved(plan, best->found.job)) {
       plan.rollback(mark);
       ends_.remove(best->found.job);
-      queues_[best->shape.value].restore(best->found.position, view.estimated_left(best->found.job));
+      queues_[best->shape.value].restore(best->found.position,
+                                         view.estimated_left(best->found.job));
       blocked_[best->shape.value] = true;  // its likes would be placed the same way
       continue;
     }
@@ -189,7 +196,9 @@ void Easy::decide(const View& view, Plan& plan, Rng&) {
   const auto head = head_shape();
   if (!head) return;
   bool room_for_any = false;
-  for (const ShapeId shape : active_) room_for_any = room_for_any || (!queues_[shape.value].empty() && plan.has_room(view.shapes[shape]));
+  for (const ShapeId shape : active_)
+    room_for_any =
+        room_for_any || (!queues_[shape.value].empty() && plan.has_room(view.shapes[shape]));
   if (room_for_any) backfill(view, plan, *head, shadow_of(view, plan, *head));
 }
 

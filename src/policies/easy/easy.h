@@ -1,12 +1,15 @@
-// EASY backfill: the head of the queue holds one reservation, others may jump if they do not delay it.
+// EASY backfill: the head of the queue holds one reservation, others may jump if they do not delay
+// it.
 //
-// The head's start is promised for the moment when, by the estimates, enough running jobs have ended (the
-// shadow). A later job starts now if it will be over by then, or if it only uses GPUs that the head will
-// not need (extra). Everything is recomputed at each pass. Only the head is protected.
+// The head's start is promised for the moment when, by the estimates, enough running jobs have
+// ended (the shadow). A later job starts now if it will be over by then, or if it only uses GPUs
+// that the head will not need (extra). Everything is recomputed at each pass. Only the head is
+// protected.
 //
-// Needs an estimate of duration. A job that outlives its estimate is expected to end within a second, and
-// may be killed (`kill_overrun`). Where gangs must be consolidated or cores are limited, "fits" and the
-// shadow are tested by placing the head on the future free map instead of counting GPUs.
+// Needs an estimate of duration. A job that outlives its estimate is expected to end within a
+// second, and may be killed (`kill_overrun`). Where gangs must be consolidated or cores are
+// limited, "fits" and the shadow are tested by placing the head on the future free map instead of
+// counting GPUs.
 #pragma once
 
 #include <optional>
@@ -35,7 +38,7 @@ class Easy final : public Policy {
     PoolId pool;
     Time at = kNever;
     std::int64_t extra = 0;
-    bool by_map = false;   // `reserved_` says which devices the head will take
+    bool by_map = false;  // `reserved_` says which devices the head will take
   };
   struct Candidate {
     ShapeId shape;
@@ -49,18 +52,20 @@ class Easy final : public Policy {
   void start_heads(const View& view, Plan& plan);
   [[nodiscard]] Shadow shadow_of(const View& view, const Plan& plan, ShapeId head);
   [[nodiscard]] Shadow count_shadow(const View& view, const Shape& shape, PoolId pool) const;
-  [[nodiscard]] Shadow map_shadow(const View& view, const Plan& plan, const Shape& shape, PoolId pool);
-  [[nodiscard]] std::optional<Candidate> candidate_of(const View& view, ShapeId shape, const Shadow& shadow) const;
+  [[nodiscard]] Shadow map_shadow(const View& view, const Plan& plan, const Shape& shape,
+                                  PoolId pool);
+  [[nodiscard]] std::optional<Candidate> candidate_of(const View& view, ShapeId shape,
+                                                      const Shadow& shadow) const;
   void backfill(const View& view, Plan& plan, ShapeId head, Shadow shadow);
   [[nodiscard]] bool touches_reserved(const Plan& plan, JobId job) const;
 
   bool kill_overrun_;
-  std::vector<EstimateQueue> queues_;      // by ShapeId
-  std::vector<ShapeId> active_;            // shapes with waiting jobs
+  std::vector<EstimateQueue> queues_;  // by ShapeId
+  std::vector<ShapeId> active_;        // shapes with waiting jobs
   std::vector<bool> is_active_;
   ExpectedEnds ends_;
-  std::vector<Slice> reserved_;            // scratch
-  std::vector<bool> blocked_;              // scratch
+  std::vector<Slice> reserved_;  // scratch
+  std::vector<bool> blocked_;    // scratch
 };
 
 }  // namespace berth

@@ -21,7 +21,8 @@ void ListOrder::decide(const View& view, Plan& plan, Rng&) {
     const ShapeId* best = nullptr;
     for (const ShapeId& shape : queues_.active()) {
       if (blocked_[shape.value]) continue;
-      // Strict looks at the head of the whole queue whether it fits or not; skip only at heads that may.
+      // Strict looks at the head of the whole queue whether it fits or not; skip only at heads that
+      // may.
       if (pass_ == PassRule::Skip && !plan.has_room(view.shapes[shape])) continue;
       if (best == nullptr || queues_.top(shape) < queues_.top(*best)) best = &shape;
     }

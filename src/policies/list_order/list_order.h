@@ -5,8 +5,8 @@
 //   sjf       shortest estimated run time first
 //   smallest  fewest GPUs first
 //
-// Strict keeps the order and lets a big job block; skip fills every hole and may starve big jobs. A pass
-// looks at one head per request shape, so its cost does not grow with the queue.
+// Strict keeps the order and lets a big job block; skip fills every hole and may starve big jobs. A
+// pass looks at one head per request shape, so its cost does not grow with the queue.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,16 @@ enum class PassRule : std::uint8_t { Strict, Skip };
 
 class ListOrder final : public Policy {
  public:
-  ListOrder(std::string name, ListKey key, PassRule pass) : name_(std::move(name)), key_(key), pass_(pass) {}
+  ListOrder(std::string name, ListKey key, PassRule pass)
+      : name_(std::move(name)), key_(key), pass_(pass) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override {
     return key_ == ListKey::RunTime ? Need::RunTime : Need::Nothing;
   }
   void on_arrival(const View& view, JobId job) override;
-  void on_departure(const View& view, JobId job) override { queues_.forget(view.jobs.shape[job], job); }
+  void on_departure(const View& view, JobId job) override {
+    queues_.forget(view.jobs.shape[job], job);
+  }
   void on_requeue(const View& view, JobId job) override { on_arrival(view, job); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
 

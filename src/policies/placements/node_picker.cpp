@@ -15,8 +15,8 @@ Slice slice_of(const ClusterState& state, NodeId node, std::int32_t count) noexc
 namespace {
 
 /// First node of the bucket whose cores and memory suffice for `gpus` devices of the shape.
-std::optional<NodeId> first_with_room(const ClusterState& state, const Shape& shape, const NodeSet& bucket,
-                                      std::int32_t gpus) noexcept {
+std::optional<NodeId> first_with_room(const ClusterState& state, const Shape& shape,
+                                      const NodeSet& bucket, std::int32_t gpus) noexcept {
   auto node = bucket.first();
   if (!shape.needs_side_resources()) return node;
   while (node && state.room_on(*node, shape) < gpus) node = bucket.next(NodeId{node->value + 1});
@@ -28,12 +28,14 @@ std::optional<NodeId> first_with_room(const ClusterState& state, const Shape& sh
 std::optional<NodeId> best_fit_node(const ClusterState& state, const Shape& shape, PoolId pool,
                                     std::int32_t gpus) noexcept {
   for (std::int32_t free = gpus; free <= state.largest_node(pool); ++free) {
-    if (const auto node = first_with_room(state, shape, state.nodes_with(pool, free), gpus)) return node;
+    if (const auto node = first_with_room(state, shape, state.nodes_with(pool, free), gpus))
+      return node;
   }
   return std::nullopt;
 }
 
-std::optional<NodeId> first_fit_node(const ClusterState& state, const Shape& shape, PoolId pool) noexcept {
+std::optional<NodeId> first_fit_node(const ClusterState& state, const Shape& shape,
+                                     PoolId pool) noexcept {
   std::optional<NodeId> best;
   for (std::int32_t free = shape.gpus; free <= state.largest_node(pool); ++free) {
     const auto node = first_with_room(state, shape, state.nodes_with(pool, free), shape.gpus);
@@ -42,7 +44,8 @@ std::optional<NodeId> first_fit_node(const ClusterState& state, const Shape& sha
   return best;
 }
 
-std::optional<NodeId> random_fit_node(const ClusterState& state, const Shape& shape, PoolId pool, Rng& rng) {
+std::optional<NodeId> random_fit_node(const ClusterState& state, const Shape& shape, PoolId pool,
+                                      Rng& rng) {
   std::size_t candidates = 0;
   for (std::int32_t free = shape.gpus; free <= state.largest_node(pool); ++free) {
     candidates += state.nodes_with(pool, free).size();
@@ -54,14 +57,16 @@ std::optional<NodeId> random_fit_node(const ClusterState& state, const Shape& sh
     if (rank < bucket.size()) {
       const NodeId node = bucket.nth(rank);
       if (state.room_on(node, shape) >= shape.gpus) return node;
-      return best_fit_node(state, shape, pool, shape.gpus);  // the drawn one lacks cores: any that has them
+      return best_fit_node(state, shape, pool,
+                           shape.gpus);  // the drawn one lacks cores: any that has them
     }
     rank -= bucket.size();
   }
   return std::nullopt;
 }
 
-std::optional<RackId> best_fit_rack(const ClusterState& state, const Shape& shape, PoolId pool) noexcept {
+std::optional<RackId> best_fit_rack(const ClusterState& state, const Shape& shape,
+                                    PoolId pool) noexcept {
   std::optional<RackId> best;
   for (std::uint32_t i = 0; i < state.racks(); ++i) {
     const std::int64_t free = state.free_in_rack(pool, RackId{i});
@@ -72,11 +77,14 @@ std::optional<RackId> best_fit_rack(const ClusterState& state, const Shape& shap
 
 namespace {
 
-/// Buckets suffice when the whole cluster is searched and only devices count: O(nodes taken x bucket sizes).
-bool fewest_by_buckets(const ClusterState& state, PoolId pool, std::int32_t need, std::vector<Slice>& slices) {
+/// Buckets suffice when the whole cluster is searched and only devices count: O(nodes taken x
+/// bucket sizes).
+bool fewest_by_buckets(const ClusterState& state, PoolId pool, std::int32_t need,
+                       std::vector<Slice>& slices) {
   const auto untaken = [&](std::int32_t free) {
     auto node = state.nodes_with(pool, free).first();
-    while (node && std::ranges::any_of(slices, [&](const Slice& slice) { return slice.node == *node; })) {
+    while (node &&
+           std::ranges::any_of(slices, [&](const Slice& slice) { return slice.node == *node; })) {
       node = state.nodes_with(pool, free).next(NodeId{node->value + 1});
     }
     return node;
@@ -84,7 +92,8 @@ bool fewest_by_buckets(const ClusterState& state, PoolId pool, std::int32_t need
   std::int32_t roomiest = state.largest_node(pool);
   while (need > 0) {
     std::optional<NodeId> node;
-    for (std::int32_t free = need; free <= state.largest_node(pool) && !node; ++free) node = untaken(free);
+    for (std::int32_t free = need; free <= state.largest_node(pool) && !node; ++free)
+      node = untaken(free);
     if (node) {  // it holds the whole rest, and no tighter one does
       slices.push_back(slice_of(state, *node, need));
       return true;
@@ -103,11 +112,12 @@ struct Room {
   std::int32_t gpus;
 };
 
-void rooms_of_pool(const ClusterState& state, const Shape& shape, PoolId pool, std::optional<RackId> rack,
-                   std::vector<Room>& rooms) {
+void rooms_of_pool(const ClusterState& state, const Shape& shape, PoolId pool,
+                   std::optional<RackId> rack, std::vector<Room>& rooms) {
   const auto add = [&](NodeId node) {
     if (state.cluster().nodes[node.value].pool != pool || !state.is_up(node)) return;
-    if (const std::int32_t room = state.room_on(node, shape); room > 0) rooms.push_back({node, room});
+    if (const std::int32_t room = state.room_on(node, shape); room > 0)
+      rooms.push_back({node, room});
   };
   if (rack) {
     for (const NodeId node : state.nodes_of_rack(*rack)) add(node);
@@ -116,18 +126,21 @@ void rooms_of_pool(const ClusterState& state, const Shape& shape, PoolId pool, s
   }
 }
 
-bool fewest_by_scan(const ClusterState& state, std::vector<Room>& rooms, std::int32_t need, std::vector<Slice>& slices) {
+bool fewest_by_scan(const ClusterState& state, std::vector<Room>& rooms, std::int32_t need,
+                    std::vector<Slice>& slices) {
   std::ranges::sort(rooms, [](const Room& a, const Room& b) {
     return a.gpus != b.gpus ? a.gpus > b.gpus : a.node < b.node;
   });
   std::size_t i = 0;
-  for (; i < rooms.size() && need >= rooms[i].gpus; ++i) {  // the roomiest is at most what is needed: take all of it
+  for (; i < rooms.size() && need >= rooms[i].gpus;
+       ++i) {  // the roomiest is at most what is needed: take all of it
     slices.push_back(slice_of(state, rooms[i].node, rooms[i].gpus));
     need -= rooms[i].gpus;
   }
   if (need == 0) return true;
   if (i == rooms.size()) return false;
-  std::size_t tightest = i;  // rooms fall from here on: the last that still holds the rest, lowest id
+  std::size_t tightest =
+      i;  // rooms fall from here on: the last that still holds the rest, lowest id
   for (std::size_t j = i; j < rooms.size() && rooms[j].gpus >= need; ++j) {
     if (rooms[j].gpus < rooms[tightest].gpus) tightest = j;
   }
@@ -137,15 +150,17 @@ bool fewest_by_scan(const ClusterState& state, std::vector<Room>& rooms, std::in
 
 }  // namespace
 
-bool fewest_nodes(const ClusterState& state, const Shape& shape, PoolId pool, std::optional<RackId> rack,
-                  std::vector<Slice>& slices) {
-  if (!rack && !shape.needs_side_resources()) return fewest_by_buckets(state, pool, shape.gpus, slices);
+bool fewest_nodes(const ClusterState& state, const Shape& shape, PoolId pool,
+                  std::optional<RackId> rack, std::vector<Slice>& slices) {
+  if (!rack && !shape.needs_side_resources())
+    return fewest_by_buckets(state, pool, shape.gpus, slices);
   std::vector<Room> rooms;
   rooms_of_pool(state, shape, pool, rack, rooms);
   return fewest_by_scan(state, rooms, shape.gpus, slices);
 }
 
-bool fullest_nodes(const ClusterState& state, const Shape& shape, PoolId pool, std::vector<Slice>& slices) {
+bool fullest_nodes(const ClusterState& state, const Shape& shape, PoolId pool,
+                   std::vector<Slice>& slices) {
   std::int32_t need = shape.gpus;
   for (std::int32_t free = 1; free <= state.largest_node(pool) && need > 0; ++free) {
     NodeId from{0};

@@ -13,14 +13,17 @@ namespace berth {
 
 namespace {
 
-bool one_node(const ClusterState& state, const Shape& shape, std::optional<NodeId> node, std::vector<Slice>& slices) {
+bool one_node(const ClusterState& state, const Shape& shape, std::optional<NodeId> node,
+              std::vector<Slice>& slices) {
   if (!node) return false;
   slices.push_back(slice_of(state, *node, shape.gpus));
   return true;
 }
 
-/// One node with the smallest rest, else the fewest nodes, inside one rack where that needs no more.
-bool best_fit(const ClusterState& state, const Shape& shape, PoolId pool, std::vector<Slice>& slices) {
+/// One node with the smallest rest, else the fewest nodes, inside one rack where that needs no
+/// more.
+bool best_fit(const ClusterState& state, const Shape& shape, PoolId pool,
+              std::vector<Slice>& slices) {
   if (one_node(state, shape, best_fit_node(state, shape, pool, shape.gpus), slices)) return true;
   if (state.racks() > 1) {
     if (const auto rack = best_fit_rack(state, shape, pool)) {
@@ -31,7 +34,8 @@ bool best_fit(const ClusterState& state, const Shape& shape, PoolId pool, std::v
   return fewest_nodes(state, shape, pool, std::nullopt, slices);
 }
 
-bool consolidated(const ClusterState& state, const Shape& shape, PoolId pool, std::vector<Slice>& slices) {
+bool consolidated(const ClusterState& state, const Shape& shape, PoolId pool,
+                  std::vector<Slice>& slices) {
   const auto fewest = static_cast<std::size_t>(fewest_possible(state, shape, pool));
   if (best_fit(state, shape, pool, slices) && slices.size() <= fewest) return true;
   if (state.racks() <= 1) return false;
@@ -42,8 +46,13 @@ bool consolidated(const ClusterState& state, const Shape& shape, PoolId pool, st
 class Count final : public Placement {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "count"; }
-  [[nodiscard]] ClusterState::Mode mode() const noexcept override { return ClusterState::Mode::Count; }
-  [[nodiscard]] bool place(const ClusterState&, const Shape&, PoolId, Rng&, std::vector<Slice>&) override { return true; }
+  [[nodiscard]] ClusterState::Mode mode() const noexcept override {
+    return ClusterState::Mode::Count;
+  }
+  [[nodiscard]] bool place(const ClusterState&, const Shape&, PoolId, Rng&,
+                           std::vector<Slice>&) override {
+    return true;
+  }
 };
 
 class FirstFit final : public Placement {
@@ -75,14 +84,17 @@ class BestFit final : public Placement {
 class Consolidated final : public Placement {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "consolidated"; }
-  [[nodiscard]] Locality locality_of(const JobRequest&, std::string_view) const override { return Locality::Consolidated; }
+  [[nodiscard]] Locality locality_of(const JobRequest&, std::string_view) const override {
+    return Locality::Consolidated;
+  }
   [[nodiscard]] bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng&,
                            std::vector<Slice>& slices) override {
     return consolidated(state, shape, pool, slices);
   }
 };
 
-/// One device at a time from the node with the most room left: the levels are worked out by number first.
+/// One device at a time from the node with the most room left: the levels are worked out by number
+/// first.
 class Spread final : public Placement {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "spread"; }
@@ -97,7 +109,8 @@ class Spread final : public Placement {
           rooms_.push_back({*node, room, 0});
           room_in_all += room;
         }
-        if (!shape.needs_side_resources() && std::ssize(rooms_) >= shape.gpus) break;  // more nodes than devices asked
+        if (!shape.needs_side_resources() && std::ssize(rooms_) >= shape.gpus)
+          break;  // more nodes than devices asked
       }
       if (!shape.needs_side_resources() && std::ssize(rooms_) >= shape.gpus) break;
     }
@@ -174,13 +187,14 @@ class Skew final : public Placement {
 }  // namespace
 
 std::vector<PlacementInfo> placements() {
-  return {{"count", "totals only: GPUs are counted, nodes ignored"},
-          {"first-fit", "lowest-numbered node that holds the job, else lowest-numbered nodes"},
-          {"best-fit", "one node with the smallest rest, else the fewest nodes (default)"},
-          {"consolidated", "best-fit that waits for the fewest nodes that could ever hold the job"},
-          {"spread", "over as many nodes as possible, emptiest first"},
-          {"random", "a random node that holds the job, else random nodes"},
-          {"skew", "Tiresias: models with a skewed tensor are consolidated, the others fill holes"}};
+  return {
+      {"count", "totals only: GPUs are counted, nodes ignored"},
+      {"first-fit", "lowest-numbered node that holds the job, else lowest-numbered nodes"},
+      {"best-fit", "one node with the smallest rest, else the fewest nodes (default)"},
+      {"consolidated", "best-fit that waits for the fewest nodes that could ever hold the job"},
+      {"spread", "over as many nodes as possible, emptiest first"},
+      {"random", "a random node that holds the job, else random nodes"},
+      {"skew", "Tiresias: models with a skewed tensor are consolidated, the others fill holes"}};
 }
 
 Result<std::unique_ptr<Placement>> make_placement(std::string_view name, PlacementOptions options) {
@@ -193,7 +207,8 @@ Result<std::unique_ptr<Placement>> make_placement(std::string_view name, Placeme
   if (name == "skew") return std::make_unique<Skew>(options.pack_limit);
   std::vector<std::string> known;
   for (const PlacementInfo& info : placements()) known.push_back(info.name);
-  return fail(fmt::format("--placement: no placement is called '{}'{}", name, suggestion(name, known)));
+  return fail(
+      fmt::format("--placement: no placement is called '{}'{}", name, suggestion(name, known)));
 }
 
 }  // namespace berth

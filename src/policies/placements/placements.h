@@ -1,5 +1,5 @@
-// The placements of the registry. All of them keep a gang in one pool and place a relaxed shape whenever
-// the pool has room; they differ in which nodes they take.
+// The placements of the registry. All of them keep a gang in one pool and place a relaxed shape
+// whenever the pool has room; they differ in which nodes they take.
 //   count        totals only, no nodes
 //   first-fit    lowest-numbered node that holds the gang, else lowest-numbered nodes
 //   best-fit     one node with the smallest rest, else the fewest nodes (one rack if possible)
@@ -27,6 +27,7 @@ struct PlacementInfo {
 struct PlacementOptions {
   double pack_limit = 0.5;  // skew above which a model is consolidated (skew)
 };
-[[nodiscard]] Result<std::unique_ptr<Placement>> make_placement(std::string_view name, PlacementOptions options = {});
+[[nodiscard]] Result<std::unique_ptr<Placement>> make_placement(std::string_view name,
+                                                                PlacementOptions options = {});
 
 }  // namespace berth

@@ -21,8 +21,8 @@ Time Preemptive::changes_from(const View& view, JobId job) const {
 void Preemptive::join(const View& view, PoolId pool, JobId job) {
   if (job.value >= is_holding_.size()) is_holding_.resize(view.jobs.size());
   is_holding_[job.value] = true;
-  // A job that was granted devices another is still saving on, or pays an overhead, does not change its key
-  // until that is over.
+  // A job that was granted devices another is still saving on, or pays an overhead, does not change
+  // its key until that is over.
   const bool changes = !view.jobs.is_running(job) || view.now >= changes_from(view, job);
   const Rate rate = by_work() && view.jobs.is_running(job) ? view.jobs.rate[job] : Rate::one();
   std::int64_t slope = changes ? static_cast<std::int64_t>(rate.raw()) : 0;
@@ -53,13 +53,14 @@ void Preemptive::on_requeue(const View& view, JobId job) {
   on_arrival(view, job);
 }
 
-/// What the executor made of the last pass, and overheads that have ended since. A start may take effect
-/// later than decided, which changes how the key moves; a stop may have added service (saving a checkpoint),
-/// which changes the key of a job that waits.
+/// What the executor made of the last pass, and overheads that have ended since. A start may take
+/// effect later than decided, which changes how the key moves; a stop may have added service
+/// (saving a checkpoint), which changes the key of a job that waits.
 void Preemptive::absorb_outcome(const View& view) {
   for (const Grant& stop : stopped_) {
     const JobId job = stop.key.job;
-    if (!view.jobs.is_waiting(job) || is_holding_[job.value] || key_of(view, job) == stop.key.value) continue;
+    if (!view.jobs.is_waiting(job) || is_holding_[job.value] || key_of(view, job) == stop.key.value)
+      continue;
     waiting_.forget(stop.shape, job);
     on_arrival(view, job);
   }
@@ -86,8 +87,9 @@ void Preemptive::absorb_outcome(const View& view) {
   }
 }
 
-/// A pool where the head of the shape's queue has room beside the holders that come before it. A job that
-/// still holds its devices (evicted a moment ago in this pass) can only go back to its own pool.
+/// A pool where the head of the shape's queue has room beside the holders that come before it. A
+/// job that still holds its devices (evicted a moment ago in this pass) can only go back to its own
+/// pool.
 std::optional<PoolId> Preemptive::pool_for(const View& view, const Plan& plan, ShapeId shape) {
   OrderKey key = waiting_.top(shape);
   const Shape& wanted = view.shapes[shape];
@@ -112,13 +114,14 @@ std::optional<Preemptive::Grant> Preemptive::next_grant(const View& view, const 
   for (const ShapeId shape : waiting_.active()) {
     if (blocked_[shape.value] && !plan.holds(waiting_.top(shape).job)) continue;
     if (best && best->key < waiting_.top(shape)) continue;
-    if (const auto pool = pool_for(view, plan, shape)) best = Grant{waiting_.top(shape), shape, *pool};
+    if (const auto pool = pool_for(view, plan, shape))
+      best = Grant{waiting_.top(shape), shape, *pool};
   }
   return best;
 }
 
-/// Grants in order of keys until no waiting job has room any more. Every eviction is of a job behind the
-/// one just granted, so keys only rise and the loop ends.
+/// Grants in order of keys until no waiting job has room any more. Every eviction is of a job
+/// behind the one just granted, so keys only rise and the loop ends.
 void Preemptive::grant_all(const View& view, const Plan& plan) {
   grants_.clear();
   evicted_.clear();
@@ -138,7 +141,8 @@ void Preemptive::grant_all(const View& view, const Plan& plan) {
 
 bool Preemptive::carry_out(Plan& plan) {
   for (const Grant& victim : evicted_) {
-    if (!is_holding_[victim.key.job.value] && plan.holds(victim.key.job)) plan.preempt(victim.key.job);
+    if (!is_holding_[victim.key.job.value] && plan.holds(victim.key.job))
+      plan.preempt(victim.key.job);
   }
   for (const Grant& grant : grants_) {
     const JobId job = grant.key.job;
@@ -181,7 +185,8 @@ void Preemptive::decide(const View& view, Plan& plan, Rng&) {
     undo(view, plan);
   }
   for (const Grant& grant : grants_) {
-    if (is_holding_[grant.key.job.value] && !view.jobs.is_running(grant.key.job)) fresh_.push_back(grant.key.job);
+    if (is_holding_[grant.key.job.value] && !view.jobs.is_running(grant.key.job))
+      fresh_.push_back(grant.key.job);
   }
   for (const Grant& victim : evicted_) {
     if (!is_holding_[victim.key.job.value]) stopped_.push_back(victim);
@@ -190,7 +195,8 @@ void Preemptive::decide(const View& view, Plan& plan, Rng&) {
 
 std::optional<Time> Preemptive::next_wakeup(const View& view) {
   // With nothing running nothing changes by waiting.
-  if (options_.quantum <= Duration::zero() || waiting_.empty() || holding_.size() == 0) return std::nullopt;
+  if (options_.quantum <= Duration::zero() || waiting_.empty() || holding_.size() == 0)
+    return std::nullopt;
   const Duration since_zero = view.now.time_since_epoch();
   return Time{(since_zero / options_.quantum + 1) * options_.quantum};
 }

@@ -1,15 +1,17 @@
-// Preemptive list scheduling: all active jobs in order of a key, the first that fit run, the others wait
-// or are preempted.
+// Preemptive list scheduling: all active jobs in order of a key, the first that fit run, the others
+// wait or are preempted.
 //
 //   srtf    least estimated work left               srsf    the same times GPUs
 //   las     least time of holding devices           las-2d  the same times GPUs
 //
-// The reference is a walk over all active jobs with an empty cluster (baselines: "preemptive pass"). Here
-// the same result is reached from the previous one: a waiting job is granted when the GPUs held by jobs
-// before it leave room, the jobs behind it give way from the last one on, and whoever was evicted is looked
-// at again. Kept jobs stay where they are and are never migrated; new grants are placed in order.
+// The reference is a walk over all active jobs with an empty cluster (baselines: "preemptive
+// pass"). Here the same result is reached from the previous one: a waiting job is granted when the
+// GPUs held by jobs before it leave room, the jobs behind it give way from the last one on, and
+// whoever was evicted is looked at again. Kept jobs stay where they are and are never migrated; new
+// grants are placed in order.
 //
-// Assumes: preemption is by checkpoint. LAS is looked at again every `quantum`, aligned to time zero.
+// Assumes: preemption is by checkpoint. LAS is looked at again every `quantum`, aligned to time
+// zero.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +28,19 @@ enum class ServiceKey : std::uint8_t { WorkLeft, WorkLeftGpus, Attained, Attaine
 
 struct PreemptiveOptions {
   ServiceKey key = ServiceKey::WorkLeft;
-  Duration quantum{};        // LAS only: how often the order is looked at again
-  Duration preempt_gain{};   // a job gives way only if its key exceeds the other's by more than this (x GPUs)
+  Duration quantum{};       // LAS only: how often the order is looked at again
+  Duration preempt_gain{};  // a job gives way only if its key exceeds the other's by more than this
+                            // (x GPUs)
 };
 
 class Preemptive final : public Policy {
  public:
-  Preemptive(std::string name, const PreemptiveOptions& options) : name_(std::move(name)), options_(options) {}
+  Preemptive(std::string name, const PreemptiveOptions& options)
+      : name_(std::move(name)), options_(options) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override { return by_work() ? Need::RunTime : Need::Nothing; }
+  [[nodiscard]] Need needs() const noexcept override {
+    return by_work() ? Need::RunTime : Need::Nothing;
+  }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
@@ -73,14 +79,14 @@ class Preemptive final : public Policy {
   PreemptiveOptions options_;
   ShapeQueues waiting_;
   KineticSet holding_;
-  std::vector<bool> is_holding_;         // by JobId
-  std::vector<Overhead> in_overhead_;    // heap, earliest first: hold devices without progress yet
-  std::vector<JobId> fresh_;             // started by the last pass: their overhead is known now
-  std::vector<Grant> stopped_;           // preempted by the last pass: what it cost them is known now
+  std::vector<bool> is_holding_;       // by JobId
+  std::vector<Overhead> in_overhead_;  // heap, earliest first: hold devices without progress yet
+  std::vector<JobId> fresh_;           // started by the last pass: their overhead is known now
+  std::vector<Grant> stopped_;         // preempted by the last pass: what it cost them is known now
   Time last_pass_{};
-  std::vector<Grant> grants_;            // of this pass, in key order
-  std::vector<Grant> evicted_;           // of this pass: may be granted again
-  std::vector<bool> blocked_;            // shapes that found no place in this pass
+  std::vector<Grant> grants_;   // of this pass, in key order
+  std::vector<Grant> evicted_;  // of this pass: may be granted again
+  std::vector<bool> blocked_;   // shapes that found no place in this pass
 };
 
 }  // namespace berth

@@ -13,10 +13,13 @@ Result<Quotas> quotas_of(const Params& params) {
   Quotas quotas;
   for (const auto& [tenant, numbers] : list) {
     Quota quota;
-    const auto is_count = [](double number) { return number == std::floor(number) && number <= 1e9; };
+    const auto is_count = [](double number) {
+      return number == std::floor(number) && number <= 1e9;
+    };
     const bool whole = numbers.size() <= 2 && is_count(numbers.front()) && is_count(numbers.back());
     if (!whole || numbers.front() > (numbers.size() == 2 ? numbers.back() : numbers.front())) {
-      return params.wrong("quota", "must be TENANT:guaranteed[:hard] in whole GPUs with guaranteed <= hard");
+      return params.wrong("quota",
+                          "must be TENANT:guaranteed[:hard] in whole GPUs with guaranteed <= hard");
     }
     quota.guaranteed = static_cast<std::int64_t>(numbers.front());
     if (numbers.size() == 2) quota.hard = static_cast<std::int64_t>(numbers.back());
@@ -29,7 +32,8 @@ Result<std::optional<std::int32_t>> preempts_from(const Params& params) {
   if (params.text("preempt_classes") == "none") return std::nullopt;
   if (params.text("preempt_classes") == "all") return std::numeric_limits<std::int32_t>::min();
   const auto lowest = params.integer("preempt_classes", -1'000'000'000, 1'000'000'000);
-  if (!lowest) return params.wrong("preempt_classes", "must be none, all or the lowest class that may");
+  if (!lowest)
+    return params.wrong("preempt_classes", "must be none, all or the lowest class that may");
   return static_cast<std::int32_t>(*lowest);
 }
 
@@ -50,13 +54,21 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry priority_entry() {
-  return {"priority", "priority classes with preemption, tenant quotas and aging", Need::Nothing, true,
+  return {"priority",
+          "priority classes with preemption, tenant quotas and aging",
+          Need::Nothing,
+          true,
           {{"pass", "skip", "strict: stop at the first job that does not fit; skip: try the next"},
-           {"preempt_classes", "none", "who may preempt lower classes: none, all, or the lowest class that may"},
-           {"quota", "", "TENANT:guaranteed[:hard] in GPUs, comma separated; tenant is a job's group, else its user"},
-           {"aging_interval", "0", "seconds of age that raise a waiting job by one class; 0 = no aging"},
+           {"preempt_classes", "none",
+            "who may preempt lower classes: none, all, or the lowest class that may"},
+           {"quota", "",
+            "TENANT:guaranteed[:hard] in GPUs, comma separated; tenant is a job's group, else its "
+            "user"},
+           {"aging_interval", "0",
+            "seconds of age that raise a waiting job by one class; 0 = no aging"},
            {"max_class", "10", "class up to which aging raises a job"},
-           {"enforce", "later", "a quota lowered below use; later: no new starts; now: preempt down to it"}},
+           {"enforce", "later",
+            "a quota lowered below use; later: no new starts; now: preempt down to it"}},
           make};
 }
 

@@ -22,11 +22,13 @@ void Priority::change_quota(const std::string& tenant, const Quota& quota) {
 
 std::optional<Refusal> Priority::admit(const View& view, JobId job) {
   const JobRequest& request = view.request(job);
-  const TenantId tenant = quotas_.find(view.text(request.group == NameId{} ? request.user : request.group));
+  const TenantId tenant =
+      quotas_.find(view.text(request.group == NameId{} ? request.user : request.group));
   tenant_[job.value] = tenant;
   if (view.gpus(job) <= quotas_[tenant].hard) return std::nullopt;
-  return Refusal{Reason::Quota, fmt::format("needs {} GPUs, tenant '{}' may use at most {}", view.gpus(job),
-                                            quotas_.name(tenant), quotas_[tenant].hard)};
+  return Refusal{Reason::Quota,
+                 fmt::format("needs {} GPUs, tenant '{}' may use at most {}", view.gpus(job),
+                             quotas_.name(tenant), quotas_[tenant].hard)};
 }
 
 void Priority::on_arrival(const View& view, JobId job) {
@@ -44,7 +46,8 @@ void Priority::on_requeue(const View& view, JobId job) {
 
 // --- order
 
-/// Counted from submission, so inside a lane (same class) the order of arrival is always the right order.
+/// Counted from submission, so inside a lane (same class) the order of arrival is always the right
+/// order.
 std::int32_t Priority::effective_class(const View& view, JobId job, Time at) const {
   const std::int32_t own = view.request(job).priority;
   if (options_.aging_interval <= Duration::zero() || own >= options_.max_class) return own;
@@ -66,15 +69,16 @@ bool Priority::is_guaranteed(TenantId tenant, std::int32_t gpus) const {
   return running_.used(tenant) + gpus <= quotas_[tenant].guaranteed;
 }
 
-/// The lane whose head is first in the order. Lanes held by a quota do not count; with skip, neither do
-/// those that can get GPUs neither from the free ones nor from others.
+/// The lane whose head is first in the order. Lanes held by a quota do not count; with skip,
+/// neither do those that can get GPUs neither from the free ones nor from others.
 Priority::Lane* Priority::first_lane(const View& view) {
   Lane* best = nullptr;
   for (const std::uint32_t at : waiting_.active()) {
     Lane& lane = waiting_[at];
     if (!lane.is_open() || is_held(view, lane.key)) continue;
     if (options_.pass == PassRule::Skip && !has_chance(view, lane.key)) continue;
-    if (best == nullptr || comes_first(view, lane.jobs.top(), best->jobs.top(), view.now)) best = &lane;
+    if (best == nullptr || comes_first(view, lane.jobs.top(), best->jobs.top(), view.now))
+      best = &lane;
   }
   return best;
 }
@@ -88,7 +92,8 @@ bool Priority::has_chance(const View& view, const LaneKey& key) const {
 
 // --- taking GPUs back
 
-/// Of other tenants only borrowed jobs, while there are guarantees; of its own tenant by class alone.
+/// Of other tenants only borrowed jobs, while there are guarantees; of its own tenant by class
+/// alone.
 const VictimKey* Priority::next_victim(const View& view, JobId job, bool guaranteed) const {
   const std::int32_t own = view.request(job).priority;
   const bool by_class = may_preempt_by_class(own);
@@ -127,7 +132,8 @@ void Priority::wait_again(const View& view, JobId job) {
   on_arrival(view, job);
 }
 
-/// A quota was lowered below what is in use: the same victims' order, until the tenant is within it.
+/// A quota was lowered below what is in use: the same victims' order, until the tenant is within
+/// it.
 void Priority::enforce_quotas(const View& view, Plan& plan) {
   for (TenantId tenant = 0; tenant < quotas_.size(); ++tenant) {
     while (running_.used(tenant) > quotas_[tenant].hard) {
@@ -150,7 +156,8 @@ void Priority::decide(const View& view, Plan& plan, Rng&) {
     const LaneKey key = lane->key;
     if (plan.try_start(job) || try_preempt(view, plan, job)) {
       running_.add(key.tenant, plan.pool_of(job),
-                   {.klass = effective_class(view, job, view.now), .started = view.now, .job = job}, view.gpus(job));
+                   {.klass = effective_class(view, job, view.now), .started = view.now, .job = job},
+                   view.gpus(job));
       continue;
     }
     waiting_.push(key, job);
@@ -159,8 +166,8 @@ void Priority::decide(const View& view, Plan& plan, Rng&) {
   }
 }
 
-/// Both rise one class per interval, so whether one passes the other shows within one interval, or when
-/// the head has reached the top class and the other comes up to it.
+/// Both rise one class per interval, so whether one passes the other shows within one interval, or
+/// when the head has reached the top class and the other comes up to it.
 std::optional<Time> Priority::overtakes_at(const View& view, JobId later, JobId head) const {
   const Time submitted = view.jobs.submitted[later];
   const std::int64_t steps = (view.now - submitted) / options_.aging_interval;
@@ -176,13 +183,15 @@ std::optional<Time> Priority::overtakes_at(const View& view, JobId later, JobId 
 /// Aging alone can change a decision only where the head of a strict queue blocks a job that has a
 /// chance; with skip everything that could start has started.
 std::optional<Time> Priority::next_wakeup(const View& view) {
-  if (options_.pass == PassRule::Skip || options_.aging_interval <= Duration::zero()) return std::nullopt;
+  if (options_.pass == PassRule::Skip || options_.aging_interval <= Duration::zero())
+    return std::nullopt;
   waiting_.begin_pass(view.jobs);
   const Lane* head = first_lane(view);
   std::optional<Time> first;
   for (const std::uint32_t at : waiting_.active()) {
     const Lane& lane = waiting_[at];
-    if (head == nullptr || &lane == head || is_held(view, lane.key) || !has_chance(view, lane.key)) continue;
+    if (head == nullptr || &lane == head || is_held(view, lane.key) || !has_chance(view, lane.key))
+      continue;
     const auto overtakes = overtakes_at(view, lane.jobs.top(), head->jobs.top());
     if (overtakes && (!first || *overtakes < *first)) first = overtakes;
   }

@@ -1,15 +1,18 @@
 // Priority classes with preemption, tenant quotas and aging.
 //
-// Order: effective class, largest first, then submission. The class is the job's priority; waiting raises
-// it by one each `aging_interval` since submission, up to `max_class`. A running job keeps the effective
-// class it started with.
+// Order: effective class, largest first, then submission. The class is the job's priority; waiting
+// raises it by one each `aging_interval` since submission, up to `max_class`. A running job keeps
+// the effective class it started with.
 //
-// Who may take GPUs from running jobs (policies/common/victims.h, lowest class first, then latest start):
-//   by class       a job whose own class is allowed to preempt, from jobs of strictly lower effective class;
-//   by guarantee   a job that its tenant's guarantee covers, from other tenants' borrowed jobs, whatever
+// Who may take GPUs from running jobs (policies/common/victims.h, lowest class first, then latest
+// start):
+//   by class       a job whose own class is allowed to preempt, from jobs of strictly lower
+//   effective class; by guarantee   a job that its tenant's guarantee covers, from other tenants'
+//   borrowed jobs, whatever
 //                  their class.
-// In both cases a tenant within its guarantee loses nothing to other tenants. Age moves a job forward and
-// protects it once it runs, but gives no right to preempt: otherwise equals would evict each other in turn.
+// In both cases a tenant within its guarantee loses nothing to other tenants. Age moves a job
+// forward and protects it once it runs, but gives no right to preempt: otherwise equals would evict
+// each other in turn.
 //
 // Assumes nothing about durations; preemption is by checkpoint.
 #pragma once
@@ -28,19 +31,24 @@
 
 namespace berth {
 
-enum class Enforce : std::uint8_t { Later, Now };  // of a hard quota that was lowered below what is in use
+enum class Enforce : std::uint8_t {
+  Later,
+  Now
+};  // of a hard quota that was lowered below what is in use
 
 struct PriorityOptions {
   PassRule pass = PassRule::Skip;
-  std::optional<std::int32_t> preempts_from{};  // lowest class that may preempt by class; absent: none
-  Duration aging_interval{};                  // zero: no aging
-  std::int32_t max_class = 10;                // aging stops here; a job's own class may be higher
+  std::optional<std::int32_t>
+      preempts_from{};          // lowest class that may preempt by class; absent: none
+  Duration aging_interval{};    // zero: no aging
+  std::int32_t max_class = 10;  // aging stops here; a job's own class may be higher
   Enforce enforce = Enforce::Later;
 };
 
 class Priority final : public Policy {
  public:
-  Priority(Quotas quotas, const PriorityOptions& options) : options_(options), quotas_(std::move(quotas)) {}
+  Priority(Quotas quotas, const PriorityOptions& options)
+      : options_(options), quotas_(std::move(quotas)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "priority"; }
   void begin(const View& view) override;
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
@@ -81,12 +89,12 @@ class Priority final : public Policy {
 
   PriorityOptions options_;
   Quotas quotas_;
-  std::vector<TenantId> tenant_;        // by JobId
+  std::vector<TenantId> tenant_;  // by JobId
   Lanes<LaneKey> waiting_;
-  RunningJobs running_;                 // by tenant
+  RunningJobs running_;  // by tenant
   std::vector<PoolId> all_pools_;
-  std::vector<JobId> evicted_;          // in this pass: they may start again, but not by preempting
-  RoomMaker room_;                      // scratch
+  std::vector<JobId> evicted_;  // in this pass: they may start again, but not by preempting
+  RoomMaker room_;              // scratch
 };
 
 }  // namespace berth

@@ -1,6 +1,7 @@
-// GPU quotas of tenants: what each is guaranteed and what it may never exceed. Tenants that were not
-// listed are guaranteed nothing and limited by nothing; no rule can tell them apart, so they share one
-// entry. Without any quota there are no guarantees at all and the whole cluster is one tenant's.
+// GPU quotas of tenants: what each is guaranteed and what it may never exceed. Tenants that were
+// not listed are guaranteed nothing and limited by nothing; no rule can tell them apart, so they
+// share one entry. Without any quota there are no guarantees at all and the whole cluster is one
+// tenant's.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,8 @@ double GittinsTable::index(double attained, double quantum) const {
   const std::size_t k = first_above(attained + quantum);
   const auto finished = static_cast<double>(k - i);
   // Both probability and expectation are over the n - i longer jobs; the denominators cancel.
-  const double spent = prefix_[k] - prefix_[i] - finished * attained + static_cast<double>(n - k) * quantum;
+  const double spent =
+      prefix_[k] - prefix_[i] - finished * attained + static_cast<double>(n - k) * quantum;
   return finished / spent;
 }
 

@@ -1,7 +1,7 @@
 // The Gittins index of a job that has attained service a, against the service of past jobs:
 //   G(a, D) = P(S - a <= D | S > a) / E[min(S - a, D) | S > a]
-// the chance to finish within the next D of service per unit of service spent on trying. Samples are kept
-// in a sliding window, sorted, with prefix sums: a query is two binary searches.
+// the chance to finish within the next D of service per unit of service spent on trying. Samples
+// are kept in a sliding window, sorted, with prefix sums: a query is two binary searches.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,11 @@ class GittinsTable {
   [[nodiscard]] std::size_t first_above(double value) const;
 
   std::size_t window_;
-  std::vector<double> ring_;      // in order of arrival, oldest overwritten
+  std::vector<double> ring_;  // in order of arrival, oldest overwritten
   std::size_t next_ = 0;
   std::size_t new_samples_ = 0;
   std::vector<double> sorted_;
-  std::vector<double> prefix_;    // prefix_[i] = sum of the first i
+  std::vector<double> prefix_;  // prefix_[i] = sum of the first i
 };
 
 }  // namespace berth

@@ -1,5 +1,6 @@
-// Ordered lists of jobs, one per queue, with constant-time append and removal. A removed job remembers its
-// neighbours, so a series of changes can be taken back exactly by undoing it in reverse order.
+// Ordered lists of jobs, one per queue, with constant-time append and removal. A removed job
+// remembers its neighbours, so a series of changes can be taken back exactly by undoing it in
+// reverse order.
 #pragma once
 
 #include <cstddef>

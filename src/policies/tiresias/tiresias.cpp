@@ -8,7 +8,8 @@ namespace berth {
 
 Tiresias::Tiresias(std::string name, const TiresiasOptions& options)
     : name_(std::move(name)), options_(options), table_(options.history) {
-  for (const double threshold : options_.thresholds) limits_.push_back(static_cast<std::int64_t>(std::llround(threshold * 1e6)));
+  for (const double threshold : options_.thresholds)
+    limits_.push_back(static_cast<std::int64_t>(std::llround(threshold * 1e6)));
   for (const double sample : options_.samples) table_.add(sample);
   queues_.resize(limits_.size() + 1);
 }
@@ -20,7 +21,8 @@ void Tiresias::begin(const View& view) {
 }
 
 Int128 Tiresias::service(const View& view, JobId job) const {
-  return Int128{(view.jobs.attained(job, view.now) - rows_[job.value].base).count()} * view.gpus(job);
+  return Int128{(view.jobs.attained(job, view.now) - rows_[job.value].base).count()} *
+         view.gpus(job);
 }
 
 /// Larger index first; the bits of a positive double are ordered like the double.
@@ -65,7 +67,8 @@ void Tiresias::on_departure(const View& view, JobId job) {
   } else {
     leave_queue(view, job);
   }
-  if (options_.gittins && view.jobs.held[job] > Duration::zero()) table_.add(view.finished_service(job));
+  if (options_.gittins && view.jobs.held[job] > Duration::zero())
+    table_.add(view.finished_service(job));
 }
 
 void Tiresias::on_requeue(const View& view, JobId job) {
@@ -75,7 +78,8 @@ void Tiresias::on_requeue(const View& view, JobId job) {
   queues_[row.queue].used[row.pool.value] -= view.gpus(job);
   row.runs = false;
   row.waits_since = view.now;
-  row.entry = queues_[row.queue].tail++;  // service was consumed and stays; the place in the queue is lost
+  row.entry =
+      queues_[row.queue].tail++;  // service was consumed and stays; the place in the queue is lost
   enqueue(view, job);
 }
 
@@ -96,8 +100,10 @@ void Tiresias::refresh_ranks(const View& view) {
 
 void Tiresias::collect_due(std::vector<Timer>& timers, Time now) {
   due_.clear();
-  while (!timers.empty() && (timers.front().at <= now || timers.front().generation != rows_[timers.front().job.value].timer)) {
-    if (timers.front().generation == rows_[timers.front().job.value].timer) due_.push_back(timers.front().job);
+  while (!timers.empty() && (timers.front().at <= now ||
+                             timers.front().generation != rows_[timers.front().job.value].timer)) {
+    if (timers.front().generation == rows_[timers.front().job.value].timer)
+      due_.push_back(timers.front().job);
     std::ranges::pop_heap(timers, std::ranges::greater{});
     timers.pop_back();
   }
@@ -143,7 +149,8 @@ void Tiresias::set_timers(const View& view) {
     const Int128 left = limits_[row.queue] - service(view, job);
     const std::int64_t gpus = view.gpus(job);
     const Time held = std::max(view.now, view.jobs.held_from[job]);
-    const Time at = held + Duration{std::max<std::int64_t>(1, static_cast<std::int64_t>((left + gpus - 1) / gpus))};
+    const Time at = held + Duration{std::max<std::int64_t>(
+                               1, static_cast<std::int64_t>((left + gpus - 1) / gpus))};
     demotions_.push_back({at, job, row.timer});
     std::ranges::push_heap(demotions_, std::ranges::greater{});
   }
@@ -152,7 +159,8 @@ void Tiresias::set_timers(const View& view) {
     const JobRow& row = rows_[job.value];
     const Duration executed = view.jobs.attained(job, view.now) - row.base;
     if (row.runs || std::isinf(options_.promote_knob) || executed <= Duration::zero()) continue;
-    const Duration patience{static_cast<std::int64_t>(std::ceil(options_.promote_knob * static_cast<double>(executed.count())))};
+    const Duration patience{static_cast<std::int64_t>(
+        std::ceil(options_.promote_knob * static_cast<double>(executed.count())))};
     const Time at = std::max(view.now + Duration{1}, row.waits_since + patience - row.waited);
     promotions_.push_back({at, job, row.timer});
     std::ranges::push_heap(promotions_, std::ranges::greater{});
@@ -185,7 +193,8 @@ std::optional<Time> Tiresias::next_wakeup(const View& view) {
   valid_front(promotions_);
   if (last_pass_ && options_.min_interval > Duration::zero() && waiting) {
     next = std::max(next, *last_pass_ + options_.min_interval);
-    if (*last_pass_ + options_.min_interval > view.now) next = std::min(next, *last_pass_ + options_.min_interval);
+    if (*last_pass_ + options_.min_interval > view.now)
+      next = std::min(next, *last_pass_ + options_.min_interval);
   }
   if (next == kNever) return std::nullopt;
   return std::max(next, view.now + Duration{1});

@@ -1,5 +1,5 @@
-// The scheduling pass of Tiresias: down the queues, runners and waiters of each, against what the higher
-// queues left.
+// The scheduling pass of Tiresias: down the queues, runners and waiters of each, against what the
+// higher queues left.
 #include <algorithm>
 
 #include "policies/tiresias/tiresias.h"
@@ -40,8 +40,8 @@ void Tiresias::schedule(const View& view, const Plan&) {
   }
 }
 
-/// Runners in the order of their grants, then waiters from head to tail: a waiter never evicts a runner of
-/// its own queue. The runners are walked only when a higher queue took something away.
+/// Runners in the order of their grants, then waiters from head to tail: a waiter never evicts a
+/// runner of its own queue. The runners are walked only when a higher queue took something away.
 void Tiresias::schedule_in_order(const View& view, std::size_t q) {
   Queue& queue = queues_[q];
   bool over = false;
@@ -60,27 +60,31 @@ void Tiresias::schedule_in_order(const View& view, std::size_t q) {
   while (const auto candidate = best_waiter(view, q)) grant(view, q, *candidate);
 }
 
-/// Everybody by index: runners and waiters merge into one walk. What does not fit at its turn never fits
-/// later in the same walk, because room only shrinks.
+/// Everybody by index: runners and waiters merge into one walk. What does not fit at its turn never
+/// fits later in the same walk, because room only shrinks.
 void Tiresias::schedule_by_index(const View& view, std::size_t q) {
   Queue& queue = queues_[q];
   bool over = false;
   for (std::size_t p = 0; p < room_.size(); ++p) over = over || queue.used[p] > room_[p];
   const auto is_here = [&](JobId job) { return rows_[job.value].queue == q; };
-  const bool nobody_waits = queue.waiting.empty() && queue.unseen.empty() && std::ranges::none_of(holders_, is_here);
+  const bool nobody_waits =
+      queue.waiting.empty() && queue.unseen.empty() && std::ranges::none_of(holders_, is_here);
   if (!over && nobody_waits) return;
   order_.clear();
   runners_.for_each(q, [&](JobId job) { order_.push_back(index_key(view, job, q)); });
   std::ranges::sort(order_);
-  std::ranges::fill(queue.used, 0);  // the walk starts from nothing granted; kept runners add up again
+  std::ranges::fill(queue.used,
+                    0);  // the walk starts from nothing granted; kept runners add up again
   for (const OrderKey& runner : order_) {
-    for (auto candidate = best_waiter(view, q); candidate && candidate->key < runner; candidate = best_waiter(view, q)) {
+    for (auto candidate = best_waiter(view, q); candidate && candidate->key < runner;
+         candidate = best_waiter(view, q)) {
       grant(view, q, *candidate);
     }
     const PoolId pool = rows_[runner.job.value].pool;
     const std::int64_t gpus = view.gpus(runner.job);
     queue.used[pool.value] += gpus;
-    if (queue.used[pool.value] > room_[pool.value]) evict(view, q, runner.job);  // takes its GPUs off again
+    if (queue.used[pool.value] > room_[pool.value])
+      evict(view, q, runner.job);  // takes its GPUs off again
   }
   while (const auto candidate = best_waiter(view, q)) grant(view, q, *candidate);
 }
@@ -97,20 +101,23 @@ std::optional<Tiresias::Candidate> Tiresias::best_waiter(const View& view, std::
   std::optional<Candidate> best;
   const auto offer = [&](const OrderKey& key, ShapeId shape, ShapeQueues* source) {
     if (best && !(key < best->key)) return;
-    if (const auto pool = pool_with_room(queue, view.shapes[shape])) best = Candidate{key, *pool, shape, source};
+    if (const auto pool = pool_with_room(queue, view.shapes[shape]))
+      best = Candidate{key, *pool, shape, source};
   };
   for (const ShapeId shape : queue.waiting.active()) {
     if (!blocked_[shape.value]) offer(queue.waiting.top(shape), shape, &queue.waiting);
   }
   for (const ShapeId shape : queue.unseen.active()) {
-    if (!blocked_[shape.value]) offer(index_key(view, queue.unseen.top(shape).job, q), shape, &queue.unseen);
+    if (!blocked_[shape.value])
+      offer(index_key(view, queue.unseen.top(shape).job, q), shape, &queue.unseen);
   }
   for (const JobId job : holders_) {
     const JobRow& row = rows_[job.value];
     if (row.runs || row.queue != q) continue;
     const OrderKey key = is_ranked(q) ? index_key(view, job, q) : OrderKey{row.entry, job};
     const bool fits = room_[row.pool.value] - queue.used[row.pool.value] >= view.gpus(job);
-    if (fits && (!best || key < best->key)) best = Candidate{key, row.pool, view.jobs.shape[job], nullptr};
+    if (fits && (!best || key < best->key))
+      best = Candidate{key, row.pool, view.jobs.shape[job], nullptr};
   }
   return best;
 }

@@ -35,7 +35,11 @@ TEST(BadTrace, IsRefusedWithPlaceAndRemedyAndNothingIsWritten) {
       {"empty", "", "t.csv:"},
       {"header only", head, "t.csv"},
       {"truncated row", head + "1,0,1,10\n2,0\n", "t.csv:3:"},
-      {"binary", std::string("\x7f" "ELF\0\x01\x02\xff\xfe", 9), "t.csv:"},
+      {"binary",
+       std::string("\x7f"
+                   "ELF\0\x01\x02\xff\xfe",
+                   9),
+       "t.csv:"},
       {"missing column", "job_id,submit_time,gpus\n1,0,1\n", "duration"},
       {"doubled column", "job_id,submit_time,gpus,gpus,duration\n1,0,1,1,5\n", "t.csv:1:"},
       {"duplicate id", head + "1,0,1,10\n1,5,1,10\n", "t.csv:3:"},
@@ -49,7 +53,8 @@ TEST(BadTrace, IsRefusedWithPlaceAndRemedyAndNothingIsWritten) {
   for (const BadTrace& bad : cases) {
     const TempFolder folder;
     folder.file("t.csv", bad.content);
-    const Ran ran = berth(folder, {"simulate", "-t", "t.csv", "-c", "2x4", "-p", "fifo", "--out", "run"});
+    const Ran ran =
+        berth(folder, {"simulate", "-t", "t.csv", "-c", "2x4", "-p", "fifo", "--out", "run"});
     EXPECT_EQ(ran.exit, 2) << bad.what << ran.err;
     EXPECT_THAT(ran.err, StartsWith("berth: ")) << bad.what;
     EXPECT_THAT(ran.err, HasSubstr(bad.message)) << bad.what;
@@ -62,7 +67,8 @@ TEST(BadTrace, IsRefusedWithPlaceAndRemedyAndNothingIsWritten) {
 TEST(BadTrace, CanBeReadWithoutItsBadRows) {
   const TempFolder folder;
   folder.file("t.csv", std::string(kHead) + "1,0,1,10\n2,0,0,10\n");
-  const Ran ran = berth(folder, {"simulate", "-t", "t.csv", "-c", "2x4", "-p", "fifo", "--skip-invalid"});
+  const Ran ran =
+      berth(folder, {"simulate", "-t", "t.csv", "-c", "2x4", "-p", "fifo", "--skip-invalid"});
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("dropped 1 of 2 rows"));
 }
@@ -73,7 +79,8 @@ struct Misuse {
 };
 
 TEST(Misuse, SaysWhatIsWrongAndNamesTheNearest) {
-  const std::vector<std::string> fine{"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo"};
+  const std::vector<std::string> fine{"simulate", "-t",  example("traces/t6.csv"), "-c", "1x4",
+                                      "-p",       "fifo"};
   const auto with = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = fine;
     all.insert(all.end(), more.begin(), more.end());
@@ -117,11 +124,14 @@ TEST(Misuse, SaysWhatIsWrongAndNamesTheNearest) {
       {with({"--force"}), "--force"},
       {with({"--figures"}), "--figures"},
       {{"simulate", "-t", "nowhere.csv", "-c", "1x4", "-p", "fifo"}, "nowhere.csv: cannot open"},
-      {{"simulate", "-t", example("traces/t6.csv"), "-c", "nowhere.yaml", "-p", "fifo"}, "nowhere.yaml: cannot open"},
+      {{"simulate", "-t", example("traces/t6.csv"), "-c", "nowhere.yaml", "-p", "fifo"},
+       "nowhere.yaml: cannot open"},
       {{"simulate", "-t", example("traces/t6.csv"), "-c", "0x4", "-p", "fifo"}, "--cluster:1:1"},
       {{"simulate", "-t", example("traces/t6.csv"), "-c", "1x65", "-p", "fifo"}, "1 to 64"},
-      {{"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "srft"}, "no policy is called 'srft' (did you mean "},
-      {{"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo,srtf"}, "berth compare"},
+      {{"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "srft"},
+       "no policy is called 'srft' (did you mean "},
+      {{"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo,srtf"},
+       "berth compare"},
       {compare({"--policies", "fifo,srft"}), "the policies are: fifo, "},
       {compare({"--policies", "fifo,fifo"}), "'fifo' is named twice"},
       {compare({"--policies", "fifo,las", "--set", "quantm=1"}), "did you mean quantum?"},
@@ -141,7 +151,8 @@ TEST(Misuse, SaysWhatIsWrongAndNamesTheNearest) {
   const TempFolder folder;
   for (const Misuse& misuse : cases) {
     const Ran ran = berth(folder, misuse.arguments);
-    EXPECT_EQ(ran.exit, 2) << fmt::format("{}", fmt::join(misuse.arguments, " ")) << "\n" << ran.err;
+    EXPECT_EQ(ran.exit, 2) << fmt::format("{}", fmt::join(misuse.arguments, " ")) << "\n"
+                           << ran.err;
     EXPECT_THAT(ran.err, StartsWith("berth: "));
     EXPECT_THAT(ran.err, HasSubstr(misuse.message));
     EXPECT_EQ(ran.out, "");
@@ -153,10 +164,12 @@ TEST(Misuse, EverythingIsReportedAtOnce) {
   const TempFolder folder;
   folder.file("t.csv", std::string(kHead) + "1,0,0,10\n2,0,1,-3\n");
   folder.file("c.yaml", "groups: [{count: 1, gpus: 99}]\n");
-  const Ran ran = berth(folder, {"simulate", "-t", "t.csv", "-c", "c.yaml", "-p", "fifo", "--placement", "cont", "--estimator", "guess",
-                                 "--restart-cost", "x", "--set", "a=b"});
+  const Ran ran =
+      berth(folder, {"simulate", "-t", "t.csv", "-c", "c.yaml", "-p", "fifo", "--placement", "cont",
+                     "--estimator", "guess", "--restart-cost", "x", "--set", "a=b"});
   EXPECT_EQ(ran.exit, 2);
-  for (const char* part : {"t.csv:2:", "t.csv:3:", "c.yaml:1:", "cont", "guess", "--restart-cost", "--set a=b"}) {
+  for (const char* part :
+       {"t.csv:2:", "t.csv:3:", "c.yaml:1:", "cont", "guess", "--restart-cost", "--set a=b"}) {
     EXPECT_THAT(ran.err, HasSubstr(part));
   }
 }
@@ -164,11 +177,14 @@ TEST(Misuse, EverythingIsReportedAtOnce) {
 TEST(Output, ForeignFoldersAndFilesAreLeftAlone) {
   const TempFolder folder;
   const auto run_into = [&](const std::vector<std::string>& where) {
-    std::vector<std::string> arguments{"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo"};
+    std::vector<std::string> arguments{"simulate", "-t",  example("traces/t6.csv"), "-c", "1x4",
+                                       "-p",       "fifo"};
     arguments.insert(arguments.end(), where.begin(), where.end());
     return berth(folder, arguments);
   };
-  ASSERT_EQ(shell(folder, "mkdir full empty && echo precious > full/thesis.tex && echo text > file").exit, 0);
+  ASSERT_EQ(
+      shell(folder, "mkdir full empty && echo precious > full/thesis.tex && echo text > file").exit,
+      0);
   EXPECT_EQ(run_into({"--out", "full"}).exit, 2);
   EXPECT_EQ(folder.read("full/thesis.tex"), "precious\n");
   EXPECT_EQ(run_into({"--out", "file"}).exit, 2);
@@ -185,17 +201,27 @@ TEST(Output, AFolderThatCannotBeMadeIsFoundOutBeforeTheRun) {
   const TempFolder folder;
   if (::geteuid() != 0) {  // root may write anywhere
     ASSERT_EQ(shell(folder, "mkdir locked && chmod a-w locked").exit, 0);
-    EXPECT_EQ(berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo", "--out", "locked/run"}).exit, 2);
+    EXPECT_EQ(berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo",
+                             "--out", "locked/run"})
+                  .exit,
+              2);
   }
-  EXPECT_EQ(berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo", "--out", "/proc/run"}).exit, 2);
+  EXPECT_EQ(berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo",
+                           "--out", "/proc/run"})
+                .exit,
+            2);
   EXPECT_NE(berth(folder, {"generate", "--jobs", "5", "-o", "/proc/x.csv"}).exit, 0);
 }
 
 TEST(Output, AKilledRunLeavesNoHalfFolder) {
   const TempFolder folder;
-  ASSERT_EQ(berth(folder, {"generate", "--jobs", "30000", "--cluster", "16x8", "--load", "1.2", "-o", "long.csv"}).exit, 0);
+  ASSERT_EQ(berth(folder, {"generate", "--jobs", "30000", "--cluster", "16x8", "--load", "1.2",
+                           "-o", "long.csv"})
+                .exit,
+            0);
   for (const int delay : {20, 60, 150, 300}) {  // milliseconds: reading, running, writing
-    const int child = start_berth(folder, {"simulate", "-t", "long.csv", "-c", "16x8", "-p", "las", "--out", "run"});
+    const int child = start_berth(
+        folder, {"simulate", "-t", "long.csv", "-c", "16x8", "-p", "las", "--out", "run"});
     std::this_thread::sleep_for(std::chrono::milliseconds(delay));
     ::kill(child, SIGKILL);
     int status = 0;
@@ -206,7 +232,8 @@ TEST(Output, AKilledRunLeavesNoHalfFolder) {
       EXPECT_FALSE(folder.has("run/jobs.csv") && !folder.has("run/summary.json")) << delay;
     }
   }
-  const Ran next = berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo", "--out", "run"});
+  const Ran next = berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p",
+                                  "fifo", "--out", "run"});
   EXPECT_EQ(next.exit, 0) << next.err;
   EXPECT_TRUE(folder.has("run/report.html"));
 }

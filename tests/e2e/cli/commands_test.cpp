@@ -38,13 +38,17 @@ TEST(Simulate, MeetsTheWorkedExampleUnderEveryBaseline) {
   };
   for (const T6Row& row : rows) {
     const TempFolder folder;
-    std::vector<std::string> arguments{"simulate", "--trace", example("traces/t6.csv"), "--cluster", "1x4", "--placement", "count",
-                                       "--policy", row.policy, "--out", "run"};
-    for (const std::string& setting : row.settings) arguments.insert(arguments.end(), {"--set", setting});
+    std::vector<std::string> arguments{"simulate",  "--trace",  example("traces/t6.csv"),
+                                       "--cluster", "1x4",      "--placement",
+                                       "count",     "--policy", row.policy,
+                                       "--out",     "run"};
+    for (const std::string& setting : row.settings)
+      arguments.insert(arguments.end(), {"--set", setting});
     const Ran ran = berth(folder, arguments);
     ASSERT_EQ(ran.exit, 0) << row.policy << ": " << ran.err;
     const std::string jobs = folder.read("run/jobs.csv");
-    EXPECT_EQ(column(jobs, "job_id"), (std::vector<std::string>{"1", "2", "3", "4", "5", "6"})) << row.policy;
+    EXPECT_EQ(column(jobs, "job_id"), (std::vector<std::string>{"1", "2", "3", "4", "5", "6"}))
+        << row.policy;
     EXPECT_EQ(column(jobs, "finish_time"), row.finish) << row.policy;
     int preemptions = 0;
     for (const std::string& count : column(jobs, "preemptions")) preemptions += std::stoi(count);
@@ -54,13 +58,15 @@ TEST(Simulate, MeetsTheWorkedExampleUnderEveryBaseline) {
 
 TEST(Simulate, PrintsASummaryAndWritesEveryFile) {
   const TempFolder folder;
-  const Ran ran = berth(folder, {"simulate", "-t", example("traces/philly-small.csv"), "-c", example("clusters/mixed.yaml"), "-p", "srtf",
-                                 "--restart-cost", "30s", "--out", "run", "--figures"});
+  const Ran ran = berth(folder, {"simulate", "-t", example("traces/philly-small.csv"), "-c",
+                                 example("clusters/mixed.yaml"), "-p", "srtf", "--restart-cost",
+                                 "30s", "--out", "run", "--figures"});
   ASSERT_EQ(ran.exit, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("avg_jct"));
   EXPECT_THAT(ran.err, HasSubstr("wrote run"));
   EXPECT_THAT(ran.err, Not(HasSubstr("\x1b")));  // no terminal, no bar
-  for (const char* file : {"jobs.csv", "summary.json", "actions.csv", "timeline.csv", "report.html", "figures/jct_cdf.svg"}) {
+  for (const char* file : {"jobs.csv", "summary.json", "actions.csv", "timeline.csv", "report.html",
+                           "figures/jct_cdf.svg"}) {
     EXPECT_TRUE(folder.has(fmt::format("run/{}", file))) << file;
   }
   EXPECT_THAT(folder.names(), ElementsAre("run"));  // nothing left over
@@ -68,7 +74,8 @@ TEST(Simulate, PrintsASummaryAndWritesEveryFile) {
 
 TEST(Simulate, JsonIsTheSummaryAndNothingElse) {
   const TempFolder folder;
-  const Ran ran = berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo", "--placement", "count", "--json"});
+  const Ran ran = berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p",
+                                 "fifo", "--placement", "count", "--json"});
   ASSERT_EQ(ran.exit, 0) << ran.err;
   EXPECT_THAT(ran.out, StartsWith("{"));
   EXPECT_TRUE(ran.out.ends_with("}\n") && !ran.out.ends_with("\n\n"));
@@ -78,8 +85,23 @@ TEST(Simulate, JsonIsTheSummaryAndNothingElse) {
 
 TEST(Simulate, SameRunSameDigest) {
   const TempFolder folder;
-  const std::vector<std::string> arguments{"simulate", "-t", example("traces/philly-small.csv"), "-c", "8x4", "-p", "sjf", "--estimator",
-                                           "oracle:0.5", "--placement", "random", "--mtbf", "2d", "--checkpoint-interval", "10m", "--seed", "7"};
+  const std::vector<std::string> arguments{"simulate",
+                                           "-t",
+                                           example("traces/philly-small.csv"),
+                                           "-c",
+                                           "8x4",
+                                           "-p",
+                                           "sjf",
+                                           "--estimator",
+                                           "oracle:0.5",
+                                           "--placement",
+                                           "random",
+                                           "--mtbf",
+                                           "2d",
+                                           "--checkpoint-interval",
+                                           "10m",
+                                           "--seed",
+                                           "7"};
   const Ran first = berth(folder, arguments);
   const Ran second = berth(folder, arguments);
   ASSERT_EQ(first.exit, 0) << first.err;
@@ -93,7 +115,9 @@ TEST(Simulate, SameRunSameDigest) {
 TEST(Simulate, LimitsAndWindows) {
   const TempFolder folder;
   const auto jobs = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments{"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo", "--out", "run", "-q"};
+    std::vector<std::string> arguments{
+        "simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo", "--out",
+        "run",      "-q"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Ran ran = berth(folder, arguments);
     EXPECT_EQ(ran.exit, 0) << ran.err;
@@ -107,19 +131,24 @@ TEST(Simulate, AnOutageDelaysTheJobOnIt) {
   const TempFolder folder;
   folder.file("t.csv", "job_id,submit_time,gpus,duration\na,0,4,10\n");
   folder.file("o.csv", "node,down_time,up_time\nn0,4,9\n");
-  const Ran ran = berth(folder, {"simulate", "-t", "t.csv", "-c", "1x4", "-p", "fifo", "--failures", "o.csv", "--out", "run"});
+  const Ran ran = berth(folder, {"simulate", "-t", "t.csv", "-c", "1x4", "-p", "fifo", "--failures",
+                                 "o.csv", "--out", "run"});
   ASSERT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_THAT(column(folder.read("run/jobs.csv"), "finish_time"), ElementsAre("15"));  // 4 s done, 5 s down, 6 s left
-  const Ran again = berth(folder, {"simulate", "-t", "t.csv", "-c", "1x4", "-p", "fifo", "--failures", "o.csv", "--checkpoint-interval", "3",
-                                   "--restart-cost", "2", "--out", "run"});
+  EXPECT_THAT(column(folder.read("run/jobs.csv"), "finish_time"),
+              ElementsAre("15"));  // 4 s done, 5 s down, 6 s left
+  const Ran again =
+      berth(folder, {"simulate", "-t", "t.csv", "-c", "1x4", "-p", "fifo", "--failures", "o.csv",
+                     "--checkpoint-interval", "3", "--restart-cost", "2", "--out", "run"});
   ASSERT_EQ(again.exit, 0) << again.err;
-  EXPECT_THAT(column(folder.read("run/jobs.csv"), "finish_time"), ElementsAre("18"));  // back to 3 s; 2 s to restart, 7 s left
+  EXPECT_THAT(column(folder.read("run/jobs.csv"), "finish_time"),
+              ElementsAre("18"));  // back to 3 s; 2 s to restart, 7 s left
 }
 
 TEST(Simulate, AJobThatFitsNowhereIsRejectedWithItsReason) {
   const TempFolder folder;
   folder.file("t.csv", "job_id,submit_time,gpus,duration\na,0,1,10\nbig,0,99,10\n");
-  const Ran ran = berth(folder, {"simulate", "-t", "t.csv", "-c", "2x4", "-p", "fifo", "--out", "run"});
+  const Ran ran =
+      berth(folder, {"simulate", "-t", "t.csv", "-c", "2x4", "-p", "fifo", "--out", "run"});
   ASSERT_EQ(ran.exit, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("1 of 2 jobs were rejected"));
   EXPECT_THAT(ran.err, HasSubstr("job big: "));
@@ -129,8 +158,9 @@ TEST(Simulate, AJobThatFitsNowhereIsRejectedWithItsReason) {
 TEST(Compare, PrintsTheSameWhateverTheThreads) {
   const TempFolder folder;
   const auto with = [&](const std::string& threads, const std::string& out) {
-    return berth(folder, {"compare", "-t", example("traces/philly-small.csv"), "-c", "8x4", "--limit", "300", "--policies", "all", "--seeds", "2",
-                          "--estimator", "oracle:0.5", "-j", threads, "--out", out});
+    return berth(folder, {"compare", "-t", example("traces/philly-small.csv"), "-c", "8x4",
+                          "--limit", "300", "--policies", "all", "--seeds", "2", "--estimator",
+                          "oracle:0.5", "-j", threads, "--out", out});
   };
   const Ran one = with("1", "one");
   const Ran two = with("2", "two");
@@ -139,18 +169,21 @@ TEST(Compare, PrintsTheSameWhateverTheThreads) {
   EXPECT_THAT(one.out, HasSubstr("vs fifo"));
   EXPECT_EQ(folder.read("one/srtf/jobs.csv"), folder.read("two/srtf/jobs.csv"));
   EXPECT_THAT(folder.names(), ElementsAre("one", "two"));
-  EXPECT_TRUE(folder.has("one/report.html") && folder.has("one/comparison.csv") && folder.has("one/summary.json"));
+  EXPECT_TRUE(folder.has("one/report.html") && folder.has("one/comparison.csv") &&
+              folder.has("one/summary.json"));
 }
 
 TEST(Compare, ASettingReachesThePoliciesThatHaveIt) {
   const TempFolder folder;
   const auto digests = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments{"compare", "-t", example("traces/t6.csv"), "-c", "1x4", "--placement", "count", "--policies", "fifo,las,las-2d",
-                                       "--out", "cmp", "-q"};
+    std::vector<std::string> arguments{
+        "compare", "-t",         example("traces/t6.csv"), "-c",    "1x4", "--placement",
+        "count",   "--policies", "fifo,las,las-2d",        "--out", "cmp", "-q"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Ran ran = berth(folder, arguments);
     EXPECT_EQ(ran.exit, 0) << ran.err;
-    return std::vector{folder.read("cmp/fifo/jobs.csv"), folder.read("cmp/las/jobs.csv"), folder.read("cmp/las-2d/jobs.csv")};
+    return std::vector{folder.read("cmp/fifo/jobs.csv"), folder.read("cmp/las/jobs.csv"),
+                       folder.read("cmp/las-2d/jobs.csv")};
   };
   const auto plain = digests({});
   const auto both = digests({"--set", "quantum=1"});
@@ -164,13 +197,18 @@ TEST(Compare, ASettingReachesThePoliciesThatHaveIt) {
 
 TEST(Compare, RatiosReferToTheBaseline) {
   const TempFolder folder;
-  const Ran named = berth(folder, {"compare", "-t", example("traces/t6.csv"), "-c", "1x4", "--policies", "fifo,srtf", "--baseline", "srtf"});
+  const Ran named = berth(folder, {"compare", "-t", example("traces/t6.csv"), "-c", "1x4",
+                                   "--policies", "fifo,srtf", "--baseline", "srtf"});
   EXPECT_THAT(named.out, HasSubstr("vs srtf"));
-  const Ran json = berth(folder, {"compare", "-t", example("traces/t6.csv"), "-c", "1x4", "--policies", "fifo,srtf", "--json"});
-  EXPECT_TRUE(json.out.starts_with("[") && json.out.ends_with("]\n") && !json.out.ends_with("\n\n")) << json.out;
-  const Ran first = berth(folder, {"compare", "-t", example("traces/t6.csv"), "-c", "1x4", "--policies", "sjf,srtf"});
+  const Ran json = berth(folder, {"compare", "-t", example("traces/t6.csv"), "-c", "1x4",
+                                  "--policies", "fifo,srtf", "--json"});
+  EXPECT_TRUE(json.out.starts_with("[") && json.out.ends_with("]\n") && !json.out.ends_with("\n\n"))
+      << json.out;
+  const Ran first = berth(
+      folder, {"compare", "-t", example("traces/t6.csv"), "-c", "1x4", "--policies", "sjf,srtf"});
   EXPECT_THAT(first.out, HasSubstr("vs sjf"));
-  const Ran absent = berth(folder, {"compare", "-t", example("traces/t6.csv"), "-c", "1x4", "--policies", "sjf,srtf", "--baseline", "las"});
+  const Ran absent = berth(folder, {"compare", "-t", example("traces/t6.csv"), "-c", "1x4",
+                                    "--policies", "sjf,srtf", "--baseline", "las"});
   EXPECT_EQ(absent.exit, 2);
   EXPECT_THAT(absent.err, HasSubstr("--baseline las: not among"));
 }
@@ -178,7 +216,8 @@ TEST(Compare, RatiosReferToTheBaseline) {
 TEST(Generate, SameSeedSameTrace) {
   const TempFolder folder;
   const auto make = [&](const std::string& seed, const std::string& file) {
-    return berth(folder, {"generate", "--like", "philly", "--jobs", "200", "--cluster", "16x4", "--load", "0.9", "--seed", seed, "-o", file});
+    return berth(folder, {"generate", "--like", "philly", "--jobs", "200", "--cluster", "16x4",
+                          "--load", "0.9", "--seed", seed, "-o", file});
   };
   ASSERT_EQ(make("1", "a.csv").exit, 0);
   ASSERT_EQ(make("1", "b.csv").exit, 0);
@@ -187,7 +226,8 @@ TEST(Generate, SameSeedSameTrace) {
   EXPECT_NE(folder.read("a.csv"), folder.read("c.csv"));
   const Ran checked = berth(folder, {"check", "a.csv"});
   EXPECT_THAT(checked.out, HasSubstr("200"));
-  const Ran piped = berth(folder, {"generate", "--jobs", "200", "--cluster", "16x4", "--load", "0.9", "-o", "-"});
+  const Ran piped =
+      berth(folder, {"generate", "--jobs", "200", "--cluster", "16x4", "--load", "0.9", "-o", "-"});
   EXPECT_EQ(piped.out, folder.read("a.csv"));
 }
 
@@ -203,7 +243,8 @@ TEST(Convert, WritesOurCsv) {
 TEST(Check, TellsWhatEachFileIs) {
   const TempFolder folder;
   folder.file("o.csv", "node,down_time,up_time\nn0,4,9\nn1,5,\n");
-  const Ran ran = berth(folder, {"check", example("traces/t6.csv"), example("clusters/philly.yaml"), "o.csv", "16x4"});
+  const Ran ran = berth(folder, {"check", example("traces/t6.csv"), example("clusters/philly.yaml"),
+                                 "o.csv", "16x4"});
   ASSERT_EQ(ran.exit, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("t6.csv: a sound trace"));
   EXPECT_THAT(ran.out, HasSubstr("552 in 32 racks"));
@@ -217,7 +258,10 @@ TEST(Check, TellsWhatEachFileIs) {
 
 TEST(Report, RebuildsThePage) {
   const TempFolder folder;
-  ASSERT_EQ(berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo", "--out", "run"}).exit, 0);
+  ASSERT_EQ(berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo",
+                           "--out", "run"})
+                .exit,
+            0);
   ASSERT_EQ(shell(folder, "rm run/report.html").exit, 0);
   const Ran ran = berth(folder, {"report", "run"});
   ASSERT_EQ(ran.exit, 0) << ran.err;
@@ -240,8 +284,8 @@ TEST(Help, BeginsWithExamplesForEveryCommand) {
   const TempFolder folder;
   const Ran top = berth(folder, {"--help"});
   EXPECT_EQ(top.exit, 0);
-  for (const char* command : {"simulate", "compare", "generate", "convert", "check", "report", "policies", "placements", "estimators", "formats",
-                              "completion"}) {
+  for (const char* command : {"simulate", "compare", "generate", "convert", "check", "report",
+                              "policies", "placements", "estimators", "formats", "completion"}) {
     EXPECT_THAT(top.out, HasSubstr(fmt::format("\n  {} ", command)));
     const Ran help = berth(folder, {command, "--help"});
     EXPECT_EQ(help.exit, 0);
@@ -255,8 +299,9 @@ TEST(Help, BeginsWithExamplesForEveryCommand) {
 TEST(Completion, OffersCommandsOptionsAndNames) {
   const TempFolder folder;
   const auto complete = [&](const std::string& words) {
-    const Ran ran = shell(folder, "source <($BERTH completion bash) && compopt() { :; } && COMP_WORDS=(" + words +
-                                      ") && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && _berth && echo ${COMPREPLY[@]}");
+    const Ran ran = shell(
+        folder, "source <($BERTH completion bash) && compopt() { :; } && COMP_WORDS=(" + words +
+                    ") && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && _berth && echo ${COMPREPLY[@]}");
     EXPECT_EQ(ran.exit, 0) << ran.err;
     return ran.out;
   };

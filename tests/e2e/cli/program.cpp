@@ -50,8 +50,10 @@ Ran run(const TempFolder& folder, std::vector<std::string> words) {
   int status = 0;
   ::waitpid(child, &status, 0);
   Ran ran;
-  if (WIFEXITED(status)) ran.exit = WEXITSTATUS(status);
-  else ran.signal = WTERMSIG(status);
+  if (WIFEXITED(status))
+    ran.exit = WEXITSTATUS(status);
+  else
+    ran.signal = WTERMSIG(status);
   ran.out = logs.read("out");
   ran.err = logs.read("err");
   return ran;
@@ -72,11 +74,14 @@ std::string TempFolder::file(const std::string& name, const std::string& content
   std::ofstream(path_ + "/" + name, std::ios::binary) << content;
   return path_ + "/" + name;
 }
-std::string TempFolder::read(const std::string& name) const { return content_of(path_ + "/" + name); }
+std::string TempFolder::read(const std::string& name) const {
+  return content_of(path_ + "/" + name);
+}
 bool TempFolder::has(const std::string& name) const { return fs::exists(path_ + "/" + name); }
 std::vector<std::string> TempFolder::names() const {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(path_)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(path_))
+    names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
   return names;
 }
@@ -87,7 +92,9 @@ Ran berth(const TempFolder& folder, const std::vector<std::string>& arguments) {
   return run(folder, std::move(words));
 }
 
-Ran shell(const TempFolder& folder, const std::string& command) { return run(folder, {"/bin/bash", "-c", command}); }
+Ran shell(const TempFolder& folder, const std::string& command) {
+  return run(folder, {"/bin/bash", "-c", command});
+}
 
 int start_berth(const TempFolder& folder, const std::vector<std::string>& arguments) {
   std::vector<std::string> words{BERTH_PROGRAM};
@@ -95,7 +102,9 @@ int start_berth(const TempFolder& folder, const std::vector<std::string>& argume
   return launch(folder, folder.path(), std::move(words));
 }
 
-std::string example(const std::string& name) { return std::string(BERTH_SOURCE_DIR) + "/examples/" + name; }
+std::string example(const std::string& name) {
+  return std::string(BERTH_SOURCE_DIR) + "/examples/" + name;
+}
 
 std::vector<std::string> column(const std::string& csv, const std::string& name) {
   std::istringstream lines(csv);

@@ -1,4 +1,5 @@
-// Runs the real berth program in a temporary folder and hands back what it printed and how it ended.
+// Runs the real berth program in a temporary folder and hands back what it printed and how it
+// ended.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 namespace berth::test {
 
 struct Ran {
-  int exit = -1;         // -1: ended by a signal
+  int exit = -1;  // -1: ended by a signal
   int signal = 0;
   std::string out;
   std::string err;
@@ -37,7 +38,8 @@ class TempFolder {
 [[nodiscard]] Ran berth(const TempFolder& folder, const std::vector<std::string>& arguments);
 /// A shell command in which $BERTH is the program.
 [[nodiscard]] Ran shell(const TempFolder& folder, const std::string& command);
-/// Starts the program without waiting, its output in files `out` and `err` of the folder; the process id.
+/// Starts the program without waiting, its output in files `out` and `err` of the folder; the
+/// process id.
 [[nodiscard]] int start_berth(const TempFolder& folder, const std::vector<std::string>& arguments);
 
 [[nodiscard]] std::string example(const std::string& name);  // of examples/

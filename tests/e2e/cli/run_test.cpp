@@ -39,7 +39,8 @@ TEST(RunOne, ABadSpecIsAnErrorNotACrash) {
   EXPECT_FALSE(run_one(trace, cluster, {.policy = "nobody"}));
   EXPECT_FALSE(run_one(trace, cluster, {.placement = "nowhere"}));
   EXPECT_FALSE(run_one(trace, cluster, {.estimator = "nothing"}));
-  const auto all = check_spec(trace, cluster, {.policy = "nobody", .placement = "nowhere", .estimator = "nothing"});
+  const auto all = check_spec(trace, cluster,
+                              {.policy = "nobody", .placement = "nowhere", .estimator = "nothing"});
   ASSERT_FALSE(all);
   EXPECT_GE(all.error().messages.size(), 3U);
 }
