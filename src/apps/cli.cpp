@@ -108,7 +108,7 @@ class CommandLine {
 
   static void add_world(CLI::App* sub, WorldOptions& world) {
     take(sub, "--placement", world.placement, "PLACEMENT",
-         "which nodes a job gets; see `berth placements` (default consolidated)", kWorld);
+         "which nodes a job gets; see `berth placements` (default best-fit)", kWorld);
     take(sub, "--set", world.set, "KEY=VALUE",
          "a parameter of the policy, repeatable; POLICY.KEY=VALUE for one of several; see `berth "
          "policies NAME`",

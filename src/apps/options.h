@@ -19,7 +19,7 @@ struct InputOptions {
 };
 
 struct WorldOptions {
-  std::string placement = "consolidated";
+  std::string placement = "best-fit";
   std::vector<std::string> set;  // KEY=VALUE or POLICY.KEY=VALUE
   std::string estimator = "oracle";
   std::uint64_t seed = 1;

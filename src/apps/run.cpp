@@ -12,9 +12,15 @@ namespace berth {
 
 namespace {
 
-/// "consolidated", or "skew:0.7" with the limit above which a model is consolidated.
-Result<std::unique_ptr<Placement>> placement_from(const std::string& text) {
+/// A name, or "skew:0.7" with the limit above which a model is consolidated; Tiresias calls that
+/// limit pack_limit, so it may also come with the policy's settings.
+Result<std::unique_ptr<Placement>> placement_from(const RunSpec& spec) {
+  const std::string& text = spec.placement;
   PlacementOptions options;
+  for (const auto& [key, value] : spec.settings) {
+    if (key != "pack_limit") continue;
+    std::from_chars(value.data(), value.data() + value.size(), options.pack_limit);
+  }
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) return make_placement(text, options);
   const std::string name = text.substr(0, colon);
@@ -40,8 +46,7 @@ Result<void> check_spec(const Trace& trace, const Cluster& cluster, const RunSpe
   Error error;
   if (const auto policy = make_policy(spec.policy, spec.settings); !policy)
     add(error, policy.error());
-  if (const auto placement = placement_from(spec.placement); !placement)
-    add(error, placement.error());
+  if (const auto placement = placement_from(spec); !placement) add(error, placement.error());
   if (const auto estimator = make_estimator(spec.estimator, spec.seed); !estimator)
     add(error, estimator.error());
   const auto outages =
@@ -55,7 +60,7 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
                         const ProgressFn& progress) {
   const auto began = std::chrono::steady_clock::now();
   BERTH_TRY(const auto policy, make_policy(spec.policy, spec.settings));
-  BERTH_TRY(const auto placement, placement_from(spec.placement));
+  BERTH_TRY(const auto placement, placement_from(spec));
   BERTH_TRY(const auto estimator, make_estimator(spec.estimator, spec.seed));
   SimOptions sim = spec.sim;
   BERTH_TRY(const auto random,

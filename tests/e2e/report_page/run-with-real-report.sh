@@ -7,7 +7,7 @@ examples=$here/../../../examples
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$1" compare --trace "$examples/traces/philly-small.csv" --cluster 16x8 --policies fifo,srtf,tiresias-l \
-  --placement best-fit --out "$work/report" --quiet >/dev/null
+  --out "$work/report" --quiet >/dev/null
 "$1" simulate --trace "$examples/traces/t6.csv" --cluster 1x4 --policy srtf --placement count \
   --out "$work/t6" --quiet >/dev/null
 status=0
