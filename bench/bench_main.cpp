@@ -3,6 +3,8 @@
 // not.
 //   berth_bench                 the full table of docs/performance.md
 //   berth_bench --quick         a hundredth of the jobs
+//   berth_bench --growth F.svg  cost per job from 10,000 to 1,000,000 jobs, as a plot
+//   berth_bench --csv N         seconds to read N rows
 //   berth_bench --jobs N --policies a,b --cluster C --load X    one line per policy
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +14,10 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "base/text_table.h"
 #include "cases.h"
+#include "report/chart.h"
 
 namespace {
 
@@ -75,17 +79,45 @@ std::vector<Case> each_policy(const std::vector<std::string>& policies, Case pat
   return cases;
 }
 
+const std::vector<std::string> kFast{"fifo", "fifo-skip",  "sjf", "srtf",
+                                     "srsf", "tiresias-l", "easy"};
+
+int plot_growth(const std::string& path) {
+  berth::LineChart chart;
+  chart.title = "Processor time per job against the number of jobs";
+  chart.x = {.title = "Jobs (256 GPUs, load 0.9)", .scale = berth::Scale::Log};
+  chart.y = {.title = "Microseconds per job"};
+  chart.steps = false;
+  for (const std::string& policy : kFast) {
+    berth::Line line{.label = policy, .points = {}};
+    for (const std::size_t jobs : {10'000U, 30'000U, 100'000U, 300'000U, 1'000'000U}) {
+      const Measured m = measure({.policy = policy, .cluster = "32x8", .jobs = jobs});
+      if (m.ok)
+        line.points.emplace_back(static_cast<double>(jobs),
+                                 m.seconds / static_cast<double>(jobs) * 1e6);
+    }
+    chart.lines.push_back(std::move(line));
+  }
+  const auto written = berth::write_file(path, berth::to_svg(chart));
+  if (!written) fmt::print(stderr, "berth_bench: {}\n", written.error().text());
+  return written ? 0 : 1;
+}
+
 void full_table(std::size_t million) {
   const std::vector<std::string> fast{"fifo", "fifo-skip",  "sjf", "srtf",
                                       "srsf", "tiresias-l", "easy"};
   print_runs("Philly-like jobs on 2,490 GPUs",
-             each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million}));
-  print_runs("A hundredth of the jobs: cost per job must not grow with their number",
-             each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million / 100}));
+             each_policy(kFast, {.policy = "", .cluster = kPhilly, .jobs = million}));
+  print_runs("The same cluster and load, a hundredth of the jobs: 256 GPUs",
+             each_policy(kFast, {.policy = "", .cluster = "32x8", .jobs = million / 100}));
+  print_runs("… and all of them: cost per job must not grow with their number",
+             each_policy(kFast, {.policy = "", .cluster = "32x8", .jobs = million}));
+  print_runs("10,000 jobs on 2,490 GPUs, which they never fill",
+             each_policy(kFast, {.policy = "", .cluster = kPhilly, .jobs = million / 100}));
   print_runs("A queue that grows for ever: load 1.3",
-             each_policy(fast, {.policy = "", .cluster = kPhilly, .jobs = million, .load = 1.3}));
+             each_policy(kFast, {.policy = "", .cluster = kPhilly, .jobs = million, .load = 1.3}));
   print_runs("100,000 GPUs",
-             each_policy(fast, {.policy = "", .cluster = "12500x8", .jobs = million}));
+             each_policy(kFast, {.policy = "", .cluster = "12500x8", .jobs = million}));
   fmt::print("\nReading a native CSV of {} rows: {:.2f} s\n", million,
              berth::bench::measure_csv(million));
 }
@@ -109,6 +141,8 @@ int main(int argc, char** argv) {
       pattern.cluster = value();
     } else if (option == "--load") {
       pattern.load = std::strtod(value().c_str(), nullptr);
+    } else if (option == "--growth") {
+      return plot_growth(value());
     } else if (option == "--csv") {
       const std::size_t rows = std::strtoull(value().c_str(), nullptr, 10);
       fmt::print("Reading a native CSV of {} rows: {:.2f} s\n", rows,

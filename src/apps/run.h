@@ -25,7 +25,7 @@ enum class Recording : unsigned char {
 struct RunSpec {
   std::string policy = "fifo";
   Settings settings = {};
-  std::string label = {};                  // how people call the run; empty: the policy's name
+  std::string label = {};              // how people call the run; empty: the policy's name
   std::string placement = "best-fit";  // a name, or skew:LIMIT
   std::string estimator = "oracle";
   std::uint64_t seed = 1;  // of estimates, random placements and random outages

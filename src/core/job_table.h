@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
+#include "base/check.h"
 #include "base/id.h"
 #include "base/time.h"
 #include "core/allocation.h"
@@ -30,26 +32,52 @@ enum class JobState : std::uint8_t {
 }
 
 class JobTable {
- public:
-  explicit JobTable(std::size_t jobs)
-      : state(jobs, JobState::Unknown),
-        shape(jobs),
-        allocation(jobs),
-        submitted(jobs),
-        first_start(jobs, kNever),
-        last_start(jobs, kNever),
-        finished(jobs, kNever),
-        held_from(jobs),
-        held(jobs),
-        work_from(jobs),
-        work(jobs),
-        rate(jobs),
-        overhead(jobs),
-        preemptions(jobs),
-        migrations(jobs),
-        failures(jobs) {}
+  struct Row {
+    JobState state = JobState::Unknown;
+    ShapeId shape;
+    Allocation allocation;
+    Time submitted{};
+    Time first_start = kNever;
+    Time last_start = kNever;
+    Time finished = kNever;
+    Time held_from{};
+    Duration held{};
+    Time work_from{};
+    Duration work{};
+    Rate rate;
+    Duration overhead{};
+    std::uint32_t preemptions = 0;
+    std::uint32_t migrations = 0;
+    std::uint32_t failures = 0;
+  };
 
-  [[nodiscard]] std::size_t size() const noexcept { return state.size(); }
+  /// A column to its readers, a row in memory: an event touches many columns of one job, and those
+  /// of a million jobs do not fit in a cache, so that what belongs to a job lies together.
+  template <auto Member>
+  class Field {
+   public:
+    explicit Field(std::vector<Row>& rows) : rows_(&rows) {}
+    [[nodiscard]] auto& operator[](JobId job) noexcept {
+      BERTH_DCHECK(job.value < rows_->size(), "column read past its end");
+      return (*rows_)[job.value].*Member;
+    }
+    [[nodiscard]] const auto& operator[](JobId job) const noexcept {
+      BERTH_DCHECK(job.value < rows_->size(), "column read past its end");
+      return (*rows_)[job.value].*Member;
+    }
+
+   private:
+    std::vector<Row>* rows_;
+  };
+
+  std::vector<Row> rows_;
+
+ public:
+  explicit JobTable(std::size_t jobs) : rows_(jobs) {}
+  JobTable(const JobTable&) = delete;  // its columns point into it
+  JobTable& operator=(const JobTable&) = delete;
+
+  [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
   [[nodiscard]] bool is_waiting(JobId job) const noexcept {
     return state[job] == JobState::Waiting;
   }
@@ -70,22 +98,22 @@ class JobTable {
     return total;
   }
 
-  Column<JobId, JobState> state;
-  Column<JobId, ShapeId> shape;
-  Column<JobId, Allocation> allocation;
-  Column<JobId, Time> submitted;
-  Column<JobId, Time> first_start;  // kNever until it first holds devices
-  Column<JobId, Time> last_start;
-  Column<JobId, Time> finished;      // kNever until it is over
-  Column<JobId, Time> held_from;     // while running: since when it holds its devices
-  Column<JobId, Duration> held;      // completed stretches
-  Column<JobId, Time> work_from;     // while running: since when it makes progress
-  Column<JobId, Duration> work;      // reference seconds done before work_from
-  Column<JobId, Rate> rate;          // while running
-  Column<JobId, Duration> overhead;  // held without progress, in all
-  Column<JobId, std::uint32_t> preemptions;
-  Column<JobId, std::uint32_t> migrations;
-  Column<JobId, std::uint32_t> failures;  // attempts lost with a node
+  Field<&Row::state> state{rows_};
+  Field<&Row::shape> shape{rows_};
+  Field<&Row::allocation> allocation{rows_};
+  Field<&Row::submitted> submitted{rows_};
+  Field<&Row::first_start> first_start{rows_};  // kNever until it first holds devices
+  Field<&Row::last_start> last_start{rows_};
+  Field<&Row::finished> finished{rows_};    // kNever until it is over
+  Field<&Row::held_from> held_from{rows_};  // while running: since when it holds its devices
+  Field<&Row::held> held{rows_};            // completed stretches
+  Field<&Row::work_from> work_from{rows_};  // while running: since when it makes progress
+  Field<&Row::work> work{rows_};            // reference seconds done before work_from
+  Field<&Row::rate> rate{rows_};            // while running
+  Field<&Row::overhead> overhead{rows_};    // held without progress, in all
+  Field<&Row::preemptions> preemptions{rows_};
+  Field<&Row::migrations> migrations{rows_};
+  Field<&Row::failures> failures{rows_};  // attempts lost with a node
 };
 
 }  // namespace berth
