@@ -99,10 +99,12 @@ int plot_growth(const std::string& path) {
   for (const std::string& policy : kFast) {
     berth::Line line{.label = policy, .points = {}};
     for (const std::size_t jobs : {10'000U, 30'000U, 100'000U, 300'000U, 1'000'000U}) {
-      const Measured m = measure({.policy = policy, .cluster = "32x8", .jobs = jobs});
-      if (m.ok)
-        line.points.emplace_back(static_cast<double>(jobs),
-                                 m.seconds / static_cast<double>(jobs) * 1e6);
+      double best = 0;  // of three: what the machine does besides only ever adds
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        const Measured m = measure({.policy = policy, .cluster = "32x8", .jobs = jobs});
+        if (m.ok && (repeat == 0 || m.seconds < best)) best = m.seconds;
+      }
+      line.points.emplace_back(static_cast<double>(jobs), best / static_cast<double>(jobs) * 1e6);
     }
     chart.lines.push_back(std::move(line));
   }

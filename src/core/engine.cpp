@@ -20,6 +20,7 @@ Engine::Engine(const EngineParts& parts)
       checkpoint_interval_(parts.checkpoint_interval),
       jobs_(parts.trace.jobs.size()),
       state_(parts.cluster, parts.placement.mode()),
+      running_at_(parts.trace.jobs.size()),
       estimates_(includes(parts.policy.needs(), Need::RunTime) ? parts.trace.jobs.size() : 0),
       policy_rng_(Rng{parts.seed}.fork("policy")),
       placement_rng_(Rng{parts.seed}.fork("placement")),
@@ -129,6 +130,7 @@ void Engine::end(JobId job, JobState outcome) {
     }
     end_stretch(job, held_until);
     release(job);
+    set_stopped(job, outcome);
   }
   jobs_.state[job] = outcome;
   jobs_.finished[job] = view_.now;
@@ -138,34 +140,50 @@ void Engine::end(JobId job, JobState outcome) {
   policy_.on_departure(view_, job);
 }
 
-void Engine::lose_node(NodeId node) {
-  const PoolId pool = state_.cluster().nodes[node.value].pool;
+/// Without nodes (Count mode) the latest starters of the pool lose theirs, until the node's devices
+/// are free.
+void Engine::find_victims(NodeId node) {
   victims_.clear();
-  for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
-    const JobId job{i};
+  const Node& lost = state_.cluster().nodes[node.value];
+  if (state_.mode() == ClusterState::Mode::Devices) {
     const auto here = [&](const Slice& slice) { return slice.node == node; };
-    if (jobs_.is_running(job) && std::ranges::any_of(arena_.slices(jobs_.allocation[job]), here))
-      victims_.push_back(job);
-  }
-  if (state_.mode() ==
-      ClusterState::Mode::Count) {  // no nodes: the latest starters of the pool lose theirs
-    std::vector<JobId> running;
-    for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
-      if (jobs_.is_running(JobId{i}) && jobs_.allocation[JobId{i}].pool == pool)
-        running.push_back(JobId{i});
+    for (const JobId job : running_) {
+      if (std::ranges::any_of(arena_.slices(jobs_.allocation[job]), here)) victims_.push_back(job);
     }
-    std::ranges::sort(running, std::ranges::greater{},
-                      [&](JobId job) { return std::tuple(jobs_.last_start[job], job); });
-    std::int64_t free = state_.free_gpus(pool);
-    for (std::size_t i = 0; free < state_.cluster().nodes[node.value].gpus; ++i) {
-      victims_.push_back(running[i]);
-      free += view_.gpus(running[i]);
-    }
+    std::ranges::sort(victims_);
+    return;
   }
+  for (const JobId job : running_) {
+    if (jobs_.allocation[job].pool == lost.pool) victims_.push_back(job);
+  }
+  std::ranges::sort(victims_, std::ranges::greater{},
+                    [&](JobId job) { return std::tuple(jobs_.last_start[job], job); });
+  std::int64_t free = state_.free_gpus(lost.pool);
+  std::size_t needed = 0;
+  for (; free < lost.gpus; ++needed) free += view_.gpus(victims_[needed]);
+  victims_.resize(needed);
+}
+
+void Engine::lose_node(NodeId node) {
+  find_victims(node);
   for (const JobId job : victims_) lose_attempt(job);
   state_.set_down(node);
   policy_.on_capacity_change(view_, node);
   for (const JobId job : victims_) policy_.on_requeue(view_, job);
+}
+
+void Engine::set_running(JobId job) {
+  running_at_[job] = static_cast<std::uint32_t>(running_.size());
+  running_.push_back(job);
+  jobs_.state[job] = JobState::Running;
+}
+
+void Engine::set_stopped(JobId job, JobState state) {
+  const std::uint32_t at = running_at_[job];
+  running_[at] = running_.back();
+  running_at_[running_[at]] = at;
+  running_.pop_back();
+  jobs_.state[job] = state;
 }
 
 void Engine::lose_attempt(JobId job) {
@@ -183,7 +201,7 @@ void Engine::lose_attempt(JobId job) {
   }
   ++jobs_.failures[job];
   release(job);
-  jobs_.state[job] = JobState::Waiting;
+  set_stopped(job, JobState::Waiting);
 }
 
 void Engine::release(JobId job) {
@@ -203,12 +221,12 @@ void Engine::carry_out(const Action& action) {
   switch (action.kind) {
     case ActionKind::Preempt:
       end_stretch(job, executor_.stop(view_.now, action, jobs_));
-      jobs_.state[job] = JobState::Waiting;
+      set_stopped(job, JobState::Waiting);
       ++jobs_.preemptions[job];
       break;
     case ActionKind::Kill:
       end_stretch(job, executor_.stop(view_.now, action, jobs_));
-      jobs_.state[job] = JobState::Cancelled;
+      set_stopped(job, JobState::Cancelled);
       jobs_.finished[job] = view_.now;
       ++over_;
       break;
@@ -226,7 +244,7 @@ void Engine::carry_out(const Action& action) {
 void Engine::begin_stretch(const Action& action) {
   const JobId job = action.job;
   const StartReceipt receipt = executor_.start(view_.now, action, jobs_);
-  jobs_.state[job] = JobState::Running;
+  if (!jobs_.is_running(job)) set_running(job);
   jobs_.held_from[job] = receipt.held_from;
   jobs_.work_from[job] = receipt.work_from;
   jobs_.rate[job] = receipt.rate;

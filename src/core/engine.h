@@ -73,8 +73,11 @@ class Engine {
   void arrive(JobId job);
   void reject(JobId job, Refusal refusal);
   void end(JobId job, JobState outcome);
+  void find_victims(NodeId node);
   void lose_node(NodeId node);
   void lose_attempt(JobId job);
+  void set_running(JobId job);
+  void set_stopped(JobId job, JobState state);
   void release(JobId job);
   void carry_out(const Action& action);
   void begin_stretch(const Action& action);
@@ -93,6 +96,8 @@ class Engine {
   ShapeTable shapes_;
   ClusterState state_;
   SliceArena arena_;
+  std::vector<JobId> running_;               // in no particular order
+  Column<JobId, std::uint32_t> running_at_;  // position there, while running
   Column<JobId, Duration> estimates_;
   Rng policy_rng_;
   Rng placement_rng_;
