@@ -114,7 +114,7 @@ class Tiresias final : public Policy {
   void evict(const View& view, std::size_t q, JobId job);
   void queue_evicted(const View& view, std::size_t q);
   [[nodiscard]] bool carry_out(const View& view, Plan& plan);
-  void undo(const View& view);
+  void undo(const View& view, std::size_t kept);
   void settle(const View& view);
 
   std::string name_;

@@ -19,7 +19,7 @@ void Tiresias::decide(const View& view, Plan& plan, Rng&) {
     schedule(view, plan);
     if (carry_out(view, plan)) break;
     plan.rollback(mark);
-    undo(view);
+    undo(view, 0);
   }
   settle(view);
 }
@@ -70,6 +70,16 @@ void Tiresias::schedule_by_index(const View& view, std::size_t q) {
   const bool nobody_waits =
       queue.waiting.empty() && queue.unseen.empty() && std::ranges::none_of(holders_, is_here);
   if (!over && nobody_waits) return;
+  if (!over) {
+    // If everybody gets a place the order decides nothing, and the runners need not be ranked.
+    const std::size_t before = steps_.size();
+    while (const auto candidate = best_waiter(view, q)) grant(view, q, *candidate);
+    const auto still_waits = [&](JobId job) { return is_here(job) && !rows_[job.value].runs; };
+    if (queue.waiting.empty() && queue.unseen.empty() &&
+        std::ranges::none_of(holders_, still_waits))
+      return;
+    undo(view, before);
+  }
   order_.clear();
   runners_.for_each(q, [&](JobId job) { order_.push_back(index_key(view, job, q)); });
   std::ranges::sort(order_);
@@ -169,8 +179,9 @@ bool Tiresias::carry_out(const View&, Plan& plan) {
   return true;
 }
 
-void Tiresias::undo(const View& view) {
-  for (std::size_t i = steps_.size(); i-- > 0;) {
+/// Takes back the steps of this pass but the first `kept`.
+void Tiresias::undo(const View& view, std::size_t kept) {
+  for (std::size_t i = steps_.size(); i-- > kept;) {
     const Step& step = steps_[i];
     JobRow& row = rows_[step.job.value];
     Queue& queue = queues_[row.queue];
@@ -186,6 +197,7 @@ void Tiresias::undo(const View& view) {
       queue.used[row.pool.value] += view.gpus(step.job);
     }
   }
+  steps_.resize(kept);
 }
 
 /// Books the waiting times of the jobs that changed, and remembers whose timers are to be set.
