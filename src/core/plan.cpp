@@ -20,7 +20,6 @@ Plan::Plan(ClusterState& state, JobTable& jobs, const ShapeTable& shapes, SliceA
 void Plan::begin() {
   steps_.clear();
   actions_.clear();
-  declined_ = 0;
 }
 
 Plan::Touched& Plan::touch(JobId job) {
@@ -93,10 +92,7 @@ bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
   scratch_.clear();
   const bool placed = counting ? state_->has_side_room(pool, shape)
                                : placement_->place(*state_, shape, pool, *rng_, scratch_);
-  if (!placed) {
-    ++declined_;
-    return false;
-  }
+  if (!placed) return false;
   put(job, arena_->store(pool, scratch_), reason);
   return true;
 }

@@ -53,9 +53,6 @@ class Plan {
   [[nodiscard]] Mark mark() const noexcept { return Mark{steps_.size()}; }
   void rollback(Mark mark);
 
-  /// Number of tries that found no placement since begin(): for tests of cost.
-  [[nodiscard]] std::uint64_t declined() const noexcept { return declined_; }
-
   // For the engine.
   void begin();
   [[nodiscard]] std::span<const Action> seal();
@@ -91,7 +88,6 @@ class Plan {
   std::vector<Allocation> garbage_;          // replaced inside this plan, freed in settle()
   std::vector<Action> actions_;
   std::vector<Slice> scratch_;
-  std::uint64_t declined_ = 0;
 };
 
 }  // namespace berth

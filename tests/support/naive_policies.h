@@ -50,7 +50,6 @@ class NaiveEasy final : public Policy {
   void run(Plan& plan, JobId job);
   std::vector<JobId> queue_;
   std::vector<JobId> running_;
-  std::vector<std::pair<JobId, Time>> ends_;
 };
 
 /// 2D-LAS with K queues: the reference pass of Tiresias.
