@@ -97,7 +97,10 @@ Measured run_case(const Case& each) {
   auto placement = make_placement(each.placement);
   auto estimator = make_estimator("oracle", 1);
   if (!policy || !placement || !estimator) return refuse("cannot make the policy");
-  SimExecutor executor{*trace, *cluster, {}};
+  const RateModel rates{ProfileSet{}, *cluster, Effects{}};
+  SimOptions sim;
+  if ((*policy)->shares_devices()) sim.truth = &rates;
+  SimExecutor executor{*trace, *cluster, sim};
   Watcher watcher{trace->jobs.size()};
   const double start = processor_seconds();
   Engine engine{{.trace = *trace,
@@ -106,6 +109,7 @@ Measured run_case(const Case& each) {
                  .placement = **placement,
                  .estimator = **estimator,
                  .executor = executor,
+                 .believed = rates,
                  .journal = &watcher}};
   if (const auto done = engine.run(); !done) return refuse(done.error().text());
   result.seconds = processor_seconds() - start;

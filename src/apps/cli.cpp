@@ -38,6 +38,10 @@ class CommandLine {
     add_check();
     add_report();
     add_lists();
+    add_models();
+    add_topology();
+    add_fit();
+    add_reproduce();
     add_completion();
     for (CLI::App* sub : app_.get_subcommands({}))
       sub->add_flag("-h,--help", help_, "this text")->group(kOutput);
@@ -129,6 +133,23 @@ class CommandLine {
          "what a move to other GPUs pays (default: as --restart-cost)", kWorld);
     flag(sub, "--spread-slowdown", world.spread_slowdown,
          "jobs on more nodes than needed run slower, by model (default: they do not)", kWorld);
+    take(sub, "--effects", world.effects, "EFFECTS",
+         "what makes jobs slower or faster than their trace says: none, all, or of sharing, "
+         "locality, "
+         "server, cpu, device, joined by commas (default sharing)",
+         kWorld);
+    take(
+        sub, "--profiles", world.profiles, "FILE",
+        "profiles of models, YAML, on top of the built-in ones; see `berth models` (default: none)",
+        kWorld);
+    take(sub, "--profile-error", world.profile_error, "S",
+         "the scheduler's profiles err by log-normal factors of this deviation (default 0)", kWorld)
+        ->check(CLI::Range(0.0, 10.0));
+    take(sub, "--cpu", world.cpu, "MODE",
+         "who shares out the cores of a server: off, shared, role, bind or aware (default off: a "
+         "job "
+         "has the cores it asked for)",
+         kWorld);
     take(sub, "--failures", world.failures, "FILE",
          "node outages: CSV node,down_time,up_time in seconds (default: none)", kWorld);
     take(sub, "--mtbf", world.mtbf, "TIME",
@@ -289,6 +310,65 @@ class CommandLine {
     add_list("formats", "list the trace formats", ListKind::Formats);
   }
 
+  void add_models() {
+    CLI::App* sub = add("models", "list the profiles of models, or show one with its sources",
+                        "berth models\nberth models resnet50\nberth models --profiles mine.yaml",
+                        [this]() -> Result<Command> { return models_; });
+    take(sub, "NAME", models_.name, "MODEL", "the model to describe (default: all of them)");
+    take(sub, "--profiles", models_.profiles, "FILE", "profiles on top of the built-in ones");
+    flag(sub, "--json", models_.json, "as JSON (default: a table)", kOutput);
+  }
+
+  void add_topology() {
+    CLI::App* sub = add("topology", "draw a cluster as the tree it is, down to NVLink islands",
+                        "berth topology 8x8:a100\nberth topology examples/clusters/philly.yaml\n"
+                        "berth topology local",
+                        [this]() -> Result<Command> {
+                          if (topology_.cluster.empty())
+                            return fail(
+                                "topology: of which cluster? As in `berth topology 8x8:a100`, a "
+                                "YAML file, or local for this machine");
+                          return topology_;
+                        });
+    take(sub, "CLUSTER", topology_.cluster, "CLUSTER",
+         "NODESxGPUS[:TYPE],…, a YAML file, or local: this machine");
+    flag(sub, "--json", topology_.json, "as JSON (default: a drawing)", kOutput);
+  }
+
+  void add_fit() {
+    CLI::App* sub =
+        add("fit", "fit profiles to measurements, with the error on points held back",
+            "berth fit iteration steps.csv -o mine.yaml\nberth fit cpu cores.csv\n"
+            "berth fit catalogue ../shared/data -o models.yaml",
+            [this]() -> Result<Command> {
+              if (fit_.kind.empty() || fit_.input.empty())
+                return fail(
+                    "fit: what and from which file? As in `berth fit iteration steps.csv`; kinds: "
+                    "iteration, locality, pairs, cpu, memory, catalogue");
+              return fit_;
+            });
+    take(sub, "KIND", fit_.kind, "KIND",
+         "iteration, locality, pairs, cpu, memory, or catalogue (all published sources)");
+    take(sub, "FILE", fit_.input, "FILE", "the measurements, CSV; for a catalogue the data folder");
+    take(sub, "--gradient-bytes", fit_.gradient_bytes, "BYTES",
+         "size of the gradients if it is known (default: fitted)");
+    take(sub, "-o,--out", fit_.out, "FILE",
+         "the profiles as YAML; - is standard output (default: the table alone)", kOutput);
+  }
+
+  void add_reproduce() {
+    CLI::App* sub = add("reproduce", "run the headline of a paper and set it beside the published",
+                        "berth reproduce\nberth reproduce sjf-bsbf\n"
+                        "berth reproduce all --data ../shared/data --markdown",
+                        [this]() -> Result<Command> { return reproduce_; });
+    take(sub, "NAME", reproduce_.name, "NAME", "which one, or all (default: list them)");
+    take(sub, "--data", reproduce_.data, "DIR",
+         "folder of public traces and profiles (default: only what needs none)");
+    take(sub, "--seed", reproduce_.seed, "N", "of generated workloads (default 1)");
+    flag(sub, "--quick", reproduce_.quick, "smaller workloads, fewer seeds", kInput);
+    flag(sub, "--markdown", reproduce_.markdown, "as a page (default: a table)", kOutput);
+  }
+
   void add_completion() {
     CLI::App* sub = add("completion", "print a completion script for bash, zsh or fish",
                         "source <(berth completion bash)\nberth completion fish > "
@@ -329,6 +409,10 @@ class CommandLine {
   CheckOptions check_;
   ReportOptions report_;
   PoliciesOptions policies_;
+  ModelsOptions models_;
+  TopologyOptions topology_;
+  FitOptions fit_;
+  ReproduceCommand reproduce_;
   bool list_json_ = false;
   std::string shell_;
   bool version_ = false;

@@ -14,6 +14,8 @@ namespace berth {
 [[nodiscard]] Exit execute(const ReportOptions& options);
 [[nodiscard]] Exit execute(const PoliciesOptions& options);
 [[nodiscard]] Exit execute(const ListOptions& options);
+[[nodiscard]] Exit execute(const ModelsOptions& options);
+[[nodiscard]] Exit execute(const ReproduceCommand& options);
 [[nodiscard]] Exit execute(const PrintOptions& options);
 
 }  // namespace berth

@@ -7,6 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "apps/fit.h"
+#include "apps/topology.h"
+
 namespace berth {
 
 struct InputOptions {
@@ -28,6 +31,10 @@ struct WorldOptions {
   std::string preempt_cost = "0";
   std::string migrate_cost;  // empty: as restart_cost
   bool spread_slowdown = false;
+  std::string effects = "sharing";
+  std::string profiles;  // YAML on top of the built-in catalogue
+  double profile_error = 0;
+  std::string cpu = "off";
   std::string failures;             // CSV of outages
   std::string mtbf, repair = "1h";  // random outages; empty mtbf: none
   std::string checkpoint_interval = "0";
@@ -95,6 +102,20 @@ struct PoliciesOptions {
   bool json = false;
 };
 
+struct ModelsOptions {
+  std::string name;      // empty: all
+  std::string profiles;  // YAML on top of the built-in catalogue
+  bool json = false;
+};
+
+struct ReproduceCommand {
+  std::string name;  // empty: list them; "all"
+  std::string data;  // folder of public traces and profiles
+  bool quick = false;
+  bool markdown = false;
+  std::uint64_t seed = 1;
+};
+
 enum class ListKind : unsigned char { Placements, Estimators, Formats };
 struct ListOptions {
   ListKind kind{};
@@ -108,6 +129,7 @@ struct PrintOptions {
 
 using Command =
     std::variant<SimulateOptions, CompareOptions, GenerateCommand, ConvertOptions, CheckOptions,
-                 ReportOptions, PoliciesOptions, ListOptions, PrintOptions>;
+                 ReportOptions, PoliciesOptions, ListOptions, ModelsOptions, TopologyOptions,
+                 FitOptions, ReproduceCommand, PrintOptions>;
 
 }  // namespace berth

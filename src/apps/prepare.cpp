@@ -7,6 +7,7 @@
 #include "apps/terminal.h"
 #include "base/file.h"
 #include "base/suggest.h"
+#include "perf/profile_file.h"
 #include "report/run_output.h"
 
 namespace berth {
@@ -59,6 +60,13 @@ RunSpec world_of(const WorldOptions& world, Complaints& complaints) {
   spec.sim.costs.migrate = world.migrate_cost.empty() ? spec.sim.costs.resume
                                                       : time("--migrate-cost", world.migrate_cost);
   spec.sim.spread = world.spread_slowdown ? SpreadCost::ByModel : SpreadCost::Ignored;
+  spec.effects = complaints.value_or(parse_effects(world.effects), Effects{});
+  spec.profile_error = world.profile_error;
+  spec.cpu = world.cpu;
+  if (!world.profiles.empty()) {
+    spec.profiles = std::make_shared<const ProfileSet>(
+        complaints.value_or(load_profiles(world.profiles), ProfileSet{}));
+  }
   spec.checkpoint_interval = time("--checkpoint-interval", world.checkpoint_interval);
   if (!world.mtbf.empty()) {
     spec.random_outages = {.mtbf = time("--mtbf", world.mtbf),

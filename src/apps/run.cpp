@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "policies/cpu/cpu_tuner.h"
 #include "policies/placements/placements.h"
 
 namespace berth {
@@ -17,6 +18,7 @@ namespace {
 Result<std::unique_ptr<Placement>> placement_from(const RunSpec& spec) {
   const std::string& text = spec.placement;
   PlacementOptions options;
+  options.profiles = spec.profiles;
   for (const auto& [key, value] : spec.settings) {
     if (key != "pack_limit") continue;
     std::from_chars(value.data(), value.data() + value.size(), options.pack_limit);
@@ -40,12 +42,40 @@ void add(Error& error, const Error& more) {
   error.messages.insert(error.messages.end(), more.messages.begin(), more.messages.end());
 }
 
+Result<std::unique_ptr<NodeTuner>> tuner_from(const RunSpec& spec, const Policy& policy) {
+  if (spec.cpu == "off") return nullptr;
+  return make_cpu_tuner(spec.cpu, cpu_options_for(policy));
+}
+
+/// Beyond sharing, which policies that share bring in themselves.
+bool needs_rates(const Effects& effects) {
+  return effects.locality || effects.server || effects.cpu || effects.device;
+}
+
+/// What one choice forbids of another.
+void check_against(const Policy& policy, const RunSpec& spec, Error& error) {
+  if (const auto tuner = tuner_from(spec, policy); !tuner) add(error, tuner.error());
+  if (spec.placement != "count") return;
+  if (policy.shares_devices()) {
+    add(error, Error{fmt::format("--policy {} puts several jobs on one device, and --placement "
+                                 "count knows no devices (choose another placement)",
+                                 spec.policy)});
+  }
+  if (spec.cpu != "off") {
+    add(error, Error{"--cpu shares out the cores of servers, and --placement count knows none "
+                     "(choose another placement)"});
+  }
+}
+
 }  // namespace
 
 Result<void> check_spec(const Trace& trace, const Cluster& cluster, const RunSpec& spec) {
   Error error;
-  if (const auto policy = make_policy(spec.policy, spec.settings); !policy)
+  if (const auto policy = make_policy(spec.policy, spec.settings); !policy) {
     add(error, policy.error());
+  } else {
+    check_against(**policy, spec, error);
+  }
   if (const auto placement = placement_from(spec); !placement) add(error, placement.error());
   if (const auto estimator = make_estimator(spec.estimator, spec.seed); !estimator)
     add(error, estimator.error());
@@ -67,6 +97,16 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
             draw_outages(cluster, spec.random_outages, outage_horizon(trace, cluster), spec.seed));
   sim.outages.insert(sim.outages.end(), random.begin(), random.end());
 
+  const ProfileSet& profiles = spec.profiles ? *spec.profiles : built_in_profiles();
+  Effects effects = spec.effects;
+  effects.cpu = effects.cpu || spec.cpu != "off";  // sharing cores out is about their effect
+  const RateModel truth{profiles, cluster, effects};
+  const RateModel believed{profiles.with_error(spec.profile_error, spec.seed), cluster, effects};
+  BERTH_TRY(const auto tuner, tuner_from(spec, *policy));
+  const bool profiles_matter = needs_rates(effects) || policy->shares_devices() ||
+                               tuner != nullptr || includes(policy->needs(), Need::Profile);
+  if (profiles_matter) sim.truth = &truth;
+
   SimExecutor executor{trace, cluster, sim};
   const bool everything = spec.recording == Recording::Everything;
   std::optional<Recorder> recorder;
@@ -81,7 +121,9 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
                  .placement = *placement,
                  .estimator = *estimator,
                  .executor = executor,
+                 .believed = believed,
                  .journal = recorder ? &*recorder : nullptr,
+                 .tuner = tuner.get(),
                  .seed = spec.seed,
                  .checkpoint_interval = spec.checkpoint_interval}};
   if (recorder) recorder->watch(engine);
@@ -95,7 +137,8 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
                   .placement = spec.placement,
                   .estimator = spec.estimator,
                   .seed = spec.seed,
-                  .wall_seconds = wall.count()});
+                  .wall_seconds = wall.count(),
+                  .profiles_matter = profiles_matter});
 }
 
 }  // namespace berth

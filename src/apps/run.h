@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/result.h"
@@ -30,6 +31,10 @@ struct RunSpec {
   std::string estimator = "oracle";
   std::uint64_t seed = 1;  // of estimates, random placements and random outages
   SimOptions sim = {};
+  Effects effects = {};  // what makes jobs faster or slower than their trace says
+  std::shared_ptr<const ProfileSet> profiles = {};  // empty: the built-in catalogue
+  double profile_error = 0;  // deviation of what the scheduler believes of profiles
+  std::string cpu = "off";   // who shares out the cores of a server: off|shared|role|bind|aware
   RandomOutages random_outages = {};  // beside those in `sim`
   Duration checkpoint_interval{};
   Recording recording = Recording::Totals;

@@ -10,6 +10,12 @@ std::string_view to_string(ActionKind kind) noexcept {
     case ActionKind::Resume: return "resume";
     case ActionKind::Kill: return "kill";
     case ActionKind::Reject: return "reject";
+    case ActionKind::Suspend: return "suspend";
+    case ActionKind::Share: return "share";
+    case ActionKind::Resize: return "resize";
+    case ActionKind::SetSubBatch: return "set sub-batch";
+    case ActionKind::SetCores: return "set cores";
+    case ActionKind::SetShare: return "set share";
   }
   return "?";
 }
@@ -27,6 +33,16 @@ std::string_view to_string(Reason reason) noexcept {
     case Reason::TimeLimit: return "time limit";
     case Reason::Quota: return "quota";
     case Reason::NeverFits: return "never fits";
+    case Reason::TimeSlice: return "time slice";
+    case Reason::Packing: return "packing";
+    case Reason::Locality: return "locality";
+    case Reason::Interference: return "interference";
+    case Reason::Defragment: return "defragment";
+    case Reason::Growth: return "growth";
+    case Reason::Eviction: return "eviction";
+    case Reason::Lease: return "lease";
+    case Reason::Balance: return "balance";
+    case Reason::Profiling: return "profiling";
   }
   return "?";
 }

@@ -45,6 +45,11 @@ ClusterState::ClusterState(const Cluster& cluster, Mode mode)
   }
 }
 
+void ClusterState::track_topology() {
+  topology_.emplace(std::make_shared<const Topology>(*cluster_));
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) tell_topology(NodeId{i});
+}
+
 void ClusterState::add_free(NodeId node, std::int32_t change) {
   NodeRow& row = nodes_[node.value];
   const Node& described = cluster_->nodes[node.value];
@@ -76,13 +81,16 @@ bool ClusterState::has_side_room(PoolId pool, const Shape& shape) const noexcept
   return !(row.limits_memory && need(shape.memory_mib_per_gpu) > row.memory_mib);
 }
 
-void ClusterState::take(std::span<const Slice> slices, const Shape& shape) {
+void ClusterState::take(std::span<const Slice> slices, const Shape& shape, JobId job,
+                        DeviceUse use) {
   for (const Slice& slice : slices) {
     NodeRow& row = nodes_[slice.node.value];
-    BERTH_CHECK(row.up && (slice.devices & ~row.mask) == 0, "no device is given twice");
     BERTH_CHECK(std::popcount(slice.devices) == slice.gpus, "a slice counts its own devices");
-    row.mask &= ~slice.devices;
-    add_free(slice.node, -slice.gpus);
+    const std::uint64_t emptied = devices_ ? join(slice, job, use) : slice.devices;
+    BERTH_CHECK(row.up && (emptied & ~row.mask) == 0, "no device is given twice");
+    row.mask &= ~emptied;
+    tell_topology(slice.node);
+    add_free(slice.node, -std::popcount(emptied));
     if (row.cpus_milli != kUnlimited)
       row.cpus_milli -= std::int64_t{slice.gpus} * shape.cpus_milli_per_gpu;
     if (row.memory_mib != kUnlimited)
@@ -91,16 +99,98 @@ void ClusterState::take(std::span<const Slice> slices, const Shape& shape) {
   }
 }
 
-void ClusterState::give(std::span<const Slice> slices, const Shape& shape) {
+void ClusterState::give(std::span<const Slice> slices, const Shape& shape, JobId job,
+                        DeviceUse use) {
   for (const Slice& slice : slices) {
     NodeRow& row = nodes_[slice.node.value];
-    BERTH_CHECK((slice.devices & row.mask) == 0, "only a taken device comes back");
-    row.mask |= slice.devices;
-    add_free(slice.node, slice.gpus);
+    const std::uint64_t freed = devices_ ? leave(slice, job, use) : slice.devices;
+    BERTH_CHECK((freed & row.mask) == 0, "only a taken device comes back");
+    row.mask |= freed;
+    tell_topology(slice.node);
+    add_free(slice.node, std::popcount(freed));
     if (row.cpus_milli != kUnlimited)
       row.cpus_milli += std::int64_t{slice.gpus} * shape.cpus_milli_per_gpu;
     if (row.memory_mib != kUnlimited)
       row.memory_mib += std::int64_t{slice.gpus} * shape.memory_mib_per_gpu;
+  }
+}
+
+std::uint64_t ClusterState::join(const Slice& slice, JobId job, const DeviceUse& use) {
+  std::uint64_t first_on = 0;
+  PoolRow& pool = pools_[cluster_->nodes[slice.node.value].pool.value];
+  for_each_device(slice.devices, [&](std::int32_t device) {
+    const std::int32_t before = free_milli(slice.node, device);
+    if (devices_->add(slice.node, device, job, use))
+      first_on |= std::uint64_t{1} << static_cast<unsigned>(device);
+    pool.free_milli += free_milli(slice.node, device) - before;
+  });
+  return first_on;
+}
+
+std::uint64_t ClusterState::leave(const Slice& slice, JobId job, const DeviceUse& use) {
+  std::uint64_t last_off = 0;
+  PoolRow& pool = pools_[cluster_->nodes[slice.node.value].pool.value];
+  for_each_device(slice.devices, [&](std::int32_t device) {
+    const std::int32_t before = free_milli(slice.node, device);
+    if (devices_->remove(slice.node, device, job, use))
+      last_off |= std::uint64_t{1} << static_cast<unsigned>(device);
+    pool.free_milli += free_milli(slice.node, device) - before;
+  });
+  return last_off;
+}
+
+/// A device with a job that is no fraction has nothing left to give in thousandths.
+std::int32_t ClusterState::free_milli(NodeId node, std::int32_t device) const noexcept {
+  const std::int32_t used = devices_->milli_used(node, device);
+  if (used > 0) return 1000 - used;
+  return devices_->jobs(node, device).empty() ? 1000 : 0;
+}
+
+std::int64_t ClusterState::free_memory_mib(NodeId node, std::int32_t device) const noexcept {
+  const PoolId pool = cluster_->nodes[node.value].pool;
+  const std::int64_t described = cluster_->pools[pool.value].memory_mib;
+  if (described <= 0) return kUnlimited;  // not described: never a limit
+  return described - devices_->memory_used(node, device);
+}
+
+void ClusterState::jobs_on(NodeId node, std::vector<JobId>& jobs) const {
+  jobs.clear();
+  for (std::int32_t device = 0; device < cluster_->nodes[node.value].gpus; ++device) {
+    const auto here = devices_->jobs(node, device);
+    jobs.insert(jobs.end(), here.begin(), here.end());
+  }
+  std::ranges::sort(jobs);
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+}
+
+bool ClusterState::can_join(std::span<const Slice> slices, const Shape& shape, const DeviceUse& use,
+                            std::int32_t limit) const noexcept {
+  const auto device_has_room = [&](NodeId node, std::int32_t device) {
+    const auto here = devices_->jobs(node, device);
+    if (static_cast<std::int32_t>(here.size()) >= limit) return false;
+    if (use.milli < 1000 && free_milli(node, device) < use.milli) return false;
+    return here.empty() || use.memory_mib <= free_memory_mib(node, device);
+  };
+  return std::ranges::all_of(slices, [&](const Slice& slice) {
+    const NodeRow& row = nodes_[slice.node.value];
+    if (!row.up) return false;
+    const std::int64_t gpus = slice.gpus;
+    if (row.cpus_milli != kUnlimited && gpus * shape.cpus_milli_per_gpu > row.cpus_milli)
+      return false;
+    if (row.memory_mib != kUnlimited && gpus * shape.memory_mib_per_gpu > row.memory_mib)
+      return false;
+    for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
+      if (!device_has_room(slice.node, std::countr_zero(rest))) return false;
+    }
+    return true;
+  });
+}
+
+void ClusterState::change_memory(std::span<const Slice> slices, std::int32_t change) noexcept {
+  for (const Slice& slice : slices) {
+    for_each_device(slice.devices, [&](std::int32_t device) {
+      devices_->change_memory(slice.node, device, change);
+    });
   }
 }
 
@@ -135,9 +225,11 @@ void ClusterState::set_down(NodeId node) {
   BERTH_CHECK(row.up && row.free == described.gpus, "a node goes down empty");
   row.up = false;
   row.mask = 0;
+  tell_topology(node);
   pool.by_free[static_cast<std::size_t>(row.free)].erase(node);
   row.free = 0;
   pool.free -= described.gpus;
+  pool.free_milli -= std::int64_t{1000} * described.gpus;
   pool.usable -= described.gpus;
   pool.rack_free[described.rack.value] -= described.gpus;
   free_ -= described.gpus;
@@ -151,9 +243,11 @@ void ClusterState::set_up(NodeId node) {
   BERTH_CHECK(!row.up, "only a node that is down comes up");
   row.up = true;
   row.mask = all_devices(described.gpus);
+  tell_topology(node);
   row.free = described.gpus;
   pool.by_free[static_cast<std::size_t>(row.free)].insert(node);
   pool.free += described.gpus;
+  pool.free_milli += std::int64_t{1000} * described.gpus;
   pool.usable += described.gpus;
   pool.rack_free[described.rack.value] += described.gpus;
   free_ += described.gpus;

@@ -3,17 +3,23 @@
 // Every change is O(1) in the size of the cluster. A device that is taken twice is a broken
 // invariant.
 //
+// Devices may be shared, or given in fractions, once track_devices() was called: a device with any
+// job on it is not free; who is on it and with how much is kept in a DeviceTable.
+//
 // In Count mode there are no nodes, only totals per pool: the classic "C GPUs" of the literature.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/id.h"
+#include "core/device_table.h"
 #include "core/node_set.h"
 #include "core/shape.h"
+#include "core/topology_index.h"
 #include "model/cluster.h"
 
 namespace berth {
@@ -65,11 +71,51 @@ class ClusterState {
   }
   /// How many devices of this node a gang of the shape could use now: devices, cores and memory.
   [[nodiscard]] std::int32_t room_on(NodeId node, const Shape& shape) const noexcept;
+  /// Necessary for the shape to fit in the pool: enough devices without a job, or for a fraction of
+  /// one enough thousandths.
+  [[nodiscard]] bool may_hold(PoolId pool, const Shape& shape) const noexcept {
+    const PoolRow& row = pools_[pool.value];
+    return shape.is_fraction() ? row.free_milli >= shape.gpu_milli : row.free >= shape.gpus;
+  }
+
+  /// Keeps an index over the topology tree from now on: runs without one do not pay for it.
+  void track_topology();
+  /// Nothing unless it is tracked.
+  [[nodiscard]] const TopologyIndex* topology() const noexcept {
+    return topology_ ? &*topology_ : nullptr;
+  }
+
+  // Sharing.
+  void track_devices() { devices_.emplace(*cluster_); }
+  [[nodiscard]] bool tracks_devices() const noexcept { return devices_.has_value(); }
+  /// In their order of arrival there.
+  [[nodiscard]] std::span<const JobId> jobs_on(NodeId node, std::int32_t device) const noexcept {
+    return devices_->jobs(node, device);
+  }
+  /// All jobs of a node, each once, ascending.
+  void jobs_on(NodeId node, std::vector<JobId>& jobs) const;
+  [[nodiscard]] std::int32_t free_milli(NodeId node, std::int32_t device) const noexcept;
+  [[nodiscard]] std::int64_t free_milli(PoolId pool) const noexcept {
+    return pools_[pool.value].free_milli;
+  }
+  [[nodiscard]] std::int64_t free_memory_mib(NodeId node, std::int32_t device) const noexcept;
+  [[nodiscard]] std::int64_t free_cpus_milli(NodeId node) const noexcept {
+    return nodes_[node.value].cpus_milli;
+  }
+  [[nodiscard]] std::int64_t free_memory_mib(NodeId node) const noexcept {
+    return nodes_[node.value].memory_mib;
+  }
+  /// Could the job join the devices as they are: at most `limit` jobs on each afterwards, memory
+  /// (unless the device would be its own), thousandths, cores and host memory respected?
+  [[nodiscard]] bool can_join(std::span<const Slice> slices, const Shape& shape,
+                              const DeviceUse& use, std::int32_t limit) const noexcept;
+  void change_memory(std::span<const Slice> slices, std::int32_t change) noexcept;
+
   /// Count mode: are there cores and memory for the whole gang in the pool's totals?
   [[nodiscard]] bool has_side_room(PoolId pool, const Shape& shape) const noexcept;
 
-  void take(std::span<const Slice> slices, const Shape& shape);
-  void give(std::span<const Slice> slices, const Shape& shape);
+  void take(std::span<const Slice> slices, const Shape& shape, JobId job = {}, DeviceUse use = {});
+  void give(std::span<const Slice> slices, const Shape& shape, JobId job = {}, DeviceUse use = {});
   void take_count(PoolId pool, const Shape& shape);
   void give_count(PoolId pool, const Shape& shape);
   [[nodiscard]] bool is_free(std::span<const Slice> slices, const Shape& shape) const noexcept;
@@ -89,6 +135,7 @@ class ClusterState {
   struct PoolRow {
     std::int64_t free = 0;
     std::int64_t usable = 0;
+    std::int64_t free_milli = 0;  // of all devices, full ones included
     std::int64_t cpus_milli = 0;  // totals for Count mode
     std::int64_t memory_mib = 0;
     bool limits_cpus = false;
@@ -97,12 +144,20 @@ class ClusterState {
     std::vector<std::int64_t> rack_free;
   };
   void add_free(NodeId node, std::int32_t change);
+  void tell_topology(NodeId node) {
+    if (topology_) topology_->set_free(node, nodes_[node.value].mask);
+  }
+  /// The devices of the slice whose state changes between free and in use.
+  [[nodiscard]] std::uint64_t join(const Slice& slice, JobId job, const DeviceUse& use);
+  [[nodiscard]] std::uint64_t leave(const Slice& slice, JobId job, const DeviceUse& use);
 
   const Cluster* cluster_;
   Mode mode_;
   std::vector<std::vector<NodeId>> rack_nodes_;
   std::vector<NodeRow> nodes_;
   std::vector<PoolRow> pools_;
+  std::optional<DeviceTable> devices_;
+  std::optional<TopologyIndex> topology_;
   std::int64_t free_ = 0;
   std::int64_t usable_ = 0;
 };

@@ -1,7 +1,9 @@
 #include "core/engine.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -10,13 +12,21 @@
 
 namespace berth {
 
+namespace {
+/// A policy that wakes up so often in a row, with nothing running and nothing to come, and decides
+/// nothing, never will.
+constexpr std::uint64_t kHopelessPasses = 10'000;
+}  // namespace
+
 Engine::Engine(const EngineParts& parts)
     : trace_(parts.trace),
       policy_(parts.policy),
       estimator_(parts.estimator),
       placement_(parts.placement),
       executor_(parts.executor),
+      believed_(parts.believed),
       journal_(parts.journal),
+      tuner_(parts.tuner),
       checkpoint_interval_(parts.checkpoint_interval),
       jobs_(parts.trace.jobs.size()),
       state_(parts.cluster, parts.placement.mode()),
@@ -24,13 +34,21 @@ Engine::Engine(const EngineParts& parts)
       estimates_(includes(parts.policy.needs(), Need::RunTime) ? parts.trace.jobs.size() : 0),
       policy_rng_(Rng{parts.seed}.fork("policy")),
       placement_rng_(Rng{parts.seed}.fork("placement")),
-      view_(trace_, jobs_, state_, shapes_, estimates_, parts.policy.needs()),
-      plan_(state_, jobs_, shapes_, arena_, placement_, placement_rng_) {
+      view_(trace_, jobs_, state_, shapes_, estimates_, parts.believed, parts.policy.needs()),
+      plan_(state_, jobs_, shapes_, arena_, placement_, parts.believed, placement_rng_) {
+  const bool fractions = placement_.places_fractions();
+  if (state_.mode() == ClusterState::Mode::Devices &&
+      (policy_.shares_devices() || fractions || tuner_ != nullptr)) {
+    state_.track_devices();
+  }
+  const bool wants_topology = policy_.wants_topology() || placement_.wants_topology();
+  if (state_.mode() == ClusterState::Mode::Devices && wants_topology) state_.track_topology();
   make_shapes();
+  find_profiles();
 }
 
 void Engine::make_shapes() {
-  ShapeMaker maker{trace_, state_, placement_};
+  ShapeMaker maker{trace_, state_, placement_, tuner_ == nullptr && !policy_.sets_cores()};
   for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) {
     const JobId job{i};
     jobs_.shape[job] = maker.shape_of(trace_.jobs[i], shapes_);
@@ -38,9 +56,32 @@ void Engine::make_shapes() {
   }
 }
 
+/// A traced duration stands for the device type the job names first, or for the only one there is.
+void Engine::find_profiles() {
+  std::unordered_map<std::uint32_t, std::optional<ProfileId>> by_model;  // lookup only
+  const bool one_pool = state_.pools() == 1;
+  for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) {
+    const JobId job{i};
+    const TraceJob& request = trace_.jobs[i];
+    const auto [entry, is_new] = by_model.try_emplace(request.model.value, std::nullopt);
+    if (is_new) entry->second = believed_.profiles().find(trace_.text(request.model));
+    if (!entry->second) ++without_profile_;
+    jobs_.profile[job] = entry->second.value_or(ProfileSet::fallback());
+    // Of a model nobody knows the batch says nothing.
+    const bool has_batch = request.batch_size > 0 && entry->second.has_value();
+    jobs_.batch[job] = has_batch ? std::max(1, request.batch_size / request.gpus) : 0;
+    const Shape& shape = shapes_[jobs_.shape[job]];
+    const bool names_type = !trace_.text(request.gpu_type).empty();
+    const bool known = (one_pool || names_type) && !shape.pools.empty();
+    jobs_.reference[job] = known ? shape.pools.front() : kNoPool;
+  }
+}
+
 Result<void> Engine::run() {
   policy_.begin(view_);
+  if (tuner_ != nullptr) tuner_->begin(view_, believed_);
   Time wakeup = kNever;
+  std::uint64_t idle_passes = 0;
   while (const auto now = executor_.advance(wakeup)) {
     view_.now = *now;
     due_.clear();
@@ -50,15 +91,22 @@ Result<void> Engine::run() {
 
     plan_.begin();
     policy_.decide(view_, plan_, policy_rng_);
-    for (const Action& action : plan_.seal()) {
+    if (tuner_ != nullptr) tune();
+    const auto actions = plan_.seal();
+    for (const Action& action : actions) {
       write(action);  // the intention is on record before the act
       carry_out(action);
     }
+    const bool idle = due_.empty() && actions.empty() && running_.empty();
     plan_.settle();
+    absorb_rates();
     if (journal_ != nullptr) journal_->instant_done(*now);
 
     wakeup = policy_.next_wakeup(view_).value_or(kNever);
+    if (tuner_ != nullptr) wakeup = std::min(wakeup, tuner_->next_wakeup(view_).value_or(kNever));
     BERTH_CHECK(wakeup > *now, "a policy wakes up later than now");
+    idle_passes = idle ? idle_passes + 1 : 0;
+    if (idle_passes >= kHopelessPasses && !executor_.expects_events()) break;
     if ((++passes_ & 0xffffU) == 0 && progress_) progress_({*now, events_, arrived_, over_});
   }
   const std::size_t left = arrived_ - over_;
@@ -69,6 +117,32 @@ Result<void> Engine::run() {
                     left, trace_.jobs.size(), policy_.name()));
   }
   return {};
+}
+
+void Engine::note_change(JobId job) {
+  if (tuner_ == nullptr) return;
+  for (const Slice& slice : arena_.slices(jobs_.allocation[job]))
+    changed_nodes_.push_back(slice.node);
+}
+
+void Engine::tune() {
+  plan_.nodes_changed(changed_nodes_);
+  std::ranges::sort(changed_nodes_);
+  changed_nodes_.erase(std::unique(changed_nodes_.begin(), changed_nodes_.end()),
+                       changed_nodes_.end());
+  tuner_->tune(view_, changed_nodes_, plan_);
+  changed_nodes_.clear();
+}
+
+/// What was done so far was done at the old rate.
+void Engine::absorb_rates() {
+  rate_changes_.clear();
+  executor_.rates(view_.now, jobs_, rate_changes_);
+  for (const auto& [job, rate] : rate_changes_) {
+    jobs_.work[job] = jobs_.work_done(job, view_.now);
+    jobs_.work_from[job] = std::max(jobs_.work_from[job], view_.now);
+    jobs_.rate[job] = rate;
+  }
 }
 
 void Engine::apply(const Event& event) {
@@ -118,14 +192,15 @@ void Engine::reject(JobId job, Refusal refusal) {
 void Engine::end(JobId job, JobState outcome) {
   if (jobs_.is_running(job)) {
     Time held_until = view_.now;
+    note_change(job);
     if (outcome == JobState::Cancelled) {
       held_until = executor_.stop(view_.now,
                                   {.kind = ActionKind::Kill,
                                    .reason = {},
                                    .job = job,
                                    .pool = {},
-                                   .gpus = view_.gpus(job),
-                                   .slices = {}},
+                                   .gpus = jobs_.granted[job],
+                                   .slices = arena_.slices(jobs_.allocation[job])},
                                   jobs_);
     }
     end_stretch(job, held_until);
@@ -160,7 +235,7 @@ void Engine::find_victims(NodeId node) {
                     [&](JobId job) { return std::tuple(jobs_.last_start[job], job); });
   std::int64_t free = state_.free_gpus(lost.pool);
   std::size_t needed = 0;
-  for (; free < lost.gpus; ++needed) free += view_.gpus(victims_[needed]);
+  for (; free < lost.gpus; ++needed) free += jobs_.granted[victims_[needed]];
   victims_.resize(needed);
 }
 
@@ -191,9 +266,10 @@ void Engine::lose_attempt(JobId job) {
                       .reason = Reason::NodeLost,
                       .job = job,
                       .pool = jobs_.allocation[job].pool,
-                      .gpus = view_.gpus(job),
+                      .gpus = jobs_.granted[job],
                       .slices = arena_.slices(jobs_.allocation[job])};
   write(action);
+  note_change(job);
   static_cast<void>(executor_.stop(view_.now, action, jobs_));
   end_stretch(job, view_.now);
   if (checkpoint_interval_ > Duration::zero()) {  // back to the last whole checkpoint
@@ -210,7 +286,7 @@ void Engine::release(JobId job) {
   if (state_.mode() == ClusterState::Mode::Count) {
     state_.give_count(allocation.pool, shape);
   } else {
-    state_.give(arena_.slices(allocation), shape);
+    state_.give(arena_.slices(allocation), shape, job, plan_.use_of(job));
   }
   arena_.release(allocation);
   allocation = Allocation{};
@@ -230,13 +306,23 @@ void Engine::carry_out(const Action& action) {
       jobs_.finished[job] = view_.now;
       ++over_;
       break;
-    case ActionKind::Migrate:
+    case ActionKind::Suspend:
       end_stretch(job, executor_.stop(view_.now, action, jobs_));
-      ++jobs_.migrations[job];
+      set_stopped(job, JobState::Waiting);
+      ++jobs_.suspensions[job];
+      break;
+    case ActionKind::Migrate:
+    case ActionKind::Resize:
+      end_stretch(job, executor_.stop(view_.now, action, jobs_));
+      if (action.kind == ActionKind::Migrate) ++jobs_.migrations[job];
       begin_stretch(action);
       break;
     case ActionKind::Start:
-    case ActionKind::Resume: begin_stretch(action); break;
+    case ActionKind::Resume:
+    case ActionKind::Share: begin_stretch(action); break;
+    case ActionKind::SetSubBatch:
+    case ActionKind::SetCores:
+    case ActionKind::SetShare: executor_.adjust(view_.now, action, jobs_); break;
     case ActionKind::Reject: break;
   }
 }
@@ -248,6 +334,7 @@ void Engine::begin_stretch(const Action& action) {
   jobs_.held_from[job] = receipt.held_from;
   jobs_.work_from[job] = receipt.work_from;
   jobs_.rate[job] = receipt.rate;
+  jobs_.granted[job] = action.gpus;
   jobs_.last_start[job] = receipt.held_from;
   if (jobs_.first_start[job] == kNever) jobs_.first_start[job] = receipt.held_from;
 }
@@ -262,6 +349,7 @@ void Engine::end_stretch(JobId job, Time held_until) {
     jobs_.overhead[job] +=
         std::max(Duration::zero(), idle) + (held_until - std::max(now, jobs_.held_from[job]));
     jobs_.held[job] += held_until - jobs_.held_from[job];
+    jobs_.service[job] += (held_until - jobs_.held_from[job]) * jobs_.granted[job];
   }
   jobs_.held_from[job] = now;
   jobs_.work_from[job] = now;
@@ -275,6 +363,13 @@ void Engine::write(const Action& action) {
   for (const Slice& slice : action.slices) {
     digest_.add(static_cast<std::uint64_t>(slice.node.value));
     digest_.add(slice.devices);
+  }
+  if (action.terms != Terms{}) {
+    digest_.add((std::uint64_t{static_cast<std::uint32_t>(action.terms.sub_steps)} << 32U) |
+                static_cast<std::uint32_t>(action.terms.cores_milli));
+    digest_.add((std::uint64_t{static_cast<std::uint32_t>(action.terms.throttle_milli)} << 32U) |
+                static_cast<std::uint32_t>(action.terms.memory_limit_mib));
+    digest_.add(static_cast<std::uint64_t>(action.terms.mode));
   }
   if (journal_ != nullptr) journal_->append(view_.now, action);
 }

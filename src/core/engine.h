@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "core/action.h"
 #include "core/executor.h"
+#include "core/node_tuner.h"
 #include "core/plan.h"
 #include "core/policy.h"
 #include "perf/estimator.h"
@@ -27,7 +28,9 @@ struct EngineParts {
   Placement& placement;
   Estimator& estimator;
   Executor& executor;
+  const RateModel& believed;   // what the scheduler believes of how jobs run
   Journal* journal = nullptr;  // may be absent
+  NodeTuner* tuner = nullptr;  // may be absent: then a job has the cores it asked for
   std::uint64_t seed = 1;
   /// How much work a job loses with its node: zero keeps everything done so far.
   Duration checkpoint_interval{};
@@ -63,12 +66,19 @@ class Engine {
   [[nodiscard]] const Column<JobId, Duration>& estimates() const noexcept { return estimates_; }
   [[nodiscard]] std::span<const RejectedJob> rejected() const noexcept { return rejected_; }
   [[nodiscard]] std::string digest() const { return digest_.hex(); }
+  [[nodiscard]] const RateModel& believed() const noexcept { return believed_; }
+  /// Jobs of no model that the profiles know: they run by the class default.
+  [[nodiscard]] std::size_t jobs_without_profile() const noexcept { return without_profile_; }
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
   [[nodiscard]] Time now() const noexcept { return view_.now; }
 
  private:
   void make_shapes();
+  void find_profiles();
+  void tune();
+  void absorb_rates();
+  void note_change(JobId job);
   void apply(const Event& event);
   void arrive(JobId job);
   void reject(JobId job, Refusal refusal);
@@ -89,7 +99,9 @@ class Engine {
   Estimator& estimator_;
   Placement& placement_;
   Executor& executor_;
+  const RateModel& believed_;
   Journal* journal_;
+  NodeTuner* tuner_;
   Duration checkpoint_interval_;
 
   JobTable jobs_;
@@ -110,8 +122,11 @@ class Engine {
   std::uint64_t passes_ = 0;
   std::size_t arrived_ = 0;
   std::size_t over_ = 0;
-  std::vector<Event> due_;      // scratch
-  std::vector<JobId> victims_;  // scratch
+  std::vector<Event> due_;                // scratch
+  std::vector<JobId> victims_;            // scratch
+  std::vector<RateChange> rate_changes_;  // scratch
+  std::vector<NodeId> changed_nodes_;     // since the tuner was last asked; only if there is one
+  std::size_t without_profile_ = 0;
 };
 
 }  // namespace berth

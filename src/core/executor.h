@@ -32,12 +32,20 @@ struct StartReceipt {
   Rate rate = Rate::one();
 };
 
+/// A running job goes faster or slower from now on: its neighbourhood or its terms changed.
+struct RateChange {
+  JobId job;
+  Rate rate;
+};
+
 class Executor {
  public:
   virtual ~Executor() = default;
   /// Lets time pass until the next event or `wakeup` (kNever: no wish), whichever comes first, and
   /// says what time it is then. Nothing: no event will ever come.
   [[nodiscard]] virtual std::optional<Time> advance(Time wakeup) = 0;
+  /// Will anything ever happen by itself, without a wake-up or another action? When in doubt, yes.
+  [[nodiscard]] virtual bool expects_events() const noexcept { return true; }
   /// Appends all events due at `now`, in the order of EventKind, inside a kind by job or node.
   virtual void collect(Time now, std::vector<Event>& due) = 0;
   [[nodiscard]] virtual StartReceipt start(Time now, const Action& action,
@@ -45,6 +53,18 @@ class Executor {
   /// Preempt, kill, cancel or a lost node; answers until when the devices stay held (saving a
   /// checkpoint).
   [[nodiscard]] virtual Time stop(Time now, const Action& action, const JobTable& jobs) = 0;
+  /// The terms of a running job changed.
+  virtual void adjust(Time now, const Action& action, const JobTable& jobs) {
+    static_cast<void>(now);
+    static_cast<void>(action);
+    static_cast<void>(jobs);
+  }
+  /// After everything of one instant: jobs whose rate differs from what the job table says.
+  virtual void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+    static_cast<void>(now);
+    static_cast<void>(jobs);
+    static_cast<void>(changes);
+  }
 };
 
 }  // namespace berth

@@ -39,12 +39,13 @@ std::vector<PoolId> ShapeMaker::acceptable_pools(std::string_view types) const {
   return accepted;
 }
 
-ShapeMaker::ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement)
+ShapeMaker::ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement,
+                       bool cores_limit)
     : trace_(&trace), empty_(&empty), placement_(&placement) {
   // Only what some node limits is part of a shape: otherwise every odd core count would be a queue
   // of its own.
   for (const Node& node : empty.cluster().nodes) {
-    limits_cpus_ = limits_cpus_ || node.cpus_milli > 0;
+    limits_cpus_ = cores_limit && (limits_cpus_ || node.cpus_milli > 0);
     limits_memory_ = limits_memory_ || node.memory_mib > 0;
   }
 }
@@ -54,15 +55,19 @@ std::size_t ShapeMaker::KeyHash::operator()(const Key& key) const noexcept {
   digest.add((std::uint64_t{static_cast<std::uint32_t>(key.gpus)} << 32U) |
              static_cast<std::uint32_t>(key.cpus_milli));
   digest.add((std::uint64_t{static_cast<std::uint32_t>(key.memory_mib)} << 32U) | key.types.value);
-  digest.add(static_cast<std::uint64_t>(key.locality));
+  digest.add((static_cast<std::uint64_t>(key.locality) << 32U) |
+             static_cast<std::uint32_t>(key.gpu_milli));
   return digest.value();
 }
 
 ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
-  const auto [model, is_new] =
-      locality_of_model_.try_emplace(request.model.value, Locality::Relaxed);
+  const std::uint64_t model_and_gpus =
+      (std::uint64_t{request.model.value} << 32U) | static_cast<std::uint32_t>(request.gpus);
+  const auto [model, is_new] = locality_of_model_.try_emplace(model_and_gpus, Locality::Relaxed);
   if (is_new) model->second = placement_->locality_of(request, trace_->text(request.model));
+  const bool fraction = placement_->places_fractions() && request.gpus == 1;
   const Key key{.gpus = request.gpus,
+                .gpu_milli = fraction ? request.gpu_milli : 1000,
                 .cpus_milli = limits_cpus_ ? request.cpus_milli : 0,
                 .memory_mib = limits_memory_ ? request.memory_mib : 0,
                 .types = request.gpu_type,
@@ -71,6 +76,7 @@ ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
   const std::string_view types = trace_->text(request.gpu_type);
   Shape shape;
   shape.gpus = key.gpus;
+  shape.gpu_milli = key.gpu_milli;
   shape.cpus_milli_per_gpu = per_gpu(key.cpus_milli, key.gpus);
   shape.memory_mib_per_gpu = per_gpu(key.memory_mib, key.gpus);
   shape.locality = key.locality;

@@ -16,13 +16,15 @@ namespace berth {
 class ShapeMaker {
  public:
   /// `empty` is the cluster with nothing on it.
-  ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement);
+  /// Cores are left out of shapes if something else shares them out.
+  ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement,
+             bool cores_limit = true);
   [[nodiscard]] ShapeId shape_of(const JobRequest& request, ShapeTable& shapes);
 
  private:
   /// Requests that agree in these have one shape; a million jobs have a few dozen.
   struct Key {
-    std::int32_t gpus, cpus_milli, memory_mib;
+    std::int32_t gpus, gpu_milli, cpus_milli, memory_mib;
     NameId types;
     Locality locality;
     friend bool operator==(const Key&, const Key&) = default;
@@ -38,8 +40,8 @@ class ShapeMaker {
   Placement* placement_;
   bool limits_cpus_ = false;  // some node describes its cores
   bool limits_memory_ = false;
-  std::unordered_map<Key, ShapeId, KeyHash> known_;  // lookup only
-  std::unordered_map<std::uint32_t, Locality> locality_of_model_;
+  std::unordered_map<Key, ShapeId, KeyHash> known_;                // lookup only
+  std::unordered_map<std::uint64_t, Locality> locality_of_model_;  // by model and GPUs; lookup only
 };
 
 }  // namespace berth

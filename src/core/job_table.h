@@ -14,6 +14,8 @@
 #include "base/time.h"
 #include "core/allocation.h"
 #include "core/shape.h"
+#include "perf/rate_model.h"
+#include "perf/terms.h"
 
 namespace berth {
 
@@ -49,6 +51,13 @@ class JobTable {
     std::uint32_t preemptions = 0;
     std::uint32_t migrations = 0;
     std::uint32_t failures = 0;
+    ProfileId profile;
+    PoolId reference = kNoPool;
+    std::int32_t batch = 0;
+    std::int32_t granted = 0;
+    Duration service{};
+    Terms terms;
+    std::uint32_t suspensions = 0;
   };
 
   /// A column to its readers, a row in memory: an event touches many columns of one job, and those
@@ -113,7 +122,14 @@ class JobTable {
   Field<&Row::overhead> overhead{rows_};    // held without progress, in all
   Field<&Row::preemptions> preemptions{rows_};
   Field<&Row::migrations> migrations{rows_};
-  Field<&Row::failures> failures{rows_};  // attempts lost with a node
+  Field<&Row::failures> failures{rows_};    // attempts lost with a node
+  Field<&Row::profile> profile{rows_};      // what is known of jobs like this one
+  Field<&Row::reference> reference{rows_};  // device type its traced duration stands for
+  Field<&Row::batch> batch{rows_};      // samples per GPU and iteration; 0 = as its profile says
+  Field<&Row::granted> granted{rows_};  // while running: devices it was given
+  Field<&Row::service> service{rows_};  // completed stretches: held time times devices
+  Field<&Row::terms> terms{rows_};
+  Field<&Row::suspensions> suspensions{rows_};
 };
 
 }  // namespace berth

@@ -21,7 +21,12 @@ class Placement {
   [[nodiscard]] virtual ClusterState::Mode mode() const noexcept {
     return ClusterState::Mode::Devices;
   }
-  /// How close the devices of this job must be; part of its shape. A function of the model alone.
+  /// True: it places requests for less than a device as such; otherwise they get a whole one.
+  [[nodiscard]] virtual bool places_fractions() const noexcept { return false; }
+  /// True: it asks the state's topology index, which is kept for it then.
+  [[nodiscard]] virtual bool wants_topology() const noexcept { return false; }
+  /// How close the devices of this job must be; part of its shape. A function of the model and the
+  /// number of GPUs alone.
   [[nodiscard]] virtual Locality locality_of(const JobRequest&, std::string_view model) const {
     static_cast<void>(model);
     return Locality::Relaxed;

@@ -8,12 +8,13 @@
 namespace berth {
 
 Plan::Plan(ClusterState& state, JobTable& jobs, const ShapeTable& shapes, SliceArena& arena,
-           Placement& placement, Rng& rng)
+           Placement& placement, const RateModel& rates, Rng& rng)
     : state_(&state),
       jobs_(&jobs),
       shapes_(&shapes),
       arena_(&arena),
       placement_(&placement),
+      rates_(&rates),
       rng_(&rng),
       touched_at_(jobs.size(), 0) {}
 
@@ -25,43 +26,67 @@ void Plan::begin() {
 Plan::Touched& Plan::touch(JobId job) {
   std::uint32_t& at = touched_at_[job];
   if (at == 0) {
-    touched_.push_back({.job = job, .original = jobs_->allocation[job]});
+    touched_.push_back(
+        {.job = job, .original = jobs_->allocation[job], .original_terms = jobs_->terms[job]});
     at = static_cast<std::uint32_t>(touched_.size());
   }
   return touched_[at - 1];
 }
 
-void Plan::occupy(const Allocation& allocation, const Shape& shape) {
+DeviceUse Plan::use_of(JobId job) const noexcept {
+  if (!state_->tracks_devices()) return {};
+  return {
+      .memory_mib = rates_->memory_mib(jobs_->profile[job], jobs_->batch[job], jobs_->terms[job]),
+      .milli = (*shapes_)[jobs_->shape[job]].gpu_milli};
+}
+
+void Plan::occupy(JobId job, const Allocation& allocation) {
+  const Shape& shape = (*shapes_)[jobs_->shape[job]];
   if (state_->mode() == ClusterState::Mode::Count) {
     state_->take_count(allocation.pool, shape);
   } else {
-    state_->take(arena_->slices(allocation), shape);
+    state_->take(arena_->slices(allocation), shape, job, use_of(job));
   }
 }
 
-void Plan::vacate(const Allocation& allocation, const Shape& shape) {
+void Plan::vacate(JobId job, const Allocation& allocation) {
+  const Shape& shape = (*shapes_)[jobs_->shape[job]];
   if (state_->mode() == ClusterState::Mode::Count) {
     state_->give_count(allocation.pool, shape);
   } else {
-    state_->give(arena_->slices(allocation), shape);
+    state_->give(arena_->slices(allocation), shape, job, use_of(job));
   }
 }
 
-/// The one place where a job's allocation changes inside a plan; `next` is already stored.
-void Plan::put(JobId job, const Allocation& next, Reason reason) {
+/// The one place where a job's allocation and terms change inside a plan; `next` is already stored.
+void Plan::put(JobId job, const Allocation& next, const Terms& terms, Reason reason,
+               Ending ending) {
   Touched& touched = touch(job);
   Allocation& current = jobs_->allocation[job];
-  const Shape& shape = (*shapes_)[jobs_->shape[job]];
-  steps_.push_back({.job = job, .before = current, .reason_before = touched.reason});
-  if (current.holds()) vacate(current, shape);
-  if (next.holds()) occupy(next, shape);
+  steps_.push_back({.job = job,
+                    .before = current,
+                    .terms_before = jobs_->terms[job],
+                    .reason_before = touched.reason,
+                    .ending_before = touched.ending});
+  if (current.holds()) vacate(job, current);
+  jobs_->terms[job] = terms;
+  if (next.holds()) occupy(job, next);
   current = next;
   touched.reason = reason;
+  touched.ending = ending;
 }
 
 bool Plan::has_room(const Shape& shape) const noexcept {
   return std::ranges::any_of(shape.pools,
-                             [&](PoolId pool) { return state_->free_gpus(pool) >= shape.gpus; });
+                             [&](PoolId pool) { return state_->may_hold(pool, shape); });
+}
+
+std::int32_t Plan::gpus_of(JobId job) const noexcept {
+  if (!holds(job)) return 0;
+  if (state_->mode() == ClusterState::Mode::Count) return (*shapes_)[jobs_->shape[job]].gpus;
+  std::int32_t gpus = 0;
+  for (const Slice& slice : slices(job)) gpus += slice.gpus;
+  return gpus;
 }
 
 bool Plan::try_start(JobId job, Reason reason) {
@@ -80,12 +105,12 @@ bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
   BERTH_DCHECK(jobs_->is_waiting(job) || jobs_->is_running(job),
                "only a waiting job can be started");
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
-  if (state_->free_gpus(pool) < shape.gpus) return false;
+  if (!state_->may_hold(pool, shape)) return false;
   const bool counting = state_->mode() == ClusterState::Mode::Count;
   if (const std::uint32_t at = touched_at_[job]; at != 0 && touched_[at - 1].original.holds()) {
     const Allocation own = touched_[at - 1].original;
     if (own.pool == pool && (counting || state_->is_free(arena_->slices(own), shape))) {
-      put(job, own, reason);
+      put(job, own, jobs_->terms[job], reason);
       return true;
     }
   }
@@ -93,18 +118,84 @@ bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
   const bool placed = counting ? state_->has_side_room(pool, shape)
                                : placement_->place(*state_, shape, pool, *rng_, scratch_);
   if (!placed) return false;
-  put(job, arena_->store(pool, scratch_), reason);
+  put(job, arena_->store(pool, scratch_), jobs_->terms[job], reason);
+  return true;
+}
+
+bool Plan::try_start_on(JobId job, PoolId pool, std::span<const Slice> slices, Reason reason) {
+  BERTH_CHECK(!holds(job), "a job that holds devices is not started again");
+  if (!state_->is_free(slices, (*shapes_)[jobs_->shape[job]])) return false;
+  return put_on(job, pool, slices, reason);
+}
+
+bool Plan::try_share_on(JobId job, PoolId pool, std::span<const Slice> slices, std::int32_t limit,
+                        Reason reason) {
+  BERTH_CHECK(!holds(job), "a job that holds devices is not started again");
+  BERTH_CHECK(state_->tracks_devices(), "a policy that shares devices says so");
+  const Shape& shape = (*shapes_)[jobs_->shape[job]];
+  const auto most = std::min<std::int32_t>(limit, static_cast<std::int32_t>(kMaxSharers));
+  if (!state_->can_join(slices, shape, use_of(job), most)) return false;
+  return put_on(job, pool, slices, reason);
+}
+
+/// Its own old devices if these are the ones, so that staying put is no action.
+bool Plan::put_on(JobId job, PoolId pool, std::span<const Slice> slices, Reason reason) {
+  BERTH_DCHECK(jobs_->is_waiting(job) || jobs_->is_running(job),
+               "only a waiting job can be started");
+  BERTH_CHECK(!slices.empty(), "a job is started on some device");
+  const Touched& touched = touch(job);
+  const bool same = touched.original.holds() && touched.original.pool == pool &&
+                    std::ranges::equal(arena_->slices(touched.original), slices);
+  const Allocation next = same ? touched.original : arena_->store(pool, slices);
+  put(job, next, jobs_->terms[job], reason);
   return true;
 }
 
 void Plan::preempt(JobId job, Reason reason) {
   BERTH_CHECK(holds(job), "only a job that holds devices can be preempted");
-  put(job, Allocation{}, reason);
+  put(job, Allocation{}, jobs_->terms[job], reason);
+}
+
+void Plan::suspend(JobId job, Reason reason) {
+  BERTH_CHECK(holds(job), "only a job that holds devices can be suspended");
+  put(job, Allocation{}, jobs_->terms[job], reason, Ending::Suspended);
 }
 
 void Plan::kill(JobId job, Reason reason) {
-  preempt(job, reason);
-  touch(job).killed = true;
+  BERTH_CHECK(holds(job), "only a job that holds devices can be killed");
+  put(job, Allocation{}, jobs_->terms[job], reason, Ending::Killed);
+}
+
+bool Plan::set_terms(JobId job, const Terms& terms, Reason reason) {
+  if (terms == jobs_->terms[job]) return true;
+  const Allocation current = jobs_->allocation[job];
+  if (current.holds() && state_->tracks_devices()) {
+    const std::int32_t more =
+        rates_->memory_mib(jobs_->profile[job], jobs_->batch[job], terms) - use_of(job).memory_mib;
+    const auto lacks_memory = [&](const Slice& slice) {
+      for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
+        const std::int32_t device = std::countr_zero(rest);
+        if (state_->jobs_on(slice.node, device).size() > 1 &&
+            state_->free_memory_mib(slice.node, device) < more)
+          return true;
+      }
+      return false;
+    };
+    if (more > 0 && std::ranges::any_of(arena_->slices(current), lacks_memory)) return false;
+    steps_.push_back({.job = job,
+                      .before = current,
+                      .terms_before = jobs_->terms[job],
+                      .reason_before = touch(job).reason,
+                      .ending_before = touch(job).ending});
+    state_->change_memory(arena_->slices(current), more);
+    jobs_->terms[job] = terms;
+    if (same_devices(current, touch(job).original)) touch(job).reason = reason;
+    return true;
+  }
+  const Touched& touched = touch(job);  // a start or a stop of this plan keeps its own reason
+  const Reason kept = same_devices(current, touched.original) ? reason : touched.reason;
+  put(job, current, terms, kept, touched.ending);
+  return true;
 }
 
 void Plan::rollback(Mark mark) {
@@ -114,15 +205,16 @@ void Plan::rollback(Mark mark) {
     steps_.pop_back();
     Touched& touched = touch(step.job);
     Allocation& current = jobs_->allocation[step.job];
-    const Shape& shape = (*shapes_)[jobs_->shape[step.job]];
     if (current.holds()) {
-      vacate(current, shape);
-      if (!same_devices(current, touched.original)) garbage_.push_back(current);
+      vacate(step.job, current);
+      if (!same_devices(current, touched.original) && !same_devices(current, step.before))
+        garbage_.push_back(current);
     }
-    if (step.before.holds()) occupy(step.before, shape);
+    jobs_->terms[step.job] = step.terms_before;
+    if (step.before.holds()) occupy(step.job, step.before);
     current = step.before;
     touched.reason = step.reason_before;
-    touched.killed = false;
+    touched.ending = step.ending_before;
   }
 }
 
@@ -132,44 +224,103 @@ bool Plan::same_devices(const Allocation& a, const Allocation& b) const noexcept
   return a.pool == b.pool && a.slices == b.slices && (a.slices == 0 || a.offset == b.offset);
 }
 
+/// Somebody was on one of its devices before it.
+bool Plan::joins_others(JobId job) const noexcept {
+  if (!state_->tracks_devices()) return false;
+  return std::ranges::any_of(slices(job), [&](const Slice& slice) {
+    for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
+      if (state_->jobs_on(slice.node, std::countr_zero(rest)).front() != job) return true;
+    }
+    return false;
+  });
+}
+
+Action Plan::device_action(const Touched& touched) const {
+  const JobId job = touched.job;
+  const Allocation& current = jobs_->allocation[job];
+  Action action;
+  action.job = job;
+  action.reason = touched.reason;
+  action.pool = current.holds() ? current.pool : touched.original.pool;
+  action.slices = arena_->slices(current.holds() ? current : touched.original);
+  action.terms = jobs_->terms[job];
+  action.pause = touched.pause;
+  action.gpus = current.holds() ? gpus_of(job) : jobs_->granted[job];
+  if (!current.holds()) {
+    action.kind = touched.ending == Ending::Killed      ? ActionKind::Kill
+                  : touched.ending == Ending::Suspended ? ActionKind::Suspend
+                                                        : ActionKind::Preempt;
+  } else if (touched.original.holds()) {
+    action.kind = action.gpus == jobs_->granted[job] ? ActionKind::Migrate : ActionKind::Resize;
+    action.left = arena_->slices(touched.original);
+  } else if (joins_others(job)) {
+    action.kind = ActionKind::Share;
+  } else {
+    action.kind = jobs_->first_start[job] == kNever ? ActionKind::Start : ActionKind::Resume;
+  }
+  return action;
+}
+
+void Plan::add_term_actions(const Touched& touched) {
+  const Terms& before = touched.original_terms;
+  const Terms& now = jobs_->terms[touched.job];
+  const auto add = [&](ActionKind kind) {
+    actions_.push_back({.kind = kind,
+                        .reason = touched.reason,
+                        .job = touched.job,
+                        .pool = jobs_->allocation[touched.job].pool,
+                        .gpus = gpus_of(touched.job),
+                        .slices = slices(touched.job),
+                        .left = {},
+                        .terms = now,
+                        .pause = touched.pause});
+  };
+  if (now.sub_steps != before.sub_steps) add(ActionKind::SetSubBatch);
+  if (now.cores_milli != before.cores_milli) add(ActionKind::SetCores);
+  if (now.throttle_milli != before.throttle_milli || now.mode != before.mode ||
+      now.memory_limit_mib != before.memory_limit_mib)
+    add(ActionKind::SetShare);
+}
+
 std::span<const Action> Plan::seal() {
   actions_.clear();
   for (const Touched& touched : touched_) {
     const Allocation& current = jobs_->allocation[touched.job];
-    if (same_devices(current, touched.original)) continue;
-    const bool is_start = current.holds() && !touched.original.holds();
-    Action action;
-    action.job = touched.job;
-    action.reason = touched.reason;
-    action.gpus = (*shapes_)[jobs_->shape[touched.job]].gpus;
-    action.pool = current.holds() ? current.pool : touched.original.pool;
-    action.slices = arena_->slices(current.holds() ? current : touched.original);
-    if (is_start) {
-      action.kind =
-          jobs_->first_start[touched.job] == kNever ? ActionKind::Start : ActionKind::Resume;
+    if (!same_devices(current, touched.original)) {
+      actions_.push_back(device_action(touched));
     } else if (current.holds()) {
-      action.kind = ActionKind::Migrate;
-      action.left = arena_->slices(touched.original);
-    } else {
-      action.kind = touched.killed ? ActionKind::Kill : ActionKind::Preempt;
+      add_term_actions(touched);
     }
-    actions_.push_back(action);
   }
   // Stops before starts, so that an executor never sees a device held twice; then by JobId.
-  std::ranges::sort(actions_, {}, [](const Action& action) {
-    const bool starts = action.kind == ActionKind::Start || action.kind == ActionKind::Resume;
-    return std::tuple(starts, action.kind == ActionKind::Migrate, action.job);
+  const auto rank = [](ActionKind kind) {
+    if (sets_terms(kind)) return 3;
+    if (begins_stretch(kind)) return 2;
+    return changes_devices(kind) ? 1 : 0;
+  };
+  std::ranges::sort(actions_, {}, [&](const Action& action) {
+    return std::tuple(rank(action.kind), action.job, action.kind);
   });
   return actions_;
 }
 
+void Plan::nodes_changed(std::vector<NodeId>& nodes) const {
+  for (const Touched& touched : touched_) {
+    const Allocation& current = jobs_->allocation[touched.job];
+    if (same_devices(current, touched.original)) continue;
+    for (const Slice& slice : arena_->slices(touched.original)) nodes.push_back(slice.node);
+    for (const Slice& slice : arena_->slices(current)) nodes.push_back(slice.node);
+  }
+}
+
 void Plan::settle() {
   // Devices granted and taken back inside this plan are in nobody's hands any more.
-  for (const Step& step : steps_) {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
     const Touched& touched = touched_[touched_at_[step.job] - 1];
     const bool kept = same_devices(step.before, touched.original) ||
                       same_devices(step.before, jobs_->allocation[step.job]);
-    if (step.before.holds() && !kept) arena_->release(step.before);
+    if (step.before.holds() && !kept) garbage_.push_back(step.before);
   }
   for (const Touched& touched : touched_) {
     touched_at_[touched.job] = 0;
@@ -178,6 +329,12 @@ void Plan::settle() {
       arena_->release(touched.original);
     }
   }
+  // A change of terms leaves the same devices in two steps: each block is released once.
+  std::ranges::sort(garbage_, {}, &Allocation::offset);
+  const auto same_block = [](const Allocation& a, const Allocation& b) {
+    return a.offset == b.offset && a.slices == b.slices && a.slices > 0;
+  };
+  garbage_.erase(std::unique(garbage_.begin(), garbage_.end(), same_block), garbage_.end());
   for (const Allocation& allocation : garbage_) arena_->release(allocation);
   touched_.clear();
   steps_.clear();

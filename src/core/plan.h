@@ -14,6 +14,7 @@
 #include "core/job_table.h"
 #include "core/placement.h"
 #include "core/shape.h"
+#include "perf/rate_model.h"
 
 namespace berth {
 
@@ -23,20 +24,39 @@ class Plan {
     std::size_t steps;
   };
   Plan(ClusterState& state, JobTable& jobs, const ShapeTable& shapes, SliceArena& arena,
-       Placement& placement, Rng& rng);
+       Placement& placement, const RateModel& rates, Rng& rng);
 
   /// Grants the job its gang: its own devices if it was stopped in this plan and they are still
   /// free, otherwise a new placement in the first acceptable pool that has one. False: not now.
   [[nodiscard]] bool try_start(JobId job, Reason reason = Reason::Order);
   [[nodiscard]] bool try_start_in(PoolId pool, JobId job, Reason reason = Reason::Order);
+  /// Grants exactly these devices if nobody is on them. Their number may differ from what the job
+  /// asked for; stopped and started again like this, it is resized or migrates.
+  [[nodiscard]] bool try_start_on(JobId job, PoolId pool, std::span<const Slice> slices,
+                                  Reason reason = Reason::Order);
+  /// Grants exactly these devices, each shared by at most `limit` jobs and within its memory under
+  /// the job's terms.
+  [[nodiscard]] bool try_share_on(JobId job, PoolId pool, std::span<const Slice> slices,
+                                  std::int32_t limit, Reason reason = Reason::Packing);
   /// Takes the devices of a running (or just started) job back.
   void preempt(JobId job, Reason reason = Reason::Priority);
+  /// The same, but its state stays on the host: it is resumed without a restart.
+  void suspend(JobId job, Reason reason = Reason::TimeSlice);
+  /// How the job runs, from now or from its start on. False: its new memory does not fit beside the
+  /// others on its devices; nothing changed then.
+  [[nodiscard]] bool set_terms(JobId job, const Terms& terms, Reason reason = Reason::Balance);
+  /// What the move of this job costs by its mechanism, beside what the executor adds.
+  void set_pause(JobId job, Duration pause) { touch(job).pause = pause; }
   /// Ends a running job for good.
   void kill(JobId job, Reason reason = Reason::TimeLimit);
 
   [[nodiscard]] bool holds(JobId job) const noexcept { return jobs_->allocation[job].holds(); }
   [[nodiscard]] PoolId pool_of(JobId job) const noexcept { return jobs_->allocation[job].pool; }
   [[nodiscard]] ShapeId shape_of(JobId job) const noexcept { return jobs_->shape[job]; }
+  [[nodiscard]] const Terms& terms(JobId job) const noexcept { return jobs_->terms[job]; }
+  /// Devices the job holds now.
+  [[nodiscard]] std::int32_t gpus_of(JobId job) const noexcept;
+  [[nodiscard]] const ClusterState& cluster() const noexcept { return *state_; }
   [[nodiscard]] std::span<const Slice> slices(JobId job) const noexcept {
     return arena_->slices(jobs_->allocation[job]);
   }
@@ -57,23 +77,36 @@ class Plan {
   void begin();
   [[nodiscard]] std::span<const Action> seal();
   void settle();  // after the actions were carried out: forget what the plan replaced
+  /// Nodes that some job of the plan left or came to; in no order, with repetitions.
+  void nodes_changed(std::vector<NodeId>& nodes) const;
+  [[nodiscard]] DeviceUse use_of(JobId job) const noexcept;
 
  private:
+  enum class Ending : std::uint8_t { Preempted, Suspended, Killed };
   struct Step {
     JobId job;
     Allocation before;  // what the job held before this step
+    Terms terms_before;
     Reason reason_before;
+    Ending ending_before;
   };
   struct Touched {
     JobId job;
     Allocation original;
+    Terms original_terms;
+    Duration pause{};
     Reason reason = Reason::None;
-    bool killed = false;
+    Ending ending = Ending::Preempted;
   };
   Touched& touch(JobId job);
-  void put(JobId job, const Allocation& next, Reason reason);
-  void occupy(const Allocation& allocation, const Shape& shape);
-  void vacate(const Allocation& allocation, const Shape& shape);
+  void put(JobId job, const Allocation& next, const Terms& terms, Reason reason,
+           Ending ending = Ending::Preempted);
+  [[nodiscard]] bool put_on(JobId job, PoolId pool, std::span<const Slice> slices, Reason reason);
+  void occupy(JobId job, const Allocation& allocation);
+  void vacate(JobId job, const Allocation& allocation);
+  [[nodiscard]] bool joins_others(JobId job) const noexcept;
+  [[nodiscard]] Action device_action(const Touched& touched) const;
+  void add_term_actions(const Touched& touched);
   [[nodiscard]] bool same_devices(const Allocation& a, const Allocation& b) const noexcept;
 
   ClusterState* state_;
@@ -81,6 +114,7 @@ class Plan {
   const ShapeTable* shapes_;
   SliceArena* arena_;
   Placement* placement_;
+  const RateModel* rates_;
   Rng* rng_;
   std::vector<Step> steps_;
   std::vector<Touched> touched_;

@@ -27,6 +27,15 @@ class Policy {
       const noexcept = 0;  // persisted: new behaviour, new name
   [[nodiscard]] virtual Need needs() const noexcept { return Need::Nothing; }
 
+  /// True: it puts several jobs on one device, so the cluster keeps track of who is where.
+  [[nodiscard]] virtual bool shares_devices() const noexcept { return false; }
+
+  /// True: it asks the state's topology index, which is kept for it then.
+  [[nodiscard]] virtual bool wants_topology() const noexcept { return false; }
+
+  /// True: it shares out the cores of servers itself, so that they do not limit where a job fits.
+  [[nodiscard]] virtual bool sets_cores() const noexcept { return false; }
+
   /// Called once, before the first event.
   virtual void begin(const View&) {}
   /// May refuse a new job for good (a quota it can never meet). What fits no node is refused

@@ -21,11 +21,13 @@ enum class Locality : std::uint8_t { Relaxed, Consolidated };
 
 struct Shape {
   std::int32_t gpus = 1;
+  std::int32_t gpu_milli = 1000;  // less: a fraction of one device
   std::int32_t cpus_milli_per_gpu = 0;
   std::int32_t memory_mib_per_gpu = 0;
   Locality locality = Locality::Relaxed;
   std::vector<PoolId> pools;  // acceptable device types, preferred first
 
+  [[nodiscard]] bool is_fraction() const noexcept { return gpu_milli < 1000; }
   [[nodiscard]] bool needs_side_resources() const noexcept {
     return cpus_milli_per_gpu > 0 || memory_mib_per_gpu > 0;
   }

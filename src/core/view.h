@@ -12,6 +12,7 @@
 #include "core/cluster_state.h"
 #include "core/job_table.h"
 #include "model/trace.h"
+#include "perf/rate_model.h"
 
 namespace berth {
 
@@ -20,6 +21,7 @@ enum class Need : std::uint32_t {
   RunTime = 1U << 0U,  // an estimate of the whole run time
   Deadline = 1U << 1U,
   History = 1U << 2U,  // service of jobs that have finished in this run
+  Profile = 1U << 3U,  // how fast its model runs where, beside whom, in how much memory
 };
 [[nodiscard]] constexpr Need operator|(Need a, Need b) noexcept {
   return static_cast<Need>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
@@ -31,12 +33,14 @@ enum class Need : std::uint32_t {
 class View {
  public:
   View(const Trace& trace, const JobTable& table, const ClusterState& state,
-       const ShapeTable& shape_table, const Column<JobId, Duration>& estimates, Need needs)
+       const ShapeTable& shape_table, const Column<JobId, Duration>& estimates,
+       const RateModel& believed, Need needs)
       : jobs(table),
         cluster(state),
         shapes(shape_table),
         trace_(&trace),
         estimates_(&estimates),
+        believed_(&believed),
         needs_(needs) {}
 
   Time now{};
@@ -68,13 +72,19 @@ class View {
   [[nodiscard]] double finished_service(JobId job) const noexcept {
     BERTH_CHECK(includes(needs_, Need::History), "a policy reads only what it declared: history");
     BERTH_CHECK(is_over(jobs.state[job]), "history is made of jobs that are over");
-    return to_seconds(jobs.held[job]) * gpus(job);
+    return to_seconds(jobs.service[job]);
+  }
+  /// How fast jobs are believed to run where, and beside whom.
+  [[nodiscard]] const RateModel& believed() const noexcept {
+    BERTH_CHECK(includes(needs_, Need::Profile), "a policy reads only what it declared: profile");
+    return *believed_;
   }
   [[nodiscard]] Need needs() const noexcept { return needs_; }
 
  private:
   const Trace* trace_;
   const Column<JobId, Duration>* estimates_;
+  const RateModel* believed_;
   Need needs_;
 };
 

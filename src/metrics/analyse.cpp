@@ -12,11 +12,11 @@ namespace {
 
 /// Everything that is summed or sorted over jobs, in one walk.
 struct JobTotals {
-  std::vector<double> jct, queue, run, slowdown, bounded, ftf, rho, speed;
+  std::vector<double> jct, queue, run, response, slowdown, bounded, ftf, rho, speed;
   std::map<NameId, std::pair<double, std::size_t>> user_speed;  // sum, jobs
   double work_gpu_seconds = 0, completed_gpu_seconds = 0, held_gpu_seconds = 0,
          overhead_gpu_seconds = 0;
-  std::uint64_t preemptions = 0, migrations = 0, lost = 0;
+  std::uint64_t preemptions = 0, migrations = 0, suspensions = 0, lost = 0;
   std::size_t completed = 0, failed = 0, cancelled = 0, rejected = 0, unfinished = 0, deadlines = 0,
               misses = 0, unfair = 0;
   std::optional<Time> first_submit, last_finish;
@@ -37,6 +37,7 @@ void add_ended(JobTotals& totals, const JobOutcome& job, double cluster_gpus) {
   totals.jct.push_back(to_seconds(job.jct()));
   totals.queue.push_back(to_seconds(job.queue_time()));
   totals.run.push_back(to_seconds(job.run_time));
+  totals.response.push_back(to_seconds(*job.start - job.submit));
   totals.bounded.push_back(job.bounded_slowdown());
   const auto slowdown = job.slowdown();
   const auto ftf = job.ftf(cluster_gpus);
@@ -59,12 +60,13 @@ JobTotals total_over(const Outcomes& jobs, double cluster_gpus) {
     count_state(totals, job.state);
     totals.first_submit = std::min(totals.first_submit.value_or(job.submit), job.submit);
     totals.work_gpu_seconds += gpus * to_seconds(job.work);
-    totals.held_gpu_seconds += gpus * to_seconds(job.run_time);
+    totals.held_gpu_seconds += to_seconds(job.service);
     totals.overhead_gpu_seconds += gpus * to_seconds(job.overhead);
     if (job.state == JobState::Completed)
       totals.completed_gpu_seconds += gpus * to_seconds(job.work);
     totals.preemptions += job.preemptions;
     totals.migrations += job.migrations;
+    totals.suspensions += job.suspensions;
     totals.lost += job.lost_attempts;
     totals.deadlines += job.deadline ? 1U : 0U;
     totals.misses += job.missed_deadline() ? 1U : 0U;
@@ -74,8 +76,8 @@ JobTotals total_over(const Outcomes& jobs, double cluster_gpus) {
 }
 
 void describe_times(Summary& summary, JobTotals& totals) {
-  for (auto* values : {&totals.jct, &totals.queue, &totals.run, &totals.slowdown, &totals.bounded,
-                       &totals.ftf, &totals.rho}) {
+  for (auto* values : {&totals.jct, &totals.queue, &totals.run, &totals.response, &totals.slowdown,
+                       &totals.bounded, &totals.ftf, &totals.rho}) {
     std::ranges::sort(*values);
   }
   summary.avg_jct = mean(totals.jct);
@@ -89,6 +91,8 @@ void describe_times(Summary& summary, JobTotals& totals) {
   summary.p99_queue_time = quantile(totals.queue, 0.99);
   summary.max_queue_time = quantile(totals.queue, 1);
   summary.avg_run_time = mean(totals.run);
+  summary.avg_response_time = mean(totals.response);
+  summary.p95_response_time = quantile(totals.response, 0.95);
   summary.avg_slowdown = mean(totals.slowdown);
   summary.median_slowdown = quantile(totals.slowdown, 0.5);
   summary.p95_slowdown = quantile(totals.slowdown, 0.95);
@@ -124,6 +128,7 @@ void describe_counts(Summary& summary, const JobTotals& totals) {
   summary.unfinished = static_cast<double>(totals.unfinished);
   summary.preemptions = static_cast<double>(totals.preemptions);
   summary.migrations = static_cast<double>(totals.migrations);
+  summary.suspensions = static_cast<double>(totals.suspensions);
   summary.lost_attempts = static_cast<double>(totals.lost);
   summary.deadline_jobs = static_cast<double>(totals.deadlines);
   if (totals.deadlines > 0) summary.deadline_misses = static_cast<double>(totals.misses);
@@ -197,6 +202,8 @@ void describe_recorded(Summary& summary, const Recorder& recorder, double cluste
   summary.avg_queue_length = seconds(integrals.queue) / *summary.makespan;
   summary.avg_running = seconds(integrals.running) / *summary.makespan;
   if (cluster_gpus > 0) {
+    if (integrals.shares_devices)  // a device is held once, however many share it
+      summary.gpu_allocation = seconds(integrals.busy) / (cluster_gpus * *summary.makespan);
     summary.idle_while_queued =
         seconds(integrals.idle_while_queued) / (cluster_gpus * *summary.makespan);
   }
@@ -236,6 +243,9 @@ Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cl
     summary.energy_kwh = energy_joules(cluster, *held, *summary.makespan) / 3.6e6;
   }
   summary.avg_estimate_error = estimate_error(engine, jobs);
+  summary.without_profile = labels.profiles_matter
+                                ? std::optional(static_cast<double>(engine.jobs_without_profile()))
+                                : std::nullopt;
   return summary;
 }
 

@@ -86,6 +86,8 @@ Outcomes outcomes_of(const Engine& engine, const Trace& trace) {
     row.preemptions = table.preemptions[id];
     row.migrations = table.migrations[id];
     row.lost_attempts = table.failures[id];
+    row.suspensions = table.suspensions[id];
+    row.service = table.service[id];
   }
   for (const RejectedJob& rejected : engine.rejected()) {
     result.rows[rejected.job.value].reason = result.names.intern(rejected.reason);

@@ -24,12 +24,14 @@ struct JobOutcome {
   std::optional<Time> finish;  // over, however it ended
   Duration run_time{};         // held devices, overhead included
   Duration overhead{};         // held them without progress
+  Duration service{};          // held time times devices held
   Duration duration{};         // reference seconds the whole job takes
   Duration work{};             // reference seconds done
   std::optional<Time> deadline;
   std::uint32_t preemptions = 0;
   std::uint32_t migrations = 0;
   std::uint32_t lost_attempts = 0;
+  std::uint32_t suspensions = 0;
   double neighbours =
       1;  // time-average number of jobs in the system during its stay, itself included
 

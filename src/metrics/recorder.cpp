@@ -16,6 +16,12 @@ Recorder::Recorder(const Trace& trace, const Cluster& cluster, const RecordOptio
   waiting_of_size_.resize(sizes_.size());
 }
 
+void Recorder::watch(const Engine& engine) {
+  engine_ = &engine;
+  integrals_.shares_devices = engine.cluster().tracks_devices();
+  if (integrals_.shares_devices) busy_of_pool_.assign(engine.cluster().pools(), 0);
+}
+
 void Recorder::append(Time now, const Action& action) {
   BERTH_CHECK(engine_ != nullptr, "a recorder watches its engine before the engine runs");
   settle();
@@ -30,7 +36,7 @@ void Recorder::append(Time now, const Action& action) {
   }
   // The intention comes before the act: when devices are really held the executor says only then,
   // so the effect is read from the job table at the next call.
-  pending_ = Pending{now, action.kind, action.job, action.pool};
+  pending_ = Pending{now, action.kind, action.job, action.pool, action.gpus};
   pending_slices_.assign(action.slices.begin(), action.slices.end());
 }
 
@@ -41,17 +47,23 @@ void Recorder::settle() {
   switch (action.kind) {
     case ActionKind::Start:
     case ActionKind::Resume:
+    case ActionKind::Share:
       wait(action.job, -1);
-      open(action.job, action.pool);
+      open(action);
       break;
     case ActionKind::Preempt:
+    case ActionKind::Suspend:
       close(action.job, action.at);
       wait(action.job, +1);
       break;
     case ActionKind::Migrate:
+    case ActionKind::Resize:
       close(action.job, action.at);
-      open(action.job, action.pool);
+      open(action);
       break;
+    case ActionKind::SetSubBatch:
+    case ActionKind::SetCores:
+    case ActionKind::SetShare: break;  // its devices stay
     case ActionKind::Kill:
       if (stretches_[action.job].place.holds())
         close(action.job, action.at);
@@ -79,15 +91,16 @@ void Recorder::wait(JobId job, std::int32_t change) {
   waiting_of_size_[static_cast<std::size_t>(size)] += change;
 }
 
-void Recorder::open(JobId job, PoolId pool) {
+void Recorder::open(const Pending& action) {
   const JobTable& jobs = engine_->jobs();
-  Stretch& stretch = stretches_[job];
-  stretch.held_from = jobs.held_from[job];
-  stretch.work_from = jobs.work_from[job];
-  stretch.held_before = jobs.held[job];
-  stretch.place = places_.store(pool, pending_slices_);
+  Stretch& stretch = stretches_[action.job];
+  stretch.held_from = jobs.held_from[action.job];
+  stretch.work_from = jobs.work_from[action.job];
+  stretch.held_before = jobs.held[action.job];
+  stretch.gpus = action.gpus;
+  stretch.place = places_.store(action.pool, pending_slices_);
   ++running_;
-  busy_ += trace_->jobs[job.value].gpus;
+  busy_ += action.gpus;
 }
 
 void Recorder::close(JobId job, Time stopped) {
@@ -96,8 +109,8 @@ void Recorder::close(JobId job, Time stopped) {
   const Duration held = engine_->jobs().held[job] - stretch.held_before;
   const Time until = from + held;  // saving may hold the devices a little longer than `stopped`
   if (held > Duration::zero()) {
-    const std::int64_t gpus = trace_->jobs[job.value].gpus;
-    integrals_.held[stretch.place.pool.value] += Int128{held.count()} * gpus;
+    if (!integrals_.shares_devices)
+      integrals_.held[stretch.place.pool.value] += Int128{held.count()} * stretch.gpus;
     if (options_.intervals) {
       const Time work_until = std::min(stopped, until);
       const Time work_from = std::clamp(stretch.work_from, from, std::max(from, work_until));
@@ -109,7 +122,7 @@ void Recorder::close(JobId job, Time stopped) {
   places_.release(stretch.place);
   stretch.place = Allocation{};
   --running_;
-  busy_ -= trace_->jobs[job.value].gpus;
+  busy_ -= stretch.gpus;
 }
 
 void Recorder::keep(JobId job, const Stretch& stretch, Time start, Time end, IntervalKind kind) {
@@ -121,7 +134,7 @@ void Recorder::keep(JobId job, const Stretch& stretch, Time start, Time end, Int
   };
   const auto slices = places_.slices(stretch.place);
   for (const Slice& slice : slices) add(slice);
-  if (slices.empty()) add({.node = {}, .gpus = trace_->jobs[job.value].gpus, .devices = 0});
+  if (slices.empty()) add({.node = {}, .gpus = stretch.gpus, .devices = 0});
   if (intervals_.rows.size() >= 2 * options_.max_intervals) forget_short_intervals();
 }
 
@@ -168,6 +181,8 @@ void Recorder::integrate(Time now) {
   integrals_.queue += span * levels_.queue;
   integrals_.running += span * levels_.running;
   integrals_.busy += span * levels_.busy;
+  for (std::size_t i = 0; i < busy_of_pool_.size(); ++i)
+    integrals_.held[i] += span * busy_of_pool_[i];
   integrals_.free += span * levels_.free;
   integrals_.stranded += span * levels_.stranded;
   if (levels_.queue > 0) integrals_.idle_while_queued += span * levels_.free;
@@ -182,11 +197,15 @@ void Recorder::instant_done(Time now) {
   }
   integrate(now);
   const ClusterState& state = engine_->cluster();
-  levels_ = {now, queue_, running_, busy_, state.free_gpus(), stranded_gpus()};
+  const std::int64_t busy =
+      integrals_.shares_devices ? state.usable_gpus() - state.free_gpus() : busy_;
+  for (std::uint32_t i = 0; i < busy_of_pool_.size(); ++i)
+    busy_of_pool_[i] = state.usable_gpus(PoolId{i}) - state.free_gpus(PoolId{i});
+  levels_ = {now, queue_, running_, busy, state.free_gpus(), stranded_gpus()};
   integrals_.max_queue = std::max(integrals_.max_queue, queue_);
   if (options_.timeline) {
     timeline_.add(now, {static_cast<double>(queue_), static_cast<double>(queued_gpus_),
-                        static_cast<double>(running_), static_cast<double>(busy_),
+                        static_cast<double>(running_), static_cast<double>(busy),
                         static_cast<double>(state.usable_gpus())});
   }
 }

@@ -69,13 +69,15 @@ struct Integrals {
   Int128 idle_while_queued = 0;  // free although some job waits
   std::vector<Int128> held;      // GPU time held by jobs, overhead included, by PoolId
   std::int64_t max_queue = 0;
+  bool shares_devices =
+      false;  // then `busy` and `held` count a device once, however many are on it
 };
 
 class Recorder final : public Journal {
  public:
   Recorder(const Trace& trace, const Cluster& cluster, const RecordOptions& options = {});
   /// The engine whose journal this is; before it runs. It must outlive the recording.
-  void watch(const Engine& engine) { engine_ = &engine; }
+  void watch(const Engine& engine);
 
   void append(Time now, const Action& action) override;
   void finished(Time now, JobId job, JobState outcome) override;
@@ -93,16 +95,18 @@ class Recorder final : public Journal {
     Time held_from{};
     Time work_from{};
     Duration held_before{};  // what the job table had booked when it began
-    Allocation place;        // in places_
+    std::int32_t gpus = 0;
+    Allocation place;  // in places_
   };
   struct Pending {  // written, and carried out by the time we are called again
     Time at;
     ActionKind kind{};
     JobId job;
     PoolId pool;
+    std::int32_t gpus = 0;
   };
   void settle();  // the pending action has taken effect
-  void open(JobId job, PoolId pool);
+  void open(const Pending& action);
   void close(JobId job, Time stopped);
   void keep(JobId job, const Stretch& stretch, Time start, Time end, IntervalKind kind);
   void forget_short_intervals();
@@ -132,6 +136,7 @@ class Recorder final : public Journal {
     Time since{};
     std::int64_t queue = 0, running = 0, busy = 0, free = 0, stranded = 0;
   } levels_;
+  std::vector<std::int64_t> busy_of_pool_;  // since the last instant, if devices are shared
 };
 
 }  // namespace berth

@@ -27,6 +27,7 @@ struct RunLabels {
   std::string estimator;
   std::uint64_t seed = 1;
   double wall_seconds = 0;
+  bool profiles_matter = false;  // some rate or decision of the run came from a profile
 };
 
 struct TraceFacts {

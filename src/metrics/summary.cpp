@@ -104,6 +104,14 @@ constexpr std::array kMetrics{
            "mean |ln(estimate / truth)| where the policy asked for estimates"},
     Metric{"jobs_per_hour", "1/h", kHigher, &S::jobs_per_hour,
            "finished jobs per hour of makespan"},
+    Metric{"suspensions", "times", kNeither, &S::suspensions,
+           "times a running job was set aside for its turn to come again"},
+    Metric{"avg_response_time", "s", kLower, &S::avg_response_time,
+           "mean time from submission to the first GPUs"},
+    Metric{"p95_response_time", "s", kLower, &S::p95_response_time,
+           "95 % of the jobs hold their first GPUs within this time"},
+    Metric{"without_profile", "jobs", kLower, &S::without_profile,
+           "jobs of a model without a profile: they ran by the class default"},
     Metric{"lost_attempts", "times", kLower, &S::lost_attempts, "runs lost with a failing node"},
 };
 

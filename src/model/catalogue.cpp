@@ -1,14 +1,14 @@
 #include "model/catalogue.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 namespace berth {
 
 std::span<const DeviceType> built_in_devices() {
   // Busy power: 0.9 x board limit, except A100, whose production mean when busy is about 400 W.
-  static const std::array<DeviceType, 15> kDevices{{
+  // New rows go to the end: lists are shown in this order.
+  static const std::array<DeviceType, 27> kDevices{{
       {"gpu", 16384, 1.0, 42, 270},
       {"k80", 12288, 0.17, 29, 134},
       {"p100", 16384, 0.60, 28, 225},
@@ -24,6 +24,18 @@ std::span<const DeviceType> built_in_devices() {
       {"h100", 81920, 3.5, 70, 630},
       {"h800", 81920, 3.3, 70, 630},
       {"mi250", 65536, 1.8, 90, 500},
+      {"a100-80g", 81920, 2.1, 60, 390},
+      {"l4", 24576, 0.6, 16, 65},
+      {"l40s", 49152, 1.7, 35, 315},
+      {"mi250x", 131072, 2.2, 90, 504},
+      {"mi300x", 196608, 4.0, 140, 675},
+      {"3090", 24576, 0.95, 25, 315},
+      {"4090", 24576, 1.7, 20, 405},
+      {"tpu-v3", 32768, 1.2, 120, 236, DeviceKind::Tpu, 1},
+      {"tpu-v4", 32768, 2.2, 90, 173, DeviceKind::Tpu, 1},
+      {"ascend910", 32768, 2.0, 70, 279, DeviceKind::Npu, 8},
+      {"gaudi2", 98304, 2.0, 100, 540, DeviceKind::Asic, 1},
+      {"alveo-u250", 65536, 0.1, 30, 203, DeviceKind::Fpga, 4},
   }};
   return kDevices;
 }
@@ -38,6 +50,24 @@ std::optional<DeviceType> find_device(std::string_view name) {
   const auto found = std::ranges::find_if(devices, same);
   if (found == devices.end()) return std::nullopt;
   return *found;
+}
+
+std::string_view to_string(DeviceKind kind) noexcept {
+  switch (kind) {
+    case DeviceKind::Gpu: return "gpu";
+    case DeviceKind::Fpga: return "fpga";
+    case DeviceKind::Asic: return "asic";
+    case DeviceKind::Tpu: return "tpu";
+    case DeviceKind::Npu: break;
+  }
+  return "npu";
+}
+
+std::optional<DeviceKind> device_kind_from(std::string_view text) noexcept {
+  for (const DeviceKind kind : kAllDeviceKinds) {
+    if (text == to_string(kind)) return kind;
+  }
+  return std::nullopt;
 }
 
 }  // namespace berth

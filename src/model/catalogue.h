@@ -4,6 +4,7 @@
 // relative figure for mixed training and is only used where a job has no profile.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,16 +13,25 @@
 
 namespace berth {
 
+enum class DeviceKind : std::uint8_t { Gpu, Fpga, Asic, Tpu, Npu };
+inline constexpr std::array<DeviceKind, 5> kAllDeviceKinds{
+    DeviceKind::Gpu, DeviceKind::Fpga, DeviceKind::Asic, DeviceKind::Tpu, DeviceKind::Npu};
+
 struct DeviceType {
   std::string name;
   std::int64_t memory_mib = 0;
   double speed = 1.0;  // relative to a V100
   double idle_watts = 50;
   double busy_watts = 300;
+  DeviceKind kind = DeviceKind::Gpu;
+  std::int32_t slots = 8;  // equal parts it can be shared in; 1 = never shared
 };
 
 [[nodiscard]] std::span<const DeviceType> built_in_devices();
 /// The row of that name, whatever its case; nothing if unknown.
 [[nodiscard]] std::optional<DeviceType> find_device(std::string_view name);
+
+[[nodiscard]] std::string_view to_string(DeviceKind kind) noexcept;
+[[nodiscard]] std::optional<DeviceKind> device_kind_from(std::string_view text) noexcept;
 
 }  // namespace berth

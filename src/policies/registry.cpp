@@ -6,13 +6,21 @@
 #include <fmt/format.h>
 
 #include "base/suggest.h"
+#include "policies/agents/entry.h"
+#include "policies/antman/entry.h"
+#include "policies/bsbf/entry.h"
 #include "policies/capacity/entry.h"
 #include "policies/conservative/entry.h"
 #include "policies/drf/entry.h"
 #include "policies/easy/easy.h"
+#include "policies/gandiva/entry.h"
+#include "policies/hived/entry.h"
 #include "policies/list_order/list_order.h"
+#include "policies/lucid/entry.h"
+#include "policies/muri/entry.h"
 #include "policies/preemptive/preemptive.h"
 #include "policies/priority/entry.h"
+#include "policies/synergy/entry.h"
 #include "policies/tiresias/tiresias.h"
 
 namespace berth {
@@ -170,6 +178,17 @@ std::vector<PolicyEntry> make_registry() {
        Need::Nothing, true, tiresias_params(), make_tiresias},
       {"tiresias-g", "preemptive, queues by GPU-seconds attained, Gittins index inside",
        Need::History, true, gittins_params(), make_tiresias},
+      agents_entry(),
+      hived_entry(),
+      sjf_ffs_entry(),
+      sjf_bsbf_entry(),
+      lucid_entry(),
+      muri_l_entry(),
+      muri_s_entry(),
+      gandiva_entry(),
+      antman_entry(),
+      antman_lite_entry(),
+      synergy_entry(),
   };
 }
 

@@ -110,6 +110,7 @@ JobOutcome read_job(CsvFile& file, Names& names) {
   job.start = file.time("start_time");
   job.finish = file.time("finish_time");
   job.run_time = duration_of(file, "run_time");
+  job.service = job.run_time * job.gpus;
   job.overhead = duration_of(file, "overhead");
   job.duration = duration_of(file, "duration");
   job.work = duration_of(file, "work");

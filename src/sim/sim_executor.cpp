@@ -37,7 +37,9 @@ SimExecutor::SimExecutor(const Trace& trace, const Cluster& cluster, const SimOp
     for (const Node& node : cluster.nodes) pool_saves_[node.pool.value].idle += node.gpus;
     pool_of_.resize(trace.jobs.size());
     saved_at_.resize(trace.jobs.size());
+    gpus_of_.resize(trace.jobs.size());
   }
+  if (options_.truth != nullptr) neighbours_.emplace(trace, *options_.truth);
 }
 
 void SimExecutor::drop_stale() {
@@ -71,14 +73,19 @@ std::optional<Time> SimExecutor::advance(Time wakeup) {
   return next;
 }
 
+bool SimExecutor::expects_events() const noexcept {
+  return next_arrival_ < trace_.jobs.size() || next_cancel_ < cancels_.size() ||
+         next_node_change_ < node_changes_.size() || !finishes_.empty();
+}
+
 void SimExecutor::collect(Time now, std::vector<Event>& due) {
   for (drop_stale(); !finishes_.empty() && finishes_.front().at <= now; drop_stale()) {
     const Finish finish = finishes_.front();
     std::ranges::pop_heap(finishes_, Later{});
     finishes_.pop_back();
     ++attempt_[finish.job];
-    if (saving_costs())
-      pool_saves_[pool_of_[finish.job].value].idle += trace_.jobs[finish.job.value].gpus;
+    if (saving_costs()) pool_saves_[pool_of_[finish.job].value].idle += gpus_of_[finish.job];
+    if (neighbours_) neighbours_->leave(finish.job);
     const TraceStatus status = trace_.jobs[finish.job.value].status;
     due.push_back({.kind = EventKind::Finished,
                    .outcome = status == TraceStatus::Completed ? JobState::Completed
@@ -112,35 +119,76 @@ void SimExecutor::collect(Time now, std::vector<Event>& due) {
   }
 }
 
-Duration SimExecutor::overhead_of(ActionKind kind) const noexcept {
-  switch (kind) {
-    case ActionKind::Start: return options_.costs.start;
-    case ActionKind::Migrate: return options_.costs.migrate;
-    default: return options_.costs.resume;
+Duration SimExecutor::overhead_of(const Action& action, const JobTable& jobs) const noexcept {
+  const Duration own = action.pause;
+  switch (action.kind) {
+    case ActionKind::Start: return own + options_.costs.start;
+    case ActionKind::Migrate:
+    case ActionKind::Resize: return own + options_.costs.migrate;
+    case ActionKind::Share:
+      return own + (jobs.first_start[action.job] == kNever ? options_.costs.start
+                                                           : options_.costs.resume);
+    default: return own + options_.costs.resume;
   }
+}
+
+void SimExecutor::finish_at(Time at, JobId job) {
+  finishes_.push_back({at, job, attempt_[job]});
+  std::ranges::push_heap(finishes_, Later{});
 }
 
 StartReceipt SimExecutor::start(Time now, const Action& action, const JobTable& jobs) {
   StartReceipt receipt;
   receipt.held_from = devices_free_at(now, action);
-  receipt.work_from = receipt.held_from + overhead_of(action.kind);
-  receipt.rate = rate_of(action);
+  receipt.work_from = receipt.held_from + overhead_of(action, jobs);
+  if (neighbours_ && !action.slices.empty()) {
+    neighbours_->enter(action.job, action.pool, action.slices);
+    receipt.rate = Rate{};  // known when everybody of this instant has come and gone
+    return receipt;
+  }
+  receipt.rate = spread_rate_of(action.job, action.slices, action.gpus);
   const Duration left = trace_.jobs[action.job.value].duration - jobs.work[action.job];
-  const Time at = receipt.work_from + receipt.rate.time_for(std::max(Duration::zero(), left));
-  finishes_.push_back({at, action.job, attempt_[action.job]});
-  std::ranges::push_heap(finishes_, Later{});
+  finish_at(receipt.work_from + receipt.rate.time_for(std::max(Duration::zero(), left)),
+            action.job);
   return receipt;
+}
+
+void SimExecutor::adjust(Time now, const Action& action, const JobTable& jobs) {
+  static_cast<void>(now);
+  static_cast<void>(jobs);
+  if (neighbours_) neighbours_->touch(action.job);
+}
+
+void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+  if (!neighbours_) return;
+  neighbours_->rates(jobs, changes);
+  if (options_.spread != SpreadCost::Ignored) {
+    for (auto& [job, rate] : changes) {
+      const Rate spread = spread_rate_of(job, neighbours_->slices(job), jobs.granted[job]);
+      rate = Rate::from(rate.value() * spread.value());
+    }
+  }
+  std::erase_if(changes,
+                [&](const RateChange& change) { return change.rate == jobs.rate[change.job]; });
+  for (const auto& [job, rate] : changes) {
+    ++attempt_[job];
+    if (rate.is_zero()) continue;
+    const Duration left = trace_.jobs[job.value].duration - jobs.work_done(job, now);
+    finish_at(std::max(now, jobs.work_from[job]) + rate.time_for(std::max(Duration::zero(), left)),
+              job);
+  }
 }
 
 Time SimExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
   ++attempt_[action.job];
+  if (neighbours_ && !neighbours_->slices(action.job).empty()) neighbours_->leave(action.job);
   if (!saving_costs()) return now;
   const bool saves =
-      (action.kind == ActionKind::Preempt || action.kind == ActionKind::Migrate) &&
+      (ends_stretch(action.kind) || changes_devices(action.kind)) &&
       action.reason != Reason::NodeLost &&
       jobs.held_from[action.job] < now;  // one that never held its devices has nothing to save
   if (!saves) {
-    pool_saves_[pool_of_[action.job].value].idle += action.gpus;
+    pool_saves_[pool_of_[action.job].value].idle += gpus_of_[action.job];
     return now;
   }
   const Time until = now + options_.costs.preempt;
@@ -150,8 +198,8 @@ Time SimExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
 }
 
 void SimExecutor::hold_for_save(const Action& action, Time until) {
-  pool_saves_[pool_of_[action.job].value].saving.emplace_back(until, action.gpus);
-  for (const Slice& slice : action.kind == ActionKind::Migrate ? action.left : action.slices) {
+  pool_saves_[pool_of_[action.job].value].saving.emplace_back(until, gpus_of_[action.job]);
+  for (const Slice& slice : changes_devices(action.kind) ? action.left : action.slices) {
     for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
       device_busy_[slice.node.value * kDevicesPerNode +
                    static_cast<std::size_t>(std::countr_zero(rest))] = until;
@@ -162,6 +210,7 @@ void SimExecutor::hold_for_save(const Action& action, Time until) {
 Time SimExecutor::devices_free_at(Time now, const Action& action) {
   if (!saving_costs()) return now;
   pool_of_[action.job] = action.pool;
+  gpus_of_[action.job] = action.gpus;
   Time at = std::max(now, saved_at_[action.job]);
   const Time counted = counted_free_at(now, action);
   if (action.slices.empty()) return std::max(at, counted);
@@ -197,12 +246,13 @@ Time SimExecutor::counted_free_at(Time now, const Action& action) {
   return at;
 }
 
-Rate SimExecutor::rate_of(const Action& action) const {
-  if (options_.spread == SpreadCost::Ignored || action.slices.size() <= 1) return Rate::one();
-  const std::int32_t node = cluster_.nodes[action.slices.front().node.value].gpus;
-  const PlacementFacts facts{.nodes = static_cast<std::int32_t>(action.slices.size()),
-                             .fewest_nodes = (action.gpus + node - 1) / node};
-  return spread_rate(options_.spread, trace_.text(trace_.jobs[action.job.value].model), facts);
+Rate SimExecutor::spread_rate_of(JobId job, std::span<const Slice> slices,
+                                 std::int32_t gpus) const {
+  if (options_.spread == SpreadCost::Ignored || slices.size() <= 1) return Rate::one();
+  const std::int32_t node = cluster_.nodes[slices.front().node.value].gpus;
+  const PlacementFacts facts{.nodes = static_cast<std::int32_t>(slices.size()),
+                             .fewest_nodes = (gpus + node - 1) / node};
+  return spread_rate(options_.spread, trace_.text(trace_.jobs[job.value].model), facts);
 }
 
 }  // namespace berth

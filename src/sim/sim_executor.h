@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "model/cluster.h"
 #include "model/trace.h"
 #include "perf/rate.h"
+#include "sim/neighbourhood.h"
 
 namespace berth {
 
@@ -33,9 +35,12 @@ struct NodeOutage {
 };
 
 struct SimOptions {
-  SwitchCosts costs;
+  SwitchCosts costs{};
+  /// How jobs really run beside each other and where they stand. Without it every job runs at the
+  /// rate of its trace (but for `spread`), and nothing has to be watched.
+  const RateModel* truth = nullptr;
   SpreadCost spread = SpreadCost::Ignored;
-  std::vector<NodeOutage> outages;
+  std::vector<NodeOutage> outages{};
 };
 
 class SimExecutor final : public Executor {
@@ -43,9 +48,12 @@ class SimExecutor final : public Executor {
   SimExecutor(const Trace& trace, const Cluster& cluster, const SimOptions& options);
 
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
+  [[nodiscard]] bool expects_events() const noexcept override;
   void collect(Time now, std::vector<Event>& due) override;
   [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
+  void adjust(Time now, const Action& action, const JobTable& jobs) override;
+  void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) override;
 
  private:
   struct Finish {
@@ -59,9 +67,11 @@ class SimExecutor final : public Executor {
     NodeId node;
     EventKind kind;
   };
-  [[nodiscard]] Duration overhead_of(ActionKind kind) const noexcept;
+  [[nodiscard]] Duration overhead_of(const Action& action, const JobTable& jobs) const noexcept;
+  void finish_at(Time at, JobId job);
   [[nodiscard]] Time devices_free_at(Time now, const Action& action);
-  [[nodiscard]] Rate rate_of(const Action& action) const;
+  [[nodiscard]] Rate spread_rate_of(JobId job, std::span<const Slice> slices,
+                                    std::int32_t gpus) const;
   [[nodiscard]] Time counted_free_at(Time now, const Action& action);
   void hold_for_save(const Action& action, Time until);
   [[nodiscard]] bool saving_costs() const noexcept {
@@ -86,6 +96,8 @@ class SimExecutor final : public Executor {
     std::vector<std::pair<Time, std::int32_t>> saving;  // until when, how many
   };
   std::vector<PoolSaves> pool_saves_;
+  std::optional<Neighbourhood> neighbours_;  // if there is a truth to rate by
+  Column<JobId, std::int32_t> gpus_of_;      // held; only if saving costs time
   Column<JobId, PoolId> pool_of_;
   Column<JobId, Time> saved_at_;
 };

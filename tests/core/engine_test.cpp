@@ -159,16 +159,17 @@ TEST(Outages, ARunEndsEvenIfAJobCanNeverComeBack) {
     auto policy = *make_policy(entry.name);
     auto placement = *make_placement("best-fit");
     auto estimator = *make_estimator("oracle", 1);
-    SimExecutor executor{
-        trace,
-        cluster,
-        {.costs = {}, .spread = {}, .outages = {{NodeId{0}, seconds_to_time(4), kNever}}}};
+    const RateModel rates{ProfileSet{}, cluster, Effects{}};
+    SimOptions sim;
+    sim.outages = {{NodeId{0}, seconds_to_time(4), kNever}};
+    SimExecutor executor{trace, cluster, with_truth(sim, *policy, rates)};
     Engine engine{{.trace = trace,
                    .cluster = cluster,
                    .policy = *policy,
                    .placement = *placement,
                    .estimator = *estimator,
-                   .executor = executor}};
+                   .executor = executor,
+                   .believed = rates}};
     const auto done = engine.run();
     ASSERT_FALSE(done.has_value()) << entry.name;
     EXPECT_NE(done.error().text().find("1 of 1 jobs can never start"), std::string::npos)
@@ -183,18 +184,20 @@ TEST(Endings, TraceFailuresKillsAndCancellationsAreRecordedAsWhatTheyWere) {
   trace.jobs[2].cancel_at = seconds_to_time(3);   // waits behind the others on one GPU
   trace.jobs[3].cancel_at = seconds_to_time(25);  // runs 20-25
   for (const PolicyEntry& entry : policy_registry()) {
-    if (entry.preempts) continue;
     const Cluster cluster = *parse_cluster_short("1x1");
     auto policy = *make_policy(entry.name);
+    if (entry.preempts || policy->shares_devices()) continue;
     auto placement = *make_placement("best-fit");
     auto estimator = *make_estimator("oracle", 1);
-    SimExecutor executor{trace, cluster, {}};
+    const RateModel rates{ProfileSet{}, cluster, Effects{}};
+    SimExecutor executor{trace, cluster, with_truth({}, *policy, rates)};
     Engine engine{{.trace = trace,
                    .cluster = cluster,
                    .policy = *policy,
                    .placement = *placement,
                    .estimator = *estimator,
-                   .executor = executor}};
+                   .executor = executor,
+                   .believed = rates}};
     ASSERT_TRUE(engine.run().has_value()) << entry.name;
     EXPECT_EQ(engine.jobs().state[JobId{0}], JobState::Failed) << entry.name;
     EXPECT_EQ(engine.jobs().state[JobId{1}], JobState::Cancelled) << entry.name;

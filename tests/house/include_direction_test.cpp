@@ -16,14 +16,17 @@ namespace fs = std::filesystem;
 const std::map<std::string, std::set<std::string>> kMayInclude{
     {"base", {}},
     {"model", {"base"}},
-    {"perf", {"base", "model"}},
+    {"solve", {"base"}},
+    {"perf", {"base", "model", "solve"}},
     {"core", {"base", "model", "perf"}},
-    {"policies", {"base", "model", "perf", "core"}},
+    {"policies", {"base", "model", "solve", "perf", "core"}},
+    {"exec", {"base", "model", "perf", "core"}},
     {"sim", {"base", "model", "perf", "core"}},
     {"trace", {"base", "model"}},
     {"metrics", {"base", "model", "perf", "core"}},
     {"report", {"base", "model", "perf", "core", "metrics"}},
-    {"apps", {"base", "model", "perf", "core", "policies", "sim", "trace", "metrics", "report"}},
+    {"apps",
+     {"base", "model", "perf", "core", "policies", "sim", "trace", "metrics", "report", "exec"}},
 };
 
 template <class Visit>

@@ -18,6 +18,7 @@ struct RecordedRun {
   std::unique_ptr<Policy> policy;
   std::unique_ptr<Placement> placement;
   std::unique_ptr<Estimator> estimator;
+  std::unique_ptr<RateModel> rates;
   std::unique_ptr<SimExecutor> executor;
   std::unique_ptr<Recorder> recorder;
   std::unique_ptr<Engine> engine;
@@ -40,7 +41,9 @@ inline constexpr RecordOptions kRecordAll{.actions = true, .intervals = true, .t
   run->policy = make_policy(scenario.policy, scenario.settings).value();
   run->placement = make_placement(scenario.placement).value();
   run->estimator = make_estimator(scenario.estimator, scenario.seed).value();
-  run->executor = std::make_unique<SimExecutor>(run->trace, run->cluster, scenario.sim);
+  run->rates = std::make_unique<RateModel>(scenario.profiles, run->cluster, scenario.effects);
+  run->executor = std::make_unique<SimExecutor>(
+      run->trace, run->cluster, with_truth(scenario.sim, *run->policy, *run->rates));
   run->recorder = std::make_unique<Recorder>(run->trace, run->cluster, options);
   run->engine = std::make_unique<Engine>(EngineParts{.trace = run->trace,
                                                      .cluster = run->cluster,
@@ -48,6 +51,7 @@ inline constexpr RecordOptions kRecordAll{.actions = true, .intervals = true, .t
                                                      .placement = *run->placement,
                                                      .estimator = *run->estimator,
                                                      .executor = *run->executor,
+                                                     .believed = *run->rates,
                                                      .journal = run->recorder.get(),
                                                      .seed = scenario.seed,
                                                      .checkpoint_interval = {}});

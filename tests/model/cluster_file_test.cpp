@@ -72,6 +72,63 @@ groups:
   EXPECT_EQ(cluster.links.rack, 12.5e9);
 }
 
+TEST(ClusterFile, ANewAcceleratorIsARow) {
+  const Cluster cluster = good(R"(
+devices:
+  - {name: vck5000, kind: FPGA, memory_gb: 16, speed: 0.2, slots: 2}
+  - {name: tpu-v4, slots: 4}
+groups: [{count: 1, gpus: 2, type: vck5000}, {count: 1, gpus: 4, type: TPU-v4}]
+)");
+  EXPECT_EQ(cluster.pools.at(0).kind, DeviceKind::Fpga);
+  EXPECT_EQ(cluster.pools.at(0).slots, 2);
+  EXPECT_EQ(cluster.pools.at(1).kind, DeviceKind::Tpu);  // a row changes only what it says
+  EXPECT_EQ(cluster.pools.at(1).slots, 4);
+  EXPECT_EQ(find_device("A100")->slots, 8);
+}
+
+TEST(ClusterFile, TheCatalogueIsSane) {
+  std::vector<std::string> names;
+  for (const DeviceType& device : built_in_devices()) {
+    EXPECT_GT(device.memory_mib, 0) << device.name;
+    EXPECT_GT(device.speed, 0) << device.name;
+    EXPECT_GE(device.busy_watts, device.idle_watts) << device.name;
+    EXPECT_GE(device.slots, 1) << device.name;
+    EXPECT_EQ(find_device(device.name)->name, device.name);  // no name twice, none in capitals
+    EXPECT_THAT(names, testing::Not(testing::Contains(device.name)));
+    names.push_back(device.name);
+  }
+}
+
+TEST(ClusterFile, ZonesHoldRacks) {
+  const Cluster cluster = good(R"(
+groups:
+  - {count: 4, gpus: 1, nodes_per_rack: 1, racks_per_zone: 2}
+  - {count: 1, gpus: 1, zone: z1}
+  - {count: 1, gpus: 1, zone: z1}
+  - {count: 1, gpus: 1, rack: a, zone: west}
+  - {count: 1, gpus: 1, rack: a}
+  - {count: 1, gpus: 1}
+)");
+  EXPECT_THAT(cluster.zones, ElementsAre("z0", "z2", "z1", "west", "z3"));  // z1 is named
+  EXPECT_THAT(cluster.racks, ElementsAre("r0", "r1", "r2", "r3", "r4", "a", "r5"));
+  EXPECT_THAT(cluster.rack_zones, ElementsAre(ZoneId{0}, ZoneId{0}, ZoneId{1}, ZoneId{1}, ZoneId{2},
+                                              ZoneId{3}, ZoneId{4}));
+  EXPECT_EQ(cluster.nodes[4].rack, cluster.nodes[5].rack);  // one common rack per zone
+}
+
+TEST(ClusterFile, ReadsLatenciesAndTheNvlinkMesh) {
+  const Cluster cluster = good(R"(
+links: {rack_latency_us: 2, cross_rack_latency_us: 0}
+groups: [{count: 3, gpus: 2, nvlink: [[0, 25], [25, 0]]}]
+)");
+  EXPECT_EQ(cluster.links.rack_latency, 2e-6);
+  EXPECT_EQ(cluster.links.cross_rack_latency, 0);
+  EXPECT_EQ(cluster.links.pcie_latency, Links{}.pcie_latency);
+  ASSERT_EQ(cluster.nvlinks.size(), 1U);  // one mesh, shared by three nodes
+  EXPECT_EQ(cluster.nodes[2].nvlink, 0U);
+  EXPECT_EQ(cluster.nvlinks[0].at(1, 0), 25e9);
+}
+
 TEST(ClusterFile, ANumberedRackNeverTakesANamedOne) {
   const Cluster cluster =
       good("groups: [{count: 2, gpus: 1, nodes_per_rack: 1}, {count: 1, gpus: 1, rack: r1}]");
@@ -154,6 +211,20 @@ TEST(ClusterFile, RefusesWhatItCannotMean) {
        "v100, device_memory_gb: 16}]",
        "'v100' has 32 GB elsewhere"},
       {"groups: [{count: 1, gpus: 1, rack: a, nodes_per_rack: 2}]", "not both"},
+      {"groups: [{count: 1, gpus: 1, rack: a, zone: x}, {count: 1, gpus: 1, rack: a, zone: y}]",
+       "rack 'a' stands in zone 'x' already"},
+      {"groups: [{count: 1, gpus: 1, racks_per_zone: 2}]", "goes with nodes_per_rack"},
+      {"groups: [{count: 1, gpus: 2, nvlink: [[0, 1]]}]", "2 rows of 2 numbers"},
+      {"groups: [{count: 1, gpus: 2, nvlink: [[0, 1], 4]}]", "2 rows of 2 numbers"},
+      {"groups: [{count: 1, gpus: 2, nvlink: 4}]", "2 rows of 2 numbers"},
+      {"groups: [{count: 1, gpus: 2, nvlink: [[0, 1], [2, 0]]}]", "differs from the way back"},
+      {"groups: [{count: 1, gpus: 2, nvlink: [[0, -1], [-1, 0]]}]",
+       "a link of nvlink must be a number from 0"},
+      {"links: {rack_latency_us: -1}\ngroups: [{count: 1, gpus: 1}]", "rack_latency_us must be"},
+      {"devices: [{name: a100, kind: cpu}]\ngroups: [{count: 1, gpus: 1}]",
+       "kind must be gpu, fpga, asic, tpu or npu, got 'cpu'"},
+      {"devices: [{name: a100, slots: 0}]\ngroups: [{count: 1, gpus: 1}]",
+       "slots must be a number"},
       {"groups: [{count: 1, gpus: 1, power: 300}]", "power must be a mapping"},
       {"groups: [{count: 1, gpus: 1, power: {idle_watts: 5, busy_watts: 4}}]",
        "busy_watts must be at least idle_watts"},

@@ -81,13 +81,17 @@ inline std::string stress_once(const Stress& stress, std::uint64_t seed) {
     ADD_FAILURE() << policy.error().text();
     return {};
   }
-  SimExecutor executor{trace, cluster, sim};
+  if ((*policy)->shares_devices() && placement->mode() == ClusterState::Mode::Count)
+    placement = *make_placement("best-fit");  // no devices to share in the other
+  const RateModel rates{ProfileSet{}, cluster, Effects{}};
+  SimExecutor executor{trace, cluster, with_truth(sim, **policy, rates)};
   Engine engine{{.trace = trace,
                  .cluster = cluster,
                  .policy = **policy,
                  .placement = *placement,
                  .estimator = *estimator,
                  .executor = executor,
+                 .believed = rates,
                  .seed = seed}};
   const auto done = engine.run();
   EXPECT_TRUE(done) << done.error().text() << " (seed " << seed << ", placement "

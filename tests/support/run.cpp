@@ -23,6 +23,13 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
     job.cpus_milli = spec.cpus * 1000;
     job.priority = spec.priority;
     job.estimate = seconds_to_duration(spec.estimate);
+    job.batch_size = spec.batch;
+    job.gpu_milli = spec.gpu_milli;
+    job.gpus_max = spec.gpus_max;
+    if (spec.gpus_max > 0) job.gpus_min = spec.gpus;
+    job.kind = spec.kind;
+    if (spec.deadline > 0) job.deadline = seconds_to_time(spec.deadline);
+    job.group = trace.names.intern(spec.group);
     trace.jobs.push_back(job);
   }
   if (shuffle != 0) {
@@ -32,6 +39,11 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
   }
   trace.normalise();
   return trace;
+}
+
+SimOptions with_truth(SimOptions sim, const Policy& policy, const RateModel& rates) {
+  if (policy.shares_devices() || rates.effects() != Effects{}) sim.truth = &rates;
+  return sim;
 }
 
 Outcome run(const Scenario& scenario, Observer* observer) {
@@ -53,14 +65,18 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
     return {};
   }
   for (Node& node : cluster->nodes) node.cpus_milli = scenario.node_cpus * 1000;
-  SimExecutor executor{trace, *cluster, scenario.sim};
+  if (scenario.edit_cluster) scenario.edit_cluster(*cluster);
+  const RateModel rates{scenario.profiles, *cluster, scenario.effects};
+  SimExecutor executor{trace, *cluster, with_truth(scenario.sim, policy, rates)};
   Engine engine{{.trace = trace,
                  .cluster = *cluster,
                  .policy = policy,
                  .placement = **placement,
                  .estimator = **estimator,
                  .executor = executor,
+                 .believed = rates,
                  .journal = observer,
+                 .tuner = scenario.tuner,
                  .seed = scenario.seed}};
   if (observer != nullptr) {
     observer->engine = &engine;
@@ -74,9 +90,12 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
   outcome.start.assign(n, -1);
   outcome.finish.assign(n, -1);
   outcome.preemptions.assign(n, 0);
+  outcome.migrations.assign(n, 0);
+  outcome.suspensions.assign(n, 0);
   outcome.state.assign(n, JobState::Unknown);
   outcome.held.assign(n, 0);
   outcome.overhead.assign(n, 0);
+  outcome.work.assign(n, 0);
   const JobTable& jobs = engine.jobs();
   for (std::uint32_t i = 0; i < n; ++i) {
     const JobId job{i};
@@ -85,8 +104,11 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
     if (jobs.first_start[job] != kNever) outcome.start[at] = to_seconds(jobs.first_start[job]);
     if (jobs.finished[job] != kNever) outcome.finish[at] = to_seconds(jobs.finished[job]);
     outcome.preemptions[at] = static_cast<int>(jobs.preemptions[job]);
+    outcome.migrations[at] = static_cast<int>(jobs.migrations[job]);
+    outcome.suspensions[at] = static_cast<int>(jobs.suspensions[job]);
     outcome.state[at] = jobs.state[job];
     outcome.held[at] = to_seconds(jobs.held[job]);
+    outcome.work[at] = to_seconds(jobs.work[job]);
     outcome.overhead[at] = to_seconds(jobs.overhead[job]);
     outcome.total_preemptions += outcome.preemptions[at];
     outcome.sum_jct += outcome.finish[at] - scenario.jobs[at].submit;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,12 @@ struct JobSpec {
   int priority = 0;
   double estimate = 0;
   std::string type = {};
+  int batch = 0;  // of the whole gang
+  int gpu_milli = 1000;
+  int gpus_max = 0;  // 0 = not elastic
+  JobKind kind = JobKind::Training;
+  double deadline = 0;  // 0 = none
+  std::string group = {};
 };
 
 /// A journal that may look at the engine while it runs.
@@ -42,7 +49,11 @@ struct Scenario {
   std::string placement = "count";
   std::string estimator = "oracle";
   std::vector<JobSpec> jobs;
-  SimOptions sim = {};
+  SimOptions sim = {};  // its truth is made from the next two if the policy or an effect needs one
+  ProfileSet profiles = {};
+  Effects effects = {};
+  NodeTuner* tuner = nullptr;
+  std::function<void(Cluster&)> edit_cluster = {};
   std::uint64_t seed = 1;
   int node_cpus = 0;          // cores of every node; 0 = not limited
   std::uint64_t shuffle = 0;  // reads the jobs in another order; nothing may depend on it
@@ -52,15 +63,22 @@ struct Outcome {
   std::vector<double> start;  // first start, by job in the given order; -1 = never
   std::vector<double> finish;
   std::vector<int> preemptions;
+  std::vector<int> migrations;
+  std::vector<int> suspensions;
   std::vector<JobState> state;
   std::vector<double> held;
   std::vector<double> overhead;
+  std::vector<double> work;
   int total_preemptions = 0;
   double sum_jct = 0;
   double makespan = 0;
   std::string digest;
   std::vector<std::string> rejected;
 };
+
+/// The simulated world knows the rates if the policy shares devices or some effect beyond that is
+/// on.
+[[nodiscard]] SimOptions with_truth(SimOptions sim, const Policy& policy, const RateModel& rates);
 
 [[nodiscard]] Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle = 0);
 /// Runs to the end; fails the test if the engine reports an error.

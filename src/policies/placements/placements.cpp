@@ -7,7 +7,9 @@
 
 #include "base/suggest.h"
 #include "perf/rate.h"
+#include "policies/placements/fraction_placements.h"
 #include "policies/placements/node_picker.h"
+#include "policies/placements/topology.h"
 
 namespace berth {
 
@@ -194,7 +196,14 @@ std::vector<PlacementInfo> placements() {
       {"consolidated", "best-fit that waits for the fewest nodes that could ever hold the job"},
       {"spread", "over as many nodes as possible, emptiest first"},
       {"random", "a random node that holds the job, else random nodes"},
-      {"skew", "Tiresias: models with a skewed tensor are consolidated, the others fill holes"}};
+      {"skew", "Tiresias: models with a skewed tensor are consolidated, the others fill holes"},
+      {"topology", "lowest level of the topology tree with room; models hurt by spreading wait"},
+      {"fgd", "fractions too: where what the usual jobs cannot use grows least"},
+      {"fraction-best-fit", "fractions too: least weighted rest of cores and GPUs"},
+      {"fraction-random", "fractions too: any node and GPU that hold the job"},
+      {"dot-product", "fractions too: least alignment of what is free with what is asked"},
+      {"gpu-packing", "fractions too: GPUs in use first, then nodes in use"},
+      {"gpu-clustering", "fractions too: jobs of one size together"}};
 }
 
 Result<std::unique_ptr<Placement>> make_placement(std::string_view name, PlacementOptions options) {
@@ -205,6 +214,11 @@ Result<std::unique_ptr<Placement>> make_placement(std::string_view name, Placeme
   if (name == "spread") return std::make_unique<Spread>();
   if (name == "random") return std::make_unique<Random>();
   if (name == "skew") return std::make_unique<Skew>(options.pack_limit);
+  if (name == "topology") {
+    return make_topology_placement(options.profiles ? options.profiles
+                                                    : std::make_shared<const ProfileSet>());
+  }
+  if (auto fractions = make_fraction_placement(name)) return fractions;
   std::vector<std::string> known;
   for (const PlacementInfo& info : placements()) known.push_back(info.name);
   return fail(

@@ -7,6 +7,9 @@
 //   spread       over as many nodes as possible, emptiest first
 //   random       a random node that holds the gang, else random nodes
 //   skew         Tiresias: skewed models consolidated, the others fill the fullest nodes
+//   topology     the lowest level of the topology tree with room, the tightest vertex on it
+//   fgd, fraction-best-fit, fraction-random, dot-product, gpu-packing, gpu-clustering
+//                understand fractions of a device (fraction_placements.h)
 #pragma once
 
 #include <memory>
@@ -16,6 +19,7 @@
 
 #include "base/result.h"
 #include "core/placement.h"
+#include "perf/profile.h"
 
 namespace berth {
 
@@ -26,6 +30,7 @@ struct PlacementInfo {
 [[nodiscard]] std::vector<PlacementInfo> placements();
 struct PlacementOptions {
   double pack_limit = 0.5;  // skew above which a model is consolidated (skew)
+  std::shared_ptr<const ProfileSet> profiles = {};  // of the run (topology); none: class default
 };
 [[nodiscard]] Result<std::unique_ptr<Placement>> make_placement(std::string_view name,
                                                                 PlacementOptions options = {});

@@ -1,0 +1,92 @@
+#include "model/topology.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace berth {
+
+std::string_view to_string(VertexType type) noexcept {
+  switch (type) {
+    case VertexType::Device: return "device";
+    case VertexType::Switch: return "switch";
+    case VertexType::Socket: return "socket";
+    case VertexType::Island: return "island";
+    case VertexType::Server: return "server";
+    case VertexType::Rack: return "rack";
+    case VertexType::Zone: return "zone";
+    case VertexType::Cluster: break;
+  }
+  return "cluster";
+}
+
+Topology::Topology(const Cluster& cluster) : cluster_(&cluster) {
+  add_upper_vertices();
+  link_children();
+  add_builds();
+}
+
+void Topology::add_upper_vertices() {
+  const Links& links = cluster_->links;
+  const auto count = [](const auto& rows) { return static_cast<std::uint32_t>(rows.size()); };
+  first_rack_ = 1 + count(cluster_->zones);
+  first_server_ = first_rack_ + count(cluster_->racks);
+  vertices_.reserve(first_server_ + cluster_->nodes.size());
+  vertices_.push_back({});
+  for (std::uint32_t i = 0; i < cluster_->zones.size(); ++i) {
+    vertices_.push_back(
+        {VertexType::Zone, Level::CrossRack, i, root(), 0, 0, links.at(Level::CrossRack)});
+  }
+  for (std::uint32_t i = 0; i < cluster_->racks.size(); ++i) {
+    vertices_.push_back({VertexType::Rack, Level::Rack, i, zone(cluster_->zone_of(RackId{i})), 0, 0,
+                         links.at(Level::CrossRack)});
+  }
+  for (std::uint32_t i = 0; i < cluster_->nodes.size(); ++i) {
+    vertices_.push_back({VertexType::Server, Level::Server, i, rack(cluster_->nodes[i].rack), 0, 0,
+                         links.at(Level::Rack)});
+  }
+}
+
+/// Two passes: how many children each has, then who they are, in order of their ids.
+void Topology::link_children() {
+  for (std::size_t i = 1; i < vertices_.size(); ++i)
+    ++vertices_[vertices_[i].parent.value].child_count;
+  std::uint32_t next = 0;
+  for (Vertex& vertex : vertices_) {
+    vertex.first_child = next;
+    next += vertex.child_count;
+  }
+  children_.resize(next);
+  std::vector<std::uint32_t> filled(vertices_.size());
+  for (std::uint32_t i = 1; i < vertices_.size(); ++i) {
+    const std::uint32_t parent = vertices_[i].parent.value;
+    children_[vertices_[parent].first_child + filled[parent]++] = VertexId{i};
+  }
+}
+
+void Topology::add_builds() {
+  using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::uint32_t>;
+  std::map<Key, std::uint32_t> known;
+  build_of_.reserve(cluster_->nodes.size());
+  for (std::uint32_t i = 0; i < cluster_->nodes.size(); ++i) {
+    const Node& node = cluster_->nodes[i];
+    const Key key{node.gpus, node.shape.sockets, node.shape.switches, node.shape.nvlink_island,
+                  node.nvlink ? *node.nvlink + 1 : 0};
+    const auto [entry, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(trees_.size()));
+    if (fresh) trees_.push_back(make_server_tree(*cluster_, node));
+    build_of_.push_back(entry->second);
+    vertices_[first_server_ + i].level = trees_[entry->second].vertices.front().level;
+  }
+}
+
+Level Topology::level_of(std::span<const DeviceSet> gang) const noexcept {
+  if (gang.empty()) return Level::Device;
+  const NodeId first = gang.front().node;
+  if (gang.size() == 1) return inside(first).level_of(gang.front().devices);
+  const auto same_rack = [&](const DeviceSet& other) {
+    return cluster_->nodes[other.node.value].rack == cluster_->nodes[first.value].rack;
+  };
+  return std::ranges::all_of(gang, same_rack) ? Level::Rack : Level::CrossRack;
+}
+
+}  // namespace berth

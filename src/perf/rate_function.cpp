@@ -1,0 +1,48 @@
+#include "perf/rate_function.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/portable_math.h"
+
+namespace berth {
+
+double sync_time(double bytes, std::int32_t gpus, const Link& link) noexcept {
+  if (gpus <= 1) return 0;
+  const double k = gpus;
+  return 2 * (k - 1) / k * bytes / link.bandwidth + 2 * (k - 1) * link.latency;
+}
+
+double overlapped(double compute, double sync, double gamma, std::int32_t extra_steps) noexcept {
+  const double before = extra_steps * compute;
+  if (sync <= 0) return before + compute;
+  if (gamma == 1) return before + compute + sync;
+  if (gamma == 2) return before + std::sqrt(compute * compute + sync * sync);
+  // Scaled by the larger one, so that a large gamma neither overflows nor vanishes.
+  const double larger = std::max(compute, sync);
+  const double ratio = std::min(compute, sync) / larger;
+  if (ratio <= 0 || std::isinf(gamma)) return before + larger;
+  return before + larger * portable_pow(1 + portable_pow(ratio, gamma), 1 / gamma);
+}
+
+IterationTime iteration_time(const Profile& profile, const Conditions& conditions) noexcept {
+  const double sub_batch = conditions.sub_batch > 0 ? conditions.sub_batch : profile.batch;
+  const IterationParams& params = profile.iteration;
+  IterationTime time;
+  time.compute = (params.alpha + params.beta * sub_batch) / conditions.device_speed;
+  time.sync = sync_time(params.gradient_bytes, conditions.gpus, conditions.link);
+  time.gpu = overlapped(time.compute, time.sync, params.overlap, conditions.extra_steps);
+  if (conditions.cores > 0 && profile.cpu.is_known()) {
+    time.cpu = sub_batch * (conditions.extra_steps + 1) / profile.cpu.feed(conditions.cores);
+  }
+  time.total = std::max(time.gpu, time.cpu) * conditions.gpu_slowdown * conditions.server_slowdown;
+  return time;
+}
+
+double throughput(const Profile& profile, const Conditions& conditions) noexcept {
+  const double sub_batch = conditions.sub_batch > 0 ? conditions.sub_batch : profile.batch;
+  return conditions.gpus * sub_batch * (conditions.extra_steps + 1) /
+         iteration_time(profile, conditions).total;
+}
+
+}  // namespace berth

@@ -1,0 +1,51 @@
+// Should a new job start beside a running one, or wait for it? With A running (T_A of it left,
+// alone) and B new (T_B long, alone), the average completion time of the two as a function of the
+// moment B starts is piecewise linear and rises first, so its least value is at one of the ends:
+// share now, or wait until A is done. Sharing wins strictly or not at all.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace berth {
+
+/// How many times longer an iteration of each takes beside the other.
+struct PairSlowdown {
+  double running = 1;   // of A
+  double newcomer = 1;  // of B
+};
+
+/// Average completion time of the two if B waits for A.
+[[nodiscard]] double average_if_waiting(double left_a, double length_b) noexcept;
+/// The same if both share from now on.
+[[nodiscard]] double average_if_sharing(double left_a, double length_b,
+                                        const PairSlowdown& slowdown) noexcept;
+/// A tie means wait, also in floating point.
+[[nodiscard]] constexpr bool is_better(double sharing, double waiting) noexcept {
+  return sharing < waiting * (1 - 1e-9);
+}
+
+/// Sharing is better exactly for partners with more than this left. `shared_b` is the length of B
+/// with the sub-batch it would use beside A, `alone_b` without gradient accumulation.
+[[nodiscard]] double least_partner_left(double shared_b, double alone_b,
+                                        const PairSlowdown& slowdown) noexcept;
+
+struct PairSetting {
+  double sharing = 0;  // average completion times
+  double waiting = 0;
+  std::int32_t sub_steps = 1;
+  [[nodiscard]] double benefit() const noexcept { return waiting - sharing; }
+};
+
+/// The fewest sub-batches (1, 2, 4, … up to the batch) with which `fits(sub_batch)` holds; nothing
+/// if not even single samples do.
+template <class Fits>
+[[nodiscard]] std::optional<std::int32_t> fewest_sub_steps(std::int32_t batch, Fits&& fits) {
+  for (std::int32_t steps = 1; steps <= batch; steps *= 2) {
+    if (fits((batch + steps - 1) / steps)) return steps;
+    if (steps > batch / 2) break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth

@@ -1,0 +1,153 @@
+// The running jobs a newcomer could share devices with, so that the best ones are found without
+// looking at all. Jobs that run alone are kept in buckets of one class, size, pool and memory use,
+// by the time at which they would finish alone; that order does not change while they do. Inside a
+// bucket the partners worth sharing with are those with more than T* left, and the average
+// completion time rises with what is left, so the best come first from T* on (or last, by benefit).
+// Jobs that already share some of their devices are few and are looked at one by one.
+//
+// A query costs O(buckets log n) and then O(buckets) for each partner taken.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "base/id.h"
+#include "base/time.h"
+#include "perf/profile.h"
+#include "policies/bsbf/pair.h"
+
+namespace berth {
+
+enum class PartnerRank : std::uint8_t { AverageTime, Benefit };
+
+using BucketId = Id<struct PartnerBucketTag>;
+
+struct PartnerClass {
+  ProfileId profile;
+  PoolId pool;
+  std::int32_t gpus = 1;
+  std::int32_t memory_mib = 0;
+  friend auto operator<=>(const PartnerClass&, const PartnerClass&) = default;
+};
+
+/// What a newcomer would be beside jobs of one class.
+struct BesideClass {
+  bool fits = false;  // within the memory that is left
+  PairSlowdown slowdown{};
+  double stretch = 1;  // its length with that sub-batch over its length without
+  std::int32_t sub_steps = 1;
+};
+
+struct Partner {
+  JobId job;
+  PairSetting setting{};
+};
+
+class PartnerIndex {
+ public:
+  using ByFinish = std::set<std::pair<Time, JobId>>;
+  struct Bucket {
+    PartnerClass klass;
+    ByFinish alone;
+    std::vector<JobId> sharing;  // ascending
+  };
+
+  explicit PartnerIndex(std::size_t jobs, std::size_t pools) : where_(jobs), of_pool_(pools) {}
+
+  /// A job that runs alone on all its devices and would be done at `finish`.
+  void add_alone(JobId job, const PartnerClass& klass, Time finish);
+  /// A job that shares some of its devices and has others to share.
+  void add_sharing(JobId job, const PartnerClass& klass);
+  void remove(JobId job);
+  [[nodiscard]] bool contains(JobId job) const noexcept { return where_[job].kept; }
+  [[nodiscard]] BucketId bucket_of(JobId job) const noexcept { return where_[job].bucket; }
+
+  [[nodiscard]] std::span<const BucketId> buckets(PoolId pool) const noexcept {
+    return of_pool_[pool.value];
+  }
+  [[nodiscard]] const Bucket& operator[](BucketId id) const noexcept { return buckets_[id.value]; }
+  [[nodiscard]] std::size_t size() const noexcept { return buckets_.size(); }
+
+ private:
+  struct Where {
+    bool kept = false;
+    BucketId bucket;
+    Time finish{};  // kNever: among those that share
+  };
+  [[nodiscard]] BucketId bucket_of(const PartnerClass& klass);
+
+  std::vector<Bucket> buckets_;
+  std::map<PartnerClass, BucketId> ids_;
+  Column<JobId, Where> where_;
+  std::vector<std::vector<BucketId>> of_pool_;
+};
+
+/// The partners that are worth sharing with, best first, one at a time.
+class PartnerSearch {
+ public:
+  struct Newcomer {
+    PoolId pool;
+    std::int32_t gpus = 1;
+    double length = 0;  // seconds alone, without gradient accumulation
+    PartnerRank rank = PartnerRank::AverageTime;
+  };
+  /// `beside(BucketId)` tells what the newcomer would be beside a class, `left(JobId)` the seconds
+  /// of solo run time left of a job that shares already.
+  template <class Beside, class Left>
+  void begin(const PartnerIndex& index, const Newcomer& newcomer, Time now, Beside&& beside,
+             Left&& left) {
+    newcomer_ = newcomer;
+    now_ = now;
+    streams_.clear();
+    for (const BucketId id : index.buckets(newcomer.pool)) {
+      const PartnerIndex::Bucket& bucket = index[id];
+      if (bucket.alone.empty() && bucket.sharing.empty()) continue;
+      const BesideClass& terms = beside(id);
+      if (!terms.fits) continue;
+      add_bucket(bucket, terms);
+      for (const JobId job : bucket.sharing) add_one(bucket, terms, job, left(job));
+    }
+  }
+  /// The same among these jobs only.
+  template <class Beside, class Left>
+  void begin_with(const PartnerIndex& index, const Newcomer& newcomer, std::span<const JobId> jobs,
+                  Beside&& beside, Left&& left) {
+    newcomer_ = newcomer;
+    streams_.clear();
+    for (const JobId job : jobs) {
+      if (!index.contains(job)) continue;
+      const BucketId id = index.bucket_of(job);
+      const BesideClass& terms = beside(id);
+      if (terms.fits) add_one(index[id], terms, job, left(job));
+    }
+  }
+  /// Nothing: no more partners are worth it.
+  [[nodiscard]] std::optional<Partner> next();
+
+ private:
+  struct Stream {  // what is left of a bucket, or one job
+    const PartnerIndex::Bucket* bucket = nullptr;
+    BesideClass terms;
+    PartnerIndex::ByFinish::const_iterator at;  // the best not taken yet
+    PartnerIndex::ByFinish::const_iterator end;
+    bool is_bucket = false;
+    Partner best{};
+  };
+  void add_bucket(const PartnerIndex::Bucket& bucket, const BesideClass& terms);
+  void add_one(const PartnerIndex::Bucket& bucket, const BesideClass& terms, JobId job,
+               double left);
+  [[nodiscard]] PairSetting setting(const BesideClass& terms, double left) const noexcept;
+  [[nodiscard]] bool comes_before(const Stream& a, const Stream& b) const noexcept;
+  [[nodiscard]] bool look(Stream& stream) const;  // false: its next one is not worth it
+  [[nodiscard]] bool advance(Stream& stream) const;
+
+  Newcomer newcomer_;
+  Time now_{};
+  std::vector<Stream> streams_;
+};
+
+}  // namespace berth

@@ -1,0 +1,267 @@
+#include "policies/bsbf/sharing_sjf.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/locality.h"
+
+namespace berth {
+
+SharingSjf::SharingSjf(std::string name, const SharingSjfOptions& options)
+    : name_(std::move(name)), options_(options) {}
+
+void SharingSjf::begin(const View& view) {
+  occupancy_.begin(view.cluster);
+  partners_.emplace(view.jobs.size(), view.cluster.pools());
+  place_of_.resize(view.jobs.size());
+}
+
+SharingSjf::KindId SharingSjf::kind_of(const View& view, JobId job) {
+  const KindKey key{view.jobs.shape[job], view.jobs.profile[job], view.jobs.batch[job]};
+  const auto [entry, is_new] =
+      kind_ids_.try_emplace(key, KindId{static_cast<std::uint32_t>(kinds_.size())});
+  if (is_new) {
+    Kind& kind = kinds_.emplace_back();
+    kind.key = key;
+    kind.gpus = view.shape(job).gpus;
+    for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) {
+      const std::int64_t memory = view.believed().device_memory_mib(PoolId{i});
+      kind.alone_steps.push_back(memory > 0 ? steps_within(view, kind, memory) : 1);
+    }
+  }
+  return entry->second;
+}
+
+/// A model that does not fit into any device it may use, one sample at a time, never runs.
+std::optional<Refusal> SharingSjf::admit(const View& view, JobId job) {
+  const Kind& kind = kinds_[kind_of(view, job).value];
+  const auto& pools = view.shape(job).pools;
+  const auto fits = [&](PoolId pool) { return kind.alone_steps[pool.value].has_value(); };
+  if (std::ranges::any_of(pools, fits)) return std::nullopt;
+  return Refusal{
+      Reason::NeverFits,
+      fmt::format("model '{}' needs {} MiB of device memory even with single samples: no "
+                  "device it may use has that",
+                  view.believed().profile(kind.key.profile).name,
+                  view.believed().memory_mib(kind.key.profile, 1, {}))};
+}
+
+double SharingSjf::length(const View& view, JobId job) const {
+  return std::max(1e-6, to_seconds(view.estimated_left(job)));
+}
+
+void SharingSjf::wait(const View& view, JobId job) {
+  const KindId id = kind_of(view, job);
+  const double seconds = length(view, job) * (options_.by_gpu_time ? view.gpus(job) : 1) +
+                         options_.age_weight * to_seconds(view.jobs.submitted[job]);
+  const Waiting entry{seconds_to_duration(seconds).count(), job};
+  Kind& kind = kinds_[id.value];
+  kind.waiting.insert(entry);
+  const bool would_fail =
+      kind.failed_at == changes_ && kind.failed < entry && options_.age_weight == 0;
+  if (!would_fail) to_offer_.push_back(id);
+}
+
+void SharingSjf::on_arrival(const View& view, JobId job) { wait(view, job); }
+
+void SharingSjf::on_departure(const View& view, JobId job) {
+  if (place_of_[job].holds()) {
+    settle_down(view, job);
+    return;
+  }
+  Kind& kind = kinds_[kind_of(view, job).value];  // cancelled while it waited
+  const auto found = std::ranges::find(kind.waiting, job, &Waiting::job);
+  if (found != kind.waiting.end()) kind.waiting.erase(found);
+}
+
+void SharingSjf::on_requeue(const View& view, JobId job) {
+  settle_down(view, job);
+  wait(view, job);
+}
+
+void SharingSjf::on_capacity_change(const View&, NodeId) { ++changes_; }
+
+void SharingSjf::settle_down(const View& view, JobId job) {
+  ++changes_;
+  if (partners_->contains(job)) partners_->remove(job);
+  const auto slices = places_.slices(place_of_[job]);
+  occupancy_.refresh(view.cluster, slices);
+  for (const Slice& slice : slices) {
+    for_each_device(slice.devices, [&](std::int32_t device) {
+      for (const JobId mate : view.cluster.jobs_on(slice.node, device)) file(view, mate);
+    });
+  }
+  places_.release(place_of_[job]);
+  place_of_[job] = Allocation{};
+}
+
+PartnerClass SharingSjf::class_of(const View& view, JobId job) const {
+  const Allocation& place = place_of_[job];
+  std::int32_t gpus = 0;
+  for (const Slice& slice : places_.slices(place)) gpus += slice.gpus;
+  return {.profile = view.jobs.profile[job],
+          .pool = place.pool,
+          .gpus = gpus,
+          .memory_mib = view.believed().memory_mib(view.jobs.profile[job], view.jobs.batch[job],
+                                                   view.jobs.terms[job])};
+}
+
+/// Seconds it would still take by itself where it is.
+double SharingSjf::solo_left(const View& view, JobId job) const {
+  const Terms& terms = view.jobs.terms[job];
+  const double left = to_seconds(view.estimated_left(job));
+  if (view.believed().effects() == Effects{} && terms.sub_steps == 1) return left;
+  const auto slices = places_.slices(place_of_[job]);
+  const Standing standing{.profile = view.jobs.profile[job],
+                          .pool = place_of_[job].pool,
+                          .reference = view.jobs.reference[job],
+                          .gpus = view.gpus(job),
+                          .wanted = view.gpus(job),
+                          .batch = view.jobs.batch[job],
+                          .level = level_of(view.cluster.cluster(), slices),
+                          .link_jobs = 1,
+                          .terms = terms};
+  return left / view.believed().alone(standing);
+}
+
+/// Files a running job by how many of its devices it has for itself.
+void SharingSjf::file(const View& view, JobId job) {
+  if (partners_->contains(job)) partners_->remove(job);
+  const auto slices = places_.slices(place_of_[job]);
+  const std::int32_t single = occupancy_.single_of(slices);
+  const PartnerClass klass = class_of(view, job);
+  if (single == klass.gpus) {
+    partners_->add_alone(job, klass, view.now + seconds_to_duration(solo_left(view, job)));
+    if (options_.restore && view.jobs.terms[job].sub_steps > 1) survivors_.push_back(job);
+  } else if (single > 0) {
+    partners_->add_sharing(job, klass);
+  }
+}
+
+void SharingSjf::started(const View& view, const Plan& plan, JobId job) {
+  const auto slices = plan.slices(job);
+  place_of_[job] = places_.store(plan.pool_of(job), slices);
+  occupancy_.refresh(view.cluster, slices);
+  file(view, job);
+  for (const Slice& slice : slices) {
+    for_each_device(slice.devices, [&](std::int32_t device) {
+      for (const JobId mate : view.cluster.jobs_on(slice.node, device)) {
+        if (mate != job) file(view, mate);
+      }
+    });
+  }
+}
+
+void SharingSjf::restore_batches(const View& view, Plan& plan) {
+  std::ranges::sort(survivors_);
+  for (const JobId job : survivors_) {
+    if (!place_of_[job].holds() || !partners_->contains(job)) continue;
+    Terms terms = view.jobs.terms[job];
+    const Kind& kind = kinds_[kind_of(view, job).value];
+    terms.sub_steps = kind.alone_steps[place_of_[job].pool.value].value_or(terms.sub_steps);
+    if (plan.set_terms(job, terms, Reason::Packing)) file(view, job);
+  }
+  survivors_.clear();
+}
+
+void SharingSjf::decide(const View& view, Plan& plan, Rng&) {
+  if (!survivors_.empty()) restore_batches(view, plan);
+  if (options_.interval > Duration::zero()) {
+    if (view.now < next_pass_) return;
+    next_pass_ = view.now + options_.interval;
+  }
+  pass(view, plan);
+}
+
+std::optional<Time> SharingSjf::next_wakeup(const View& view) {
+  if (options_.interval <= Duration::zero() || next_pass_ <= view.now) return std::nullopt;
+  const auto waits = [](const Kind& kind) { return !kind.waiting.empty(); };
+  if (std::ranges::none_of(kinds_, waits)) return std::nullopt;
+  return next_pass_;
+}
+
+/// Puts the kind's next candidate on the heap of this pass.
+void SharingSjf::offer(Kind& kind) {
+  if (kind.next == kind.waiting.end()) return;
+  heap_.emplace_back(*kind.next, KindId{static_cast<std::uint32_t>(&kind - kinds_.data())});
+  std::ranges::push_heap(heap_, std::ranges::greater{});
+}
+
+void SharingSjf::pass(const View& view, Plan& plan) {
+  heap_.clear();
+  blocked_.clear();
+  const auto enter = [&](Kind& kind) {
+    kind.next = kind.waiting.begin();
+    kind.is_blocked = false;
+    offer(kind);
+  };
+  for (const KindId id : to_offer_) kinds_[id.value].has_news = true;
+  if (changes_ != passed_at_) {
+    for (Kind& kind : kinds_) {
+      const bool would_fail = kind.failed_at == changes_ && options_.age_weight == 0;
+      if (!kind.waiting.empty() && (kind.has_news || !would_fail)) enter(kind);
+    }
+  } else {
+    for (const KindId id : to_offer_) {
+      if (std::exchange(kinds_[id.value].has_news, false)) enter(kinds_[id.value]);
+    }
+  }
+  for (const KindId id : to_offer_) kinds_[id.value].has_news = false;
+  to_offer_.clear();
+
+  for (std::int32_t tries = 0; !heap_.empty() && tries < options_.scan_depth; ++tries) {
+    std::ranges::pop_heap(heap_, std::ranges::greater{});
+    const auto [candidate, id] = heap_.back();
+    heap_.pop_back();
+    Kind& kind = kinds_[id.value];
+    const Tried tried = try_job(view, plan, kind, candidate.job);
+    if (tried == Tried::Failed) {
+      ++kind.next;
+      if (options_.age_weight > 0) {  // the order is not that of lengths: the next may do better
+        offer(kind);
+        continue;
+      }
+      if (!kind.is_blocked) {  // the first to fail in this pass, before later starts could help
+        kind.failed = candidate;
+        kind.failed_at = changes_;
+      }
+      kind.is_blocked = true;
+      blocked_.push_back(id);
+      continue;
+    }
+    kind.next = kind.waiting.erase(kind.next);
+    offer(kind);
+    if (tried == Tried::Alone) {  // a new partner for those behind it in the order
+      ++changes_;
+      for (const KindId other : blocked_) offer(kinds_[other.value]);
+      blocked_.clear();
+    }
+  }
+  passed_at_ = heap_.empty() ? changes_ : 0;
+}
+
+SharingSjf::Tried SharingSjf::try_job(const View& view, Plan& plan, Kind& kind, JobId job) {
+  const auto& pools = view.shapes[kind.key.shape].pools;
+  if (options_.consolidate) {
+    for (const PoolId pool : pools) {
+      if (try_one_server(view, plan, kind, job, pool))
+        return occupancy_.single_of(plan.slices(job)) == kind.gpus ? Tried::Alone : Tried::Shared;
+    }
+  }
+  if (try_alone(plan, view, kind, job)) return Tried::Alone;
+  for (const PoolId pool : pools) {
+    const std::int64_t free = view.cluster.free_gpus(pool);
+    if (free >= kind.gpus || free + occupancy_.single(pool) < kind.gpus) continue;
+    chosen_.clear();
+    if (options_.best_benefit ? try_share(view, plan, kind, job, pool)
+                              : try_first_fit(view, plan, kind, job, pool))
+      return Tried::Shared;
+  }
+  return Tried::Failed;
+}
+
+}  // namespace berth

@@ -1,0 +1,163 @@
+#include "policies/cpu/aware_tuner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace berth {
+namespace {
+
+constexpr double kTolerance = 0.15;  // measured against believed speed
+constexpr int kSamples = 3;
+
+Time next_multiple(Time now, Duration interval) {
+  return Time{(now.time_since_epoch() / interval + 1) * interval};
+}
+
+CpuServer server_of(const Plan& plan, NodeId node) {
+  const Node& server = plan.cluster().cluster().nodes[node.value];
+  return {static_cast<std::int32_t>(server.cpus_milli / 1000), server.gpus};
+}
+
+}  // namespace
+
+void AwareTuner::begin(const View& view, const RateModel& believed) {
+  beliefs_.begin(believed);
+  knows_devices_ = view.cluster.tracks_devices();
+}
+
+void AwareTuner::tune(const View& view, std::span<const NodeId> changed, Plan& plan) {
+  if (!knows_devices_) return;
+  nodes_.assign(changed.begin(), changed.end());
+  if (view.now >= next_check_) check_speeds(view, plan);
+  if (!nodes_.empty()) allocate_nodes(view, plan);
+  if (view.now >= next_round_) reschedule(view, plan);
+}
+
+std::optional<Time> AwareTuner::next_wakeup(const View& view) {
+  while (!watched_.empty() && !view.jobs.is_running(watched_.begin()->first))
+    watched_.erase(watched_.begin());
+  next_check_ = watched_.empty() ? kNever : next_multiple(view.now, options_.check_interval);
+  Time wake = next_check_;
+  const bool moves = may_move_ && options_.reschedule_interval > Duration::zero();
+  next_round_ = moves ? next_multiple(view.now, options_.reschedule_interval) : kNever;
+  wake = std::min(wake, next_round_);
+  if (wake == kNever) return std::nullopt;
+  return wake;
+}
+
+void AwareTuner::gather(const View& view, const Plan& plan, NodeId node) {
+  jobs_.clear();
+  gangs_.clear();
+  jobs_of_server(plan, node, on_node_, jobs_);
+  for (const ServerJob& each : jobs_) {
+    gangs_.push_back({.speeds = beliefs_.speeds(view, plan, each.job),
+                      .workers = each.workers,
+                      .most = most_of(plan, each.job)});
+  }
+  cores_.resize(jobs_.size());
+}
+
+/// A gang that reaches onto servers which are not looked at now keeps what it has at most.
+std::int32_t AwareTuner::most_of(const Plan& plan, JobId job) const {
+  constexpr auto kNoLimit = std::numeric_limits<std::int32_t>::max();
+  const auto slices = plan.slices(job);
+  if (slices.size() < 2) return kNoLimit;
+  if (const auto cap = caps_.find(job); cap != caps_.end()) return cap->second;
+  const auto looked_at = [&](const Slice& slice) {
+    return std::ranges::binary_search(nodes_, slice.node);
+  };
+  const std::int32_t held = plan.terms(job).cores_milli / 1000;
+  return held == 0 || std::ranges::all_of(slices, looked_at) ? kNoLimit : held;
+}
+
+/// Gangs over several servers have what the poorest worker has; others what this server gives. With
+/// fewer cores than workers everybody has the same fraction of one.
+void AwareTuner::allocate_gathered(const Plan& plan, NodeId node) {
+  const bool enough = allocator_.allocate(server_of(plan, node), gangs_, cores_);
+  std::int32_t workers = 0;
+  for (const ServerJob& each : jobs_) workers += each.workers;
+  const auto even = static_cast<std::int32_t>(cores_milli_of(plan, node) / std::max(workers, 1));
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    const std::int32_t cores = enough ? cores_[i] * 1000 : std::max(even, 1);
+    const auto [entry, is_new] = grants_.try_emplace(jobs_[i].job, cores);
+    const bool gang = plan.slices(jobs_[i].job).size() > 1;
+    if (!is_new) entry->second = gang ? std::min(entry->second, cores) : cores;
+  }
+}
+
+void AwareTuner::allocate_nodes(const View& view, Plan& plan) {
+  with_gang_mates(plan, nodes_, on_node_);
+  const auto says_nothing = [&](NodeId node) { return cores_milli_of(plan, node) == 0; };
+  std::erase_if(nodes_, says_nothing);
+  grants_.clear();
+  for (const NodeId node : nodes_) {
+    gather(view, plan, node);
+    allocate_gathered(plan, node);
+  }
+  for (const auto& [job, cores_milli] : grants_) {
+    if (plan.slices(job).size() > 1) caps_[job] = std::max(cores_milli / 1000, 1);
+  }
+  // What a gang leaves on its richer servers goes to the others there.
+  for (const NodeId node : nodes_) {
+    if (caps_.empty()) break;
+    gather(view, plan, node);
+    const auto is_gang = [&](const ServerJob& each) { return caps_.contains(each.job); };
+    if (std::ranges::any_of(jobs_, is_gang)) allocate_gathered(plan, node);
+  }
+  caps_.clear();
+  apply_grants(view, plan);
+}
+
+void AwareTuner::apply_grants(const View& view, Plan& plan) {
+  for (const auto& [job, cores_milli] : grants_) {
+    give_cores(plan, job, cores_milli);
+    watched_[job] = 0;
+    const bool starved = beliefs_.speed(view, plan, job, cores_milli) < kStarved;
+    may_move_ = may_move_ || starved;
+  }
+}
+
+bool AwareTuner::has_device_company(const Plan& plan, JobId job) const {
+  return std::ranges::any_of(plan.slices(job), [&](const Slice& slice) {
+    bool company = false;
+    for_each_device(slice.devices, [&](std::int32_t device) {
+      company = company || plan.cluster().jobs_on(slice.node, device).size() > 1;
+    });
+    return company;
+  });
+}
+
+/// One sample of a watched job. Whoever agrees with its belief is not looked at again until its
+/// server changes; beside others on a GPU a speed says nothing about cores.
+AwareTuner::Verdict AwareTuner::sample(const View& view, const Plan& plan, JobId job) const {
+  if (!view.jobs.is_running(job) || !plan.holds(job) || has_device_company(plan, job))
+    return Verdict::Settled;
+  if (view.now <= view.jobs.work_from[job]) return Verdict::NotUnderWay;
+  const double measured = measured_speed(view, plan, job);
+  const double expected = beliefs_.speed(view, plan, job, plan.terms(job).cores_milli);
+  const bool agrees = std::abs(measured / expected - 1) <= kTolerance;
+  return measured <= 0 || agrees ? Verdict::Settled : Verdict::Contradicts;
+}
+
+double AwareTuner::measured_speed(const View& view, const Plan& plan, JobId job) const {
+  return view.jobs.rate[job].value() / beliefs_.full_rate(view, plan, job);
+}
+
+void AwareTuner::check_speeds(const View& view, const Plan& plan) {
+  bool corrected = false;
+  for (auto it = watched_.begin(); it != watched_.end();) {
+    auto& [job, strikes] = *it;
+    const Verdict verdict = sample(view, plan, job);
+    const bool enough = verdict == Verdict::Contradicts && ++strikes == kSamples;
+    if (enough && beliefs_.correct(view, plan, job, measured_speed(view, plan, job)))
+      corrected = true;
+    it = enough || verdict == Verdict::Settled ? watched_.erase(it) : std::next(it);
+  }
+  if (!corrected) return;
+  nodes_.clear();
+  for (std::uint32_t i = 0; i < plan.cluster().cluster().nodes.size(); ++i)
+    nodes_.push_back(NodeId{i});
+}
+
+}  // namespace berth

@@ -1,0 +1,56 @@
+// The jobs of one server as core allocation sees them: who, with how many workers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/plan.h"
+
+namespace berth {
+
+struct ServerJob {
+  JobId job;
+  std::int32_t workers = 0;  // GPUs of the job on this server
+};
+
+/// Cores of a server, whole and in thousandths; 0 = it does not say.
+[[nodiscard]] inline std::int64_t cores_milli_of(const Plan& plan, NodeId node) noexcept {
+  return plan.cluster().cluster().nodes[node.value].cpus_milli;
+}
+
+/// Ascending by job. `scratch` is only there so that nothing is allocated.
+inline void jobs_of_server(const Plan& plan, NodeId node, std::vector<JobId>& scratch,
+                           std::vector<ServerJob>& jobs) {
+  plan.cluster().jobs_on(node, scratch);
+  for (const JobId job : scratch) {
+    std::int32_t workers = 0;
+    for (const Slice& slice : plan.slices(job)) workers += slice.node == node ? slice.gpus : 0;
+    jobs.push_back({job, workers});
+  }
+}
+
+/// `nodes` and the other servers of gangs that reach onto them; ascending, each once.
+inline void with_gang_mates(const Plan& plan, std::vector<NodeId>& nodes,
+                            std::vector<JobId>& scratch) {
+  const std::size_t given = nodes.size();
+  for (std::size_t i = 0; i < given; ++i) {
+    plan.cluster().jobs_on(nodes[i], scratch);
+    for (const JobId job : scratch) {
+      const auto slices = plan.slices(job);
+      if (slices.size() < 2) continue;
+      for (const Slice& slice : slices) nodes.push_back(slice.node);
+    }
+  }
+  std::ranges::sort(nodes);
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+}
+
+inline void give_cores(Plan& plan, JobId job, std::int32_t cores_milli) {
+  Terms terms = plan.terms(job);
+  terms.cores_milli = cores_milli;
+  // Cores take no device memory, so this cannot fail.
+  static_cast<void>(plan.set_terms(job, terms));
+}
+
+}  // namespace berth

@@ -1,0 +1,233 @@
+#include "policies/gandiva/gandiva.h"
+
+#include <algorithm>
+
+namespace berth::gandiva {
+
+namespace {
+
+Time next_multiple(Time now, Duration period) {
+  return Time{(now.time_since_epoch() / period + 1) * period};
+}
+
+}  // namespace
+
+Gandiva::Gandiva(std::string name, const Options& options)
+    : name_(std::move(name)), options_(options) {}
+
+void Gandiva::begin(const View& view) {
+  jobs_.resize(view.jobs.size());
+  blocked_.assign(view.shapes.size(), false);
+  for (std::size_t i = 0; i < view.cluster.pools(); ++i)
+    pools_.push_back({.servers = Servers{options_.limits}, .units = {}, .queued = {}});
+  const auto& nodes = view.cluster.cluster().nodes;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i)
+    static_cast<void>(pools_[nodes[i].pool.value].servers.add_server(NodeId{i}, nodes[i].gpus));
+  for (PoolRow& pool : pools_) pool.units.resize(pool.servers.size());
+}
+
+/// A gang whose cores or memory do not fit into one server counts as the whole servers it needs.
+Demand Gandiva::demand_of(const View& view, JobId job) const {
+  const Shape& shape = view.shape(job);
+  Demand demand{.gpus = shape.gpus};
+  if (options_.limits.host_memory_mib > 0) {
+    demand.memory_mib =
+        std::int64_t{shape.gpus} *
+        view.believed().memory_mib(view.jobs.profile[job], view.jobs.batch[job], {});
+  }
+  if (!shape.needs_side_resources()) return demand;
+  std::int32_t servers_needed = 0;
+  for (const Node& node : view.cluster.cluster().nodes) {
+    if (node.pool != shape.pools.front()) continue;
+    std::int64_t room = node.gpus;
+    if (node.cpus_milli > 0 && shape.cpus_milli_per_gpu > 0)
+      room = std::min(room, node.cpus_milli / shape.cpus_milli_per_gpu);
+    if (node.memory_mib > 0 && shape.memory_mib_per_gpu > 0)
+      room = std::min(room, node.memory_mib / shape.memory_mib_per_gpu);
+    if (room >= std::min(shape.gpus, node.gpus)) return demand;
+    if (room > 0)
+      servers_needed =
+          (shape.gpus + static_cast<std::int32_t>(room) - 1) / static_cast<std::int32_t>(room);
+  }
+  demand.gpus = std::max(
+      shape.gpus, servers_needed * pools_[shape.pools.front().value].servers.largest_server());
+  return demand;
+}
+
+void Gandiva::touch(const View& view, Home home) {
+  UnitRow& here = row(home);
+  if (!here.is_dirty) dirty_.push_back(home);
+  here.is_dirty = true;
+  if (!here.is_touched) touched_.push_back(home);
+  here.is_touched = true;
+  ask_for_tick(next_multiple(view.now, options_.tick));
+}
+
+void Gandiva::ask_for_tick(Time at) { next_tick_ = std::min(next_tick_, at); }
+
+void Gandiva::enqueue(const View& view, JobId job, Line line) {
+  queue_.push(view.jobs.shape[job], {line == Line::Head ? 0 : 1, job});
+  const Shape& shape = view.shape(job);
+  pools_[shape.pools.front().value].queued[class_of(shape.gpus)] += shape.gpus;
+  jobs_[job.value].where = Where::Queue;
+}
+
+/// It is a resident from now on; `servers` counts it already.
+void Gandiva::settle_in(const View& view, JobId job, Home home) {
+  JobRow& mine = jobs_[job.value];
+  mine.where = Where::Unit;
+  mine.home = home;
+  row(home).ring.add(job, view.gpus(job));
+  touch(view, home);
+}
+
+void Gandiva::move_out(const View& view, JobId job) {
+  JobRow& mine = jobs_[job.value];
+  const Home home = mine.home;
+  UnitRow& here = row(home);
+  here.slice_over = here.slice_over || here.ring.is_running(job);
+  here.left_by = unit(home).is_set() ? 0 : unit(home).affinity;
+  here.ring.remove(job);
+  std::erase(here.grown, job);
+  servers(home).remove(home.unit, demand_of(view, job));
+  mine.where = Where::Nowhere;
+  blocked_.assign(blocked_.size(), false);
+  touch(view, home);
+}
+
+void Gandiva::on_arrival(const View& view, JobId job) { enqueue(view, job, Line::Tail); }
+
+void Gandiva::on_departure(const View& view, JobId job) {
+  JobRow& mine = jobs_[job.value];
+  if (mine.where == Where::Unit) move_out(view, job);
+  if (mine.where == Where::Queue) {
+    const Shape& shape = view.shape(job);
+    queue_.forget(view.jobs.shape[job], job);
+    pools_[shape.pools.front().value].queued[class_of(shape.gpus)] -= shape.gpus;
+  }
+  mine.where = Where::Nowhere;
+}
+
+void Gandiva::on_requeue(const View& view, JobId job) {
+  if (jobs_[job.value].where != Where::Unit) return;  // went with its server
+  move_out(view, job);
+  jobs_[job.value].start_cost = Duration::zero();
+  enqueue(view, job, Line::Head);
+}
+
+void Gandiva::on_capacity_change(const View& view, NodeId node) {
+  const Node& changed = view.cluster.cluster().nodes[node.value];
+  blocked_.assign(blocked_.size(), false);
+  if (view.cluster.is_up(node)) {
+    static_cast<void>(pools_[changed.pool.value].servers.add_server(node, changed.gpus));
+  } else {
+    lose_server(view, node);
+  }
+}
+
+/// All residents go back to the head of the queue, the suspended ones too: their state was there.
+void Gandiva::lose_server(const View& view, NodeId node) {
+  const PoolId pool = view.cluster.cluster().nodes[node.value].pool;
+  Servers& servers = pools_[pool.value].servers;
+  const Home home{pool, *servers.unit_of(node)};
+  std::vector<JobId> residents;
+  for (const Ring::Seat& seat : row(home).ring.seats()) {
+    residents.push_back(seat.job);
+    if (seat.guest) residents.push_back(*seat.guest);
+  }
+  std::ranges::sort(residents);
+  for (const JobId job : residents) {
+    if (view.jobs.is_running(job)) orphans_.push_back(job);  // on other servers of the set
+    move_out(view, job);
+    jobs_[job.value].start_cost = Duration::zero();
+    enqueue(view, job, Line::Head);
+  }
+  row(home).left_by = 0;
+  servers.remove_server(*servers.unit_of(node));
+}
+
+std::optional<UnitId> Gandiva::try_step(PoolId pool, Step step, const Demand& demand) {
+  PoolRow& here = pools_[pool.value];
+  const auto found = here.servers.try_place(step, demand);
+  if (here.units.size() < here.servers.size()) here.units.resize(here.servers.size());
+  return found;
+}
+
+bool Gandiva::try_place(const View& view, JobId job) {
+  const Demand demand = demand_of(view, job);
+  for (const Step step : kSteps) {
+    for (const PoolId pool : view.shape(job).pools) {
+      const auto found = try_step(pool, step, demand);
+      if (!found) continue;
+      const Home home{pool, *found};
+      // Free GPUs cost nothing to start on; who has to take turns pays for each of them.
+      jobs_[job.value].start_cost =
+          unit(home).height() <= 1 ? Duration::zero() : options_.switch_cost;
+      settle_in(view, job, home);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// First come, first served, but whoever finds a place may pass; if the first of a shape finds
+/// none, none of that shape does until somebody leaves.
+void Gandiva::place_queue(const View& view, std::optional<AffinityClass> only) {
+  while (true) {
+    std::optional<ShapeId> first;
+    for (const ShapeId shape : queue_.active()) {
+      if (blocked_[shape.value] || (only && class_of(view.shapes[shape].gpus) != *only)) continue;
+      if (!first || queue_.top(shape) < queue_.top(*first)) first = shape;
+    }
+    if (!first) return;
+    const JobId job = queue_.top(*first).job;
+    if (!try_place(view, job)) {
+      blocked_[first->value] = true;
+      continue;
+    }
+    static_cast<void>(queue_.pop(*first));
+    const Shape& shape = view.shapes[*first];
+    pools_[shape.pools.front().value].queued[class_of(shape.gpus)] -= shape.gpus;
+  }
+}
+
+/// Their timers stay until take_turns() sets new ones, so that who takes turns is known all along.
+void Gandiva::end_due_slices(const View& view) {
+  for (const Timer& timer : slices_) {
+    if (timer.at > view.now) break;
+    UnitRow& here = row(timer.home);
+    here.slice_over = true;
+    if (here.is_dirty) continue;  // somebody came or left: what was measured is out of date
+    watch_rates(view, here);
+    dirty_.push_back(timer.home);
+    here.is_dirty = true;
+  }
+}
+
+void Gandiva::decide(const View& view, Plan& plan, Rng&) {
+  for (const JobId job : orphans_) {
+    if (plan.holds(job)) plan.preempt(job, Reason::NodeLost);
+  }
+  orphans_.clear();
+  end_due_slices(view);
+  place_queue(view, std::nullopt);
+  pull_after_departures(view, plan);
+  if (view.now >= next_tick_) on_tick(view, plan);
+  if (view.now >= next_rebalance_) rebalance(view, plan);
+  take_turns(view, plan);
+}
+
+std::optional<Time> Gandiva::next_wakeup(const View& view) {
+  start_clocks(view);
+  const bool nothing_runs = view.cluster.free_gpus() == view.cluster.usable_gpus();
+  if (nothing_runs) return std::nullopt;  // only an event can change that
+  const bool contended = !queue_.empty() || !slices_.empty();
+  if (contended && next_rebalance_ == kNever && options_.rebalance > Duration::zero())
+    next_rebalance_ = next_multiple(view.now, options_.rebalance);
+  Time next = std::min(next_tick_, next_rebalance_);
+  if (!slices_.empty()) next = std::min(next, slices_.begin()->at);
+  if (next == kNever) return std::nullopt;
+  return std::max(next, view.now + Duration{1});
+}
+
+}  // namespace berth::gandiva

@@ -1,0 +1,161 @@
+// What is tried and measured: packing of jobs that take turns, growing into idle GPUs.
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+#include "policies/gandiva/gandiva.h"
+
+namespace berth::gandiva {
+
+void Gandiva::on_tick(const View& view, Plan& plan) {
+  next_tick_ = kNever;
+  for (const Timer& timer : slices_) {
+    if (!row(timer.home).is_dirty) watch_rates(view, row(timer.home));
+  }
+  const std::vector<Home> changed = std::exchange(touched_, {});
+  for (const Home home : changed) {
+    row(home).is_touched = false;
+    if (!row(home).is_dirty) watch_rates(view, row(home));
+  }
+  if (options_.packing == Mechanism::On) {
+    judge_probes(view, plan);
+    start_probes(view, plan);
+  }
+  if (options_.migration == Mechanism::On) {
+    for (const Home home : changed) leave_bad_company(view, plan, home);
+    for (std::uint32_t pool = 0; pool < pools_.size() && !changed.empty(); ++pool)
+      defragment_pool(view, plan, PoolId{pool});
+  }
+  grow_idle(view, plan);
+  const Time next = Time{(view.now.time_since_epoch() / options_.tick + 1) * options_.tick};
+  if (!slices_.empty() || !probes_.empty() || !touched_.empty()) ask_for_tick(next);
+}
+
+Gandiva::Pair Gandiva::pair_of(const View& view, JobId a, JobId b) const {
+  return std::minmax(view.jobs.profile[a], view.jobs.profile[b]);
+}
+
+double Gandiva::utilisation(const View& view, JobId job) const {
+  return view.believed().profile(view.jobs.profile[job]).gpu_utilisation;
+}
+
+void Gandiva::judge_probes(const View& view, Plan& plan) {
+  std::erase_if(probes_, [&](const Probe& probe) { return is_decided(view, plan, probe); });
+}
+
+/// Kept or undone, or one of the two has gone.
+bool Gandiva::is_decided(const View& view, Plan& plan, const Probe& probe) {
+  const JobRow& host = jobs_[probe.host.value];
+  const JobRow& guest = jobs_[probe.guest.value];
+  if (host.where != Where::Unit || guest.where != Where::Unit) return true;
+  const Ring::Seat* seat = row(host.home).ring.seat_of(probe.host);
+  if (seat == nullptr || seat != row(guest.home).ring.seat_of(probe.guest)) return true;
+  const bool is_measured = host.packed > 0 && guest.packed > 0;
+  if (!is_measured || view.now - probe.since < options_.pack_probe) return false;
+  const double score = packing_score({host.isolated, host.packed}, {guest.isolated, guest.packed});
+  if (keeps_packing(score)) return true;
+  bad_pairs_.insert(pair_of(view, probe.host, probe.guest));
+  suspend(plan, *seat->guest, Reason::Packing);
+  row(host.home).ring.unpack(*seat->guest);
+  touch(view, host.home);
+  return true;
+}
+
+bool Gandiva::is_candidate(const Ring::Seat& seat) const {
+  return !seat.guest && jobs_[seat.job.value].isolated > 0;
+}
+
+/// The least busy jobs look for a partner first; a server packs until nobody has to wait.
+void Gandiva::start_probes(const View& view, Plan& plan) {
+  std::vector<std::tuple<double, JobId>> candidates;
+  for (const Timer& timer : slices_) {
+    for (const Ring::Seat& seat : row(timer.home).ring.seats()) {
+      if (is_candidate(seat)) candidates.emplace_back(utilisation(view, seat.job), seat.job);
+    }
+  }
+  std::ranges::sort(candidates);
+  for (const auto& [busy, job] : candidates) {
+    if (probes_.size() >= options_.max_probe) return;
+    if (const auto partner = partner_for(view, job)) pack(view, plan, *partner, job);
+  }
+}
+
+std::optional<JobId> Gandiva::partner_for(const View& view, JobId job) {
+  const Home home = jobs_[job.value].home;
+  const Ring& ring = row(home).ring;
+  std::int32_t wanted = 0;
+  for (const Ring::Seat& seat : ring.seats()) wanted += seat.gpus;
+  const Ring::Seat& own = *ring.seat_of(job);
+  if (own.guest || wanted <= unit(home).gpus) return std::nullopt;
+  const auto memory = [&](JobId of) {
+    return view.believed().memory_mib(view.jobs.profile[of], view.jobs.batch[of], {});
+  };
+  const std::int64_t limit = view.believed().device_memory_mib(home.pool);
+  std::optional<std::tuple<double, JobId>> best;
+  for (const Ring::Seat& seat : ring.seats()) {
+    if (seat.job == job || seat.gpus != own.gpus || !is_candidate(seat)) continue;
+    if (limit > 0 && std::int64_t{memory(job)} + memory(seat.job) > limit) continue;
+    if (bad_pairs_.contains(pair_of(view, job, seat.job))) continue;
+    const std::tuple candidate{utilisation(view, seat.job), seat.job};
+    if (!best || candidate < *best) best = candidate;
+  }
+  if (!best) return std::nullopt;
+  return std::get<JobId>(*best);
+}
+
+/// Who runs is not disturbed by who does not.
+void Gandiva::pack(const View& view, Plan& plan, JobId target, JobId job) {
+  const Home home = jobs_[job.value].home;
+  Ring& ring = row(home).ring;
+  if (ring.is_running(job) && !ring.is_running(target)) std::swap(target, job);
+  suspend(plan, job, Reason::Packing);
+  ring.pack(target, job);
+  jobs_[target.value].packed = jobs_[job.value].packed = 0;
+  probes_.push_back({.host = target, .guest = job, .since = view.now});
+  touch(view, home);
+}
+
+/// GPUs idle for a whole period while nobody waits go to a job of their server.
+void Gandiva::grow_idle(const View& view, Plan& plan) {
+  std::vector<Home> due;
+  for (const Timer& timer : idle_) {
+    if (timer.at + options_.idle_period > view.now) break;
+    if (!row(timer.home).is_dirty) due.push_back(timer.home);
+  }
+  if (queue_.empty()) {
+    for (const Home home : due) grow(view, plan, home);
+  }
+  if (idle_.empty()) return;
+  const Time at = std::max(idle_.begin()->at + options_.idle_period, view.now + Duration{1});
+  const Duration past = at.time_since_epoch() % options_.tick;
+  ask_for_tick(past == Duration::zero() ? at : at - past + options_.tick);
+}
+
+void Gandiva::grow(const View& view, Plan& plan, Home home) {
+  UnitRow& here = row(home);
+  std::optional<JobId> first;
+  for (const Ring::Seat& seat : here.ring.seats()) {
+    const bool may = !seat.guest && plan.holds(seat.job) &&
+                     plan.gpus_of(seat.job) < view.request(seat.job).gpus_max;
+    if (may && (!first || seat.job < *first)) first = seat.job;
+  }
+  if (!first) return;
+  Slice slice = plan.slices(*first).front();
+  std::uint64_t free = view.cluster.free_mask(slice.node);
+  const std::int32_t gpus =
+      grown(slice.gpus, view.request(*first).gpus_max, std::popcount(free), options_.grow_step);
+  for (; slice.gpus < gpus; ++slice.gpus, free &= free - 1) slice.devices |= free & (~free + 1);
+  const Plan::Mark before = plan.mark();
+  plan.suspend(*first, Reason::Growth);
+  if (!plan.try_start_on(*first, home.pool, std::span{&slice, 1}, Reason::Growth)) {
+    plan.rollback(before);  // cores or memory of the server do not allow it
+    return;
+  }
+  plan.set_pause(*first, options_.resize_cost);
+  if (std::ranges::find(here.grown, *first) == here.grown.end()) here.grown.push_back(*first);
+  idle_.erase({here.idle_since, home});
+  here.idle_since = kNever;
+  touch(view, home);
+}
+
+}  // namespace berth::gandiva

@@ -1,0 +1,104 @@
+// Lucid (ASPLOS 2023): jobs are put beside running ones where both hardly notice, nobody is
+// interrupted, and the models behind it can be read.
+//
+// Profiler: with `profiler_nodes`, a new job of up to `profile_gpus` GPUs first runs there for at
+// most `profile_time`, fewest GPUs first; short jobs end there. Then it goes to the main queue.
+// Orchestrator: waiting jobs by GPUs x estimated work left. Each is packed beside the first running
+// job that suits (packing_index.h), else started alone where it fits, else passed over. In a quiet
+// period (few arrivals forecast for the coming hour) jobs run alone and strictly in order.
+//
+// Never preempts; only the end of a profiling run is recorded as such, with its progress kept.
+// Jobs of one class (shape, model, batch) differ in their length alone, and a shorter one finds a
+// partner wherever a longer one does: a pass looks at one head per class.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/common/shape_queues.h"
+#include "policies/lucid/arrival_forecast.h"
+#include "policies/lucid/packing_index.h"
+#include "policies/lucid/profiler.h"
+#include "policies/lucid/sharing_score.h"
+
+namespace berth {
+
+enum class LucidPacking : std::uint8_t { Off, On, ByForecast };
+
+struct LucidOptions {
+  LucidPacking packing = LucidPacking::ByForecast;
+  PackingIndex::Choice partner = PackingIndex::Choice::FirstStarted;
+  double quiet_arrivals = 2;  // per hour: at most this is a quiet period
+  bool unpack = false;        // stop a newcomer that hurts or is hurt
+  ProfilerOptions profiler;
+};
+
+class Lucid final : public Policy {
+ public:
+  explicit Lucid(const LucidOptions& options)
+      : options_(options), partners_(options.partner), profiler_(options.profiler) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "lucid"; }
+  [[nodiscard]] Need needs() const noexcept override { return Need::Profile | Need::RunTime; }
+  [[nodiscard]] bool shares_devices() const noexcept override { return true; }
+  void begin(const View& view) override;
+  void on_arrival(const View& view, JobId job) override;
+  void on_departure(const View& view, JobId job) override;
+  void on_requeue(const View& view, JobId job) override;
+  void decide(const View& view, Plan& plan, Rng& rng) override;
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
+
+ private:
+  static constexpr JobId kNobody{0xffffffffU};
+  enum class Place : std::uint8_t { Waiting, WaitingForProfiler, InProfiler, Alone, Packed };
+  struct JobRow {
+    Place place = Place::Waiting;
+    bool stays_alone = false;  // was unpacked once
+    JobId mate = kNobody;
+    Partner as_partner;  // while it runs in the main part
+  };
+  struct Trial {
+    Time due;
+    JobId newcomer;
+    JobId host;
+  };
+  [[nodiscard]] ShapeId class_of(const View& view, JobId job);
+  void enqueue(const View& view, JobId job);
+  void learn_scores(const View& view);
+  [[nodiscard]] double memory_mib(const View& view, JobId job) const;
+  void look_at_the_forecast(Time now);
+  /// The job holds nothing any more and waits nowhere.
+  void detach(const View& view, JobId job);
+  /// It runs alone: others may be put beside it.
+  void offer(const View& view, JobId job);
+
+  void run_profiler(const View& view, Plan& plan);
+  void unpack_sufferers(const View& view, Plan& plan);
+  void place_waiting(const View& view, Plan& plan);
+  [[nodiscard]] bool try_pack(const View& view, Plan& plan, JobId job);
+  [[nodiscard]] bool try_alone(const View& view, Plan& plan, JobId job);
+  void note_start(const View& view, const Plan& plan, JobId job);
+
+  LucidOptions options_;
+  std::vector<SharingScore> score_of_profile_;
+  std::map<std::tuple<ShapeId, ProfileId, std::int32_t>, std::uint32_t> classes_;
+  ShapeQueues waiting_;  // by class
+  PackingIndex partners_;
+  Profiler profiler_;
+  ArrivalForecast arrivals_;
+  std::vector<JobRow> rows_;  // by JobId
+  std::size_t running_ = 0;
+  std::deque<Trial> trials_;
+  bool packing_ = true;
+  Time last_look_{Duration::min()};
+  std::vector<bool> blocked_;  // scratch, by class
+  std::vector<JobId> jobs_;    // scratch
+  std::vector<Slice> slices_;  // scratch
+};
+
+}  // namespace berth

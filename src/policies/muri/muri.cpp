@@ -1,0 +1,259 @@
+#include "policies/muri/muri.h"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+namespace berth {
+
+void Muri::begin(const View& view) {
+  const ProfileSet& profiles = view.believed().profiles();
+  overhead_ = options_.overhead.value_or(profiles.interleave_overhead());
+  for (std::uint32_t i = 0; i < profiles.size(); ++i)
+    stages_.push_back(stages_of(profiles[ProfileId{i}]));
+  active_at_.resize(view.jobs.size());
+  is_holding_.resize(view.jobs.size());
+  first_slice_.resize(view.jobs.size());
+}
+
+Int128 Muri::key_of(const View& view, JobId job) const {
+  const Duration service =
+      options_.by_work ? view.estimated_left(job) : view.jobs.attained(job, view.now);
+  return Int128{service.count()} * view.gpus(job);
+}
+
+void Muri::on_arrival(const View& view, JobId job) {
+  active_at_[job.value] = static_cast<std::uint32_t>(active_.size());
+  active_.push_back(job);
+  waiting_.push(view.jobs.shape[job], {key_of(view, job), job});
+}
+
+void Muri::on_departure(const View& view, JobId job) {
+  const std::uint32_t at = active_at_[job.value];
+  active_[at] = active_.back();
+  active_at_[active_[at].value] = at;
+  active_.pop_back();
+  if (is_holding_[job.value]) {
+    set_holding(job, false);
+    shrunk_.push_back(first_slice_[job.value]);
+    is_worth_a_look_ = has_groups_;
+  } else {
+    waiting_.forget(view.jobs.shape[job], job);
+  }
+}
+
+void Muri::on_requeue(const View& view, JobId job) {
+  set_holding(job, false);
+  waiting_.push(view.jobs.shape[job], {key_of(view, job), job});
+}
+
+bool Muri::is_due(const View& view) const {
+  if (!may_improve()) return false;
+  return options_.interval <= Duration::zero() ||
+         view.now.time_since_epoch() % options_.interval == Duration::zero();
+}
+
+std::optional<Time> Muri::next_wakeup(const View& view) {
+  // With nothing running nothing changes by waiting.
+  if (options_.interval <= Duration::zero() || !may_improve() || holding_ == 0) return std::nullopt;
+  return Time{(view.now.time_since_epoch() / options_.interval + 1) * options_.interval};
+}
+
+void Muri::decide(const View& view, Plan& plan, Rng&) {
+  touched_.clear();
+  if (is_due(view)) {
+    regroup(view, plan);
+  } else {
+    take_apart_losers(view, plan);
+  }
+  shrunk_.clear();
+  absorb(view, plan);  // who was stopped may start alone elsewhere
+  fill(view, plan);
+  absorb(view, plan);
+}
+
+const Muri::ShapeFacts& Muri::facts(const View& view, ShapeId id) {
+  if (facts_.size() < view.shapes.size()) facts_.resize(view.shapes.size());
+  ShapeFacts& row = facts_[id.value];
+  if (row.is_known) return row;
+  const Shape& shape = view.shapes[id];
+  const auto next = static_cast<std::uint32_t>(buckets_.size());
+  row.bucket = buckets_.try_emplace(std::pair{shape.gpus, shape.pools}, next).first->second;
+  for (const PoolId pool : shape.pools) {
+    const std::int64_t mib = view.believed().device_memory_mib(pool);
+    if (mib > 0 && (row.device_memory_mib == 0 || mib < row.device_memory_mib))
+      row.device_memory_mib = mib;
+  }
+  row.is_known = true;
+  return row;
+}
+
+MuriCandidate Muri::candidate(const View& view, JobId job) {
+  const ShapeFacts& shape = facts(view, view.jobs.shape[job]);
+  const ProfileId profile = view.jobs.profile[job];
+  return {.gpus = view.gpus(job),
+          .bucket = shape.bucket,
+          .stages = stages_[profile.value],
+          .memory_mib = view.believed().memory_mib(profile, view.jobs.batch[job], Terms{}),
+          .device_memory_mib = shape.device_memory_mib};
+}
+
+/// Only as many as could be admitted are put in order: each has a GPU at least.
+void Muri::rank_active(const View& view) {
+  ranked_.clear();
+  for (const JobId job : active_) ranked_.push_back({key_of(view, job), job});
+  const auto window = static_cast<std::size_t>(
+      std::max<std::int64_t>(0, view.cluster.usable_gpus() * std::int64_t{kMaxInterleaved}));
+  if (ranked_.size() > window) {
+    std::ranges::nth_element(ranked_, ranked_.begin() + static_cast<std::ptrdiff_t>(window));
+    ranked_.resize(window);
+  }
+  std::ranges::sort(ranked_);
+  candidates_.clear();
+  for (const OrderKey& key : ranked_) candidates_.push_back(candidate(view, key.job));
+}
+
+/// The groups that run, by the key of their first member while GPUs last; then the largest first.
+void Muri::choose_groups(const View& view) {
+  const std::int64_t gpus = view.cluster.usable_gpus();
+  const std::span<const MuriCandidate> all{candidates_};
+  const auto groups = group_jobs(all.first(admitted(all, gpus)), gpus,
+                                 {.overhead = overhead_, .exact_limit = options_.exact_limit});
+  std::vector<MuriGroup> taken;
+  std::int64_t used = 0;
+  for (const MuriGroup& group : groups) {
+    if (used + group.gpus > gpus) continue;
+    used += group.gpus;
+    taken.push_back(group);
+  }
+  std::ranges::sort(taken, [](const MuriGroup& a, const MuriGroup& b) {
+    return std::tuple(-a.gpus, a.member[0]) < std::tuple(-b.gpus, b.member[0]);
+  });
+  chosen_.clear();
+  has_groups_ = false;
+  for (const MuriGroup& group : taken) {
+    Together& together = chosen_.emplace_back();
+    for (const std::uint32_t member : group.members()) together.push_back(ranked_[member].job);
+    has_groups_ = has_groups_ || together.size() > 1;
+  }
+}
+
+void Muri::stop_everybody(Plan& plan) {
+  homes_.clear();
+  for (const JobId job : active_) {
+    if (!plan.holds(job)) continue;
+    const auto slices = plan.slices(job);
+    homes_.push_back({job, plan.pool_of(job), {slices.begin(), slices.end()}});
+    plan.preempt(job);
+    touched_.push_back(job);
+  }
+  std::ranges::sort(homes_, {}, &Home::job);
+}
+
+bool Muri::prepare(Plan& plan, JobId job) {
+  touched_.push_back(job);
+  Terms terms = plan.terms(job);
+  terms.mode = ShareMode::Interleaved;
+  return plan.set_terms(job, terms, Reason::Packing);
+}
+
+void Muri::join_leader(Plan& plan, JobId leader, const Together& group) {
+  const auto limit = static_cast<std::int32_t>(kMaxInterleaved);
+  for (const JobId job : group) {
+    if (job == leader || !prepare(plan, job)) continue;
+    const auto slices = plan.slices(leader);
+    slices_.assign(slices.begin(), slices.end());
+    static_cast<void>(plan.try_share_on(job, plan.pool_of(leader), slices_, limit));
+  }
+}
+
+/// On the devices of the first member whose devices are still nobody's.
+bool Muri::place_at_home(Plan& plan, const Together& group) {
+  for (const JobId job : group) {
+    const auto home = std::ranges::lower_bound(homes_, job, {}, &Home::job);
+    if (home == homes_.end() || home->job != job) continue;
+    if (!prepare(plan, job) || !plan.try_start_on(job, home->pool, home->slices)) continue;
+    join_leader(plan, job, group);
+    return true;
+  }
+  return false;
+}
+
+bool Muri::place_anywhere(Plan& plan, const Together& group) {
+  const JobId leader = group.front();
+  if (!prepare(plan, leader) || !plan.try_start(leader)) return false;
+  join_leader(plan, leader, group);
+  return true;
+}
+
+void Muri::regroup(const View& view, Plan& plan) {
+  is_worth_a_look_ = false;
+  rank_active(view);
+  choose_groups(view);
+  stop_everybody(plan);
+  std::erase_if(chosen_, [&](const Together& group) { return place_at_home(plan, group); });
+  for (const Together& group : chosen_) static_cast<void>(place_anywhere(plan, group));
+}
+
+/// A group that lost a member may now get less done than its best job would alone.
+void Muri::take_apart_losers(const View& view, Plan& plan) {
+  for (const Slice& slice : shrunk_) {
+    const auto here = view.cluster.jobs_on(slice.node, std::countr_zero(slice.devices));
+    if (here.size() < 2) continue;
+    std::vector<OrderKey> members;
+    std::vector<StageTimes> stages;
+    for (const JobId job : here) {
+      members.push_back({key_of(view, job), job});
+      stages.push_back(stages_[view.jobs.profile[job].value]);
+    }
+    const double round = best_interleaving(stages).seconds * overhead_.of(stages.size());
+    if (total_speed(stages, round) >= 1) continue;
+    std::ranges::sort(members);
+    for (std::size_t i = 1; i < members.size(); ++i) {
+      plan.preempt(members[i].job, Reason::Packing);
+      touched_.push_back(members[i].job);
+    }
+  }
+}
+
+/// Jobs that wait, alone on GPUs that nobody uses.
+void Muri::fill(const View& view, Plan& plan) {
+  blocked_.assign(view.shapes.size(), false);
+  for (;;) {
+    const ShapeId* best = nullptr;
+    for (const ShapeId& shape : waiting_.active()) {
+      if (blocked_[shape.value] || !plan.has_room(view.shapes[shape])) continue;
+      if (best == nullptr || waiting_.top(shape) < waiting_.top(*best)) best = &shape;
+    }
+    if (best == nullptr) return;
+    const ShapeId shape = *best;
+    const JobId job = waiting_.top(shape).job;
+    if (prepare(plan, job) && plan.try_start(job)) {
+      waiting_.pop(shape);
+    } else {
+      blocked_[shape.value] = true;
+    }
+  }
+}
+
+void Muri::set_holding(JobId job, bool holds) {
+  if (is_holding_[job.value] == holds) return;
+  is_holding_[job.value] = holds;
+  holding_ = holds ? holding_ + 1 : holding_ - 1;
+}
+
+void Muri::absorb(const View& view, const Plan& plan) {
+  for (const JobId job : touched_) {
+    const bool holds = plan.holds(job);
+    if (holds) first_slice_[job.value] = plan.slices(job).front();
+    if (holds == is_holding_[job.value]) continue;
+    set_holding(job, holds);
+    if (holds) {
+      waiting_.forget(view.jobs.shape[job], job);
+    } else {
+      waiting_.push(view.jobs.shape[job], {key_of(view, job), job});
+    }
+  }
+}
+
+}  // namespace berth

@@ -1,0 +1,227 @@
+#include "policies/synergy/synergy.h"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+#include "policies/synergy/optimum.h"
+
+namespace berth {
+namespace {
+
+constexpr std::int32_t kPlenty = 64;  // cores per GPU of a server that does not say
+
+SynergyServer server_of(const Node& node) {
+  const auto described = static_cast<std::int32_t>(node.cpus_milli / 1000);
+  const std::int32_t cores =
+      node.cpus_milli > 0 ? std::max(described, node.gpus) : node.gpus * kPlenty;
+  return {.gpus = node.gpus, .cores = cores, .memory_mib = 0};
+}
+
+}  // namespace
+
+/// The proportional share of a pool is that of its poorest server, so that it fits everywhere.
+void Synergy::begin(const View& view) {
+  const Cluster& cluster = view.cluster.cluster();
+  server_of_node_.assign(cluster.nodes.size(), 0);
+  taken_.assign(view.jobs.size(), false);
+  pools_.assign(cluster.pools.size(), {});
+  for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+    const Node& node = cluster.nodes[i];
+    if (node.gpus == 0) continue;
+    Pool& pool = pools_[node.pool.value];
+    const SynergyServer server = server_of(node);
+    const auto axes = SynergyAxes::of_server(server.gpus, server.cores, 0);
+    const bool first = pool.nodes.empty();
+    if (first || axes.fair.cores < pool.axes.fair.cores) pool.axes = axes;
+    pool.nodes.push_back(NodeId{i});
+  }
+}
+
+std::optional<Time> Synergy::next_wakeup(const View& view) {
+  if (active_.empty() || is_settled_) return std::nullopt;
+  return Time{(view.now.time_since_epoch() / options_.round + 1) * options_.round};
+}
+
+double Synergy::key_of(const View& view, JobId job) const {
+  switch (options_.order) {
+    case SynergyOrder::Fifo: return 0;
+    case SynergyOrder::Srtf: return to_seconds(view.estimated_left(job));
+    case SynergyOrder::Las: return to_seconds(view.jobs.attained(job, view.now)) * view.gpus(job);
+    case SynergyOrder::Ftf: break;
+  }
+  // Believed time in the cluster over that alone; the most unfair first.
+  const double left = std::max(0.0, to_seconds(view.estimated_left(job)));
+  const double waited = to_seconds(view.now - view.jobs.submitted[job]);
+  return -(waited + left) / std::max(to_seconds(view.estimate(job)), 1e-6);
+}
+
+void Synergy::sort_jobs(const View& view) {
+  order_.assign(active_.begin(), active_.end());
+  if (options_.order == SynergyOrder::Fifo) return;
+  std::vector<std::pair<double, JobId>> keyed;
+  keyed.reserve(order_.size());
+  for (const JobId job : order_) keyed.emplace_back(key_of(view, job), job);
+  std::ranges::sort(keyed);
+  std::ranges::transform(keyed, order_.begin(), [](const auto& entry) { return entry.second; });
+}
+
+void Synergy::decide(const View& view, Plan& plan, Rng&) {
+  if (view.now.time_since_epoch() % options_.round != Duration::zero()) return;
+  sort_jobs(view);
+  for (const JobId job : order_) taken_[job.value] = false;
+  for (std::uint32_t i = 0; i < pools_.size(); ++i) {
+    if (!pools_[i].nodes.empty()) pack_pool(view, plan, PoolId{i});
+  }
+  is_settled_ = std::ranges::none_of(order_, [&](JobId job) { return plan.holds(job); });
+}
+
+void Synergy::pack_pool(const View& view, Plan& plan, PoolId pool) {
+  list_servers(view, pools_[pool.value]);
+  choose_jobs(view, plan, pool);
+  describe_jobs(view, plan, pool);
+  const SynergyAxes& axes = pools_[pool.value].axes;
+  if (options_.optimal_demands) use_optimal_demands(axes);
+  carry_out(view, plan, pool, packer_.pack(axes, servers_, jobs_));
+}
+
+void Synergy::list_servers(const View& view, const Pool& pool) {
+  nodes_.clear();
+  servers_.clear();
+  for (const NodeId node : pool.nodes) {
+    if (!view.cluster.is_up(node)) continue;
+    server_of_node_[node.value] = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back(node);
+    servers_.push_back(server_of(view.cluster.cluster().nodes[node.value]));
+  }
+}
+
+/// Those that run here or may, in order, while GPUs suffice.
+void Synergy::choose_jobs(const View& view, const Plan& plan, PoolId pool) {
+  chosen_.clear();
+  std::int64_t gpus = view.cluster.usable_gpus(pool);
+  for (const JobId job : order_) {
+    if (gpus == 0) return;
+    const auto& pools = view.shape(job).pools;
+    const bool may =
+        plan.holds(job) ? plan.pool_of(job) == pool : std::ranges::find(pools, pool) != pools.end();
+    if (taken_[job.value] || !may || view.gpus(job) > gpus) continue;
+    chosen_.push_back(job);
+    gpus -= view.gpus(job);
+  }
+}
+
+void Synergy::describe_jobs(const View& view, const Plan& plan, PoolId pool) {
+  jobs_.clear();
+  stays_.clear();
+  for (const JobId job : chosen_) {
+    for (const Slice& slice : plan.slices(job))
+      stays_.push_back({server_of_node_[slice.node.value], slice.gpus});
+  }
+  std::size_t at = 0;
+  for (const JobId job : chosen_) {
+    const Sensitivity& w = sensitivity(view, pool, job);
+    const std::size_t parts = plan.slices(job).size();
+    jobs_.push_back({.gpus = view.gpus(job),
+                     .sensitivity = &w,
+                     .demand = w.demand(),
+                     .stay = std::span{stays_}.subspan(at, parts)});
+    at += parts;
+  }
+}
+
+const Sensitivity& Synergy::sensitivity(const View& view, PoolId pool, JobId job) {
+  Pool& mine = pools_[pool.value];
+  const Kind kind{view.jobs.profile[job], view.gpus(job), view.jobs.batch[job]};
+  const auto known = mine.sensitivities.find(kind);
+  if (known != mine.sensitivities.end()) return known->second;
+  Standing standing;
+  standing.profile = kind.profile;
+  standing.pool = pool;
+  standing.gpus = kind.gpus;
+  standing.wanted = kind.gpus;
+  standing.batch = kind.batch;
+  standing.level = view.believed().best_level(pool, kind.gpus);
+  // No more than an empty server has for as many of its workers as can be there together.
+  SynergyAxes axes = mine.axes;
+  axes.max_cores = axes.fair.cores;
+  for (const NodeId node : mine.nodes) {
+    const SynergyServer server = server_of(view.cluster.cluster().nodes[node.value]);
+    axes.max_cores = std::max(axes.max_cores, server.cores / std::min(server.gpus, kind.gpus));
+  }
+  std::vector<double> column;
+  for (std::int32_t cores = 1; cores <= axes.max_cores; ++cores) {
+    standing.terms.cores_milli = cores * 1000;
+    column.push_back(1 / view.believed().iteration(standing).total);
+  }
+  auto made = Sensitivity::from_column(axes, column, {});
+  BERTH_CHECK(made.has_value(), "believed rates are positive and rise with cores");
+  return mine.sensitivities.emplace(kind, *std::move(made)).first->second;
+}
+
+void Synergy::use_optimal_demands(const SynergyAxes& axes) {
+  const auto optimum =
+      synergy_optimum(axes, servers_, jobs_, {.seconds = 3600, .nodes = options_.solver_nodes});
+  if (!optimum) return;  // no better demands than the usual ones
+  for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].demand = optimum->shares[i];
+}
+
+bool Synergy::stays(std::size_t index, const SynergyGrant& grant) const {
+  return !jobs_[index].stay.empty() && std::ranges::equal(grant.parts, jobs_[index].stay);
+}
+
+/// First everybody leaves who does not stay, then the others come.
+void Synergy::carry_out(const View& view, Plan& plan, PoolId pool,
+                        std::span<const SynergyGrant> grants) {
+  for (std::size_t i = 0; i < chosen_.size(); ++i) taken_[chosen_[i].value] = grants[i].runs;
+  for (const JobId job : order_) {
+    if (plan.holds(job) && plan.pool_of(job) == pool && !taken_[job.value])
+      plan.preempt(job, Reason::Lease);
+  }
+  for (std::size_t i = 0; i < chosen_.size(); ++i) {
+    if (plan.holds(chosen_[i]) && !stays(i, grants[i])) plan.preempt(chosen_[i], Reason::Balance);
+  }
+  for (std::size_t i = 0; i < chosen_.size(); ++i) {
+    const JobId job = chosen_[i];
+    if (!grants[i].runs) continue;
+    set_cores(plan, job, cores_milli(view, grants[i]));
+    if (plan.holds(job) || try_start_as_packed(plan, pool, job, grants[i])) continue;
+    // The trace asks for host memory that the chosen servers do not have; others may.
+    set_cores(plan, job, pools_[pool.value].axes.fair.cores * 1000);
+    static_cast<void>(plan.try_start_in(pool, job));
+  }
+}
+
+void Synergy::set_cores(Plan& plan, JobId job, std::int32_t milli) const {
+  Terms terms = plan.terms(job);
+  terms.cores_milli = milli;
+  static_cast<void>(plan.set_terms(job, terms));  // cores take no device memory: never declined
+}
+
+/// Servers with fewer cores than GPUs were thought of as having one each.
+std::int32_t Synergy::cores_milli(const View& view, const SynergyGrant& grant) const {
+  std::int64_t cores = std::int64_t{grant.share.cores} * 1000;
+  for (const SynergyPart& part : grant.parts) {
+    const Node& node = view.cluster.cluster().nodes[nodes_[part.server].value];
+    if (node.cpus_milli > 0 && node.cpus_milli < std::int64_t{node.gpus} * 1000)
+      cores = std::min(cores, std::max<std::int64_t>(node.cpus_milli / node.gpus, 1));
+  }
+  return static_cast<std::int32_t>(cores);
+}
+
+bool Synergy::try_start_as_packed(Plan& plan, PoolId pool, JobId job, const SynergyGrant& grant) {
+  slices_.clear();
+  for (const SynergyPart& part : grant.parts) {
+    const NodeId node = nodes_[part.server];
+    std::uint64_t free = plan.cluster().free_mask(node);
+    Slice slice{.node = node, .gpus = part.gpus, .devices = 0};
+    for (std::int32_t i = 0; i < part.gpus; ++i, free &= free - 1)
+      slice.devices |= free & (~free + 1);
+    if (std::popcount(slice.devices) != part.gpus) return false;
+    slices_.push_back(slice);
+  }
+  std::ranges::sort(slices_, {}, &Slice::node);
+  return plan.try_start_on(job, pool, slices_);
+}
+
+}  // namespace berth

@@ -1,0 +1,109 @@
+// Synergy: GPUs in any order, cores by measured sensitivity instead of in proportion to GPUs.
+//
+// Rounds of 300 s aligned to time zero. At each the jobs are ordered (fifo, srtf, las, ftf), taken
+// while GPUs suffice, and packed (see packing.h) with demands from the believed rates; a job that
+// is not taken again gives its devices back, one that is stays where it is if it can. Between
+// rounds nothing starts. Guarantee of `tune`: nobody is slower than with its proportional share.
+//
+// Deviations from the paper: running jobs keep their servers, since moving all of them every round
+// would cost more than cores are worth; profiles say nothing of data sets, so host memory is not
+// packed here. Pools are packed one after the other.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/synergy/packing.h"
+
+namespace berth {
+
+enum class SynergyOrder : std::uint8_t { Fifo, Srtf, Las, Ftf };
+
+struct SynergyOptions {
+  SynergyOrder order = SynergyOrder::Fifo;
+  SynergyMode mode = SynergyMode::Tune;
+  bool optimal_demands = false;  // demands from the integer program, then packed as in tune
+  std::int64_t solver_nodes = 1000;
+  Duration round = std::chrono::seconds{300};
+};
+
+class Synergy final : public Policy {
+ public:
+  Synergy(std::string name, const SynergyOptions& options)
+      : name_(std::move(name)), options_(options), packer_(options.mode) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+  [[nodiscard]] Need needs() const noexcept override {
+    return needs_estimates() ? Need::Profile | Need::RunTime : Need::Profile;
+  }
+  [[nodiscard]] bool shares_devices() const noexcept override {
+    return true;
+  }  // terms change rates
+  [[nodiscard]] bool sets_cores() const noexcept override { return true; }
+  void begin(const View& view) override;
+  void on_arrival(const View&, JobId job) override {
+    active_.insert(job);
+    is_settled_ = false;
+  }
+  void on_departure(const View&, JobId job) override {
+    active_.erase(job);
+    is_settled_ = false;
+  }
+  void on_requeue(const View&, JobId) override { is_settled_ = false; }
+  void on_capacity_change(const View&, NodeId) override { is_settled_ = false; }
+  void decide(const View& view, Plan& plan, Rng& rng) override;
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
+
+ private:
+  /// Jobs alike to the packing.
+  struct Kind {
+    ProfileId profile;
+    std::int32_t gpus = 1;
+    std::int32_t batch = 0;
+    friend auto operator<=>(const Kind&, const Kind&) = default;
+  };
+  struct Pool {
+    SynergyAxes axes;
+    std::vector<NodeId> nodes;                  // of all its servers
+    std::map<Kind, Sensitivity> sensitivities;  // their addresses stay
+  };
+  [[nodiscard]] bool needs_estimates() const noexcept {
+    return options_.order == SynergyOrder::Srtf || options_.order == SynergyOrder::Ftf;
+  }
+  void sort_jobs(const View& view);
+  [[nodiscard]] double key_of(const View& view, JobId job) const;
+  void pack_pool(const View& view, Plan& plan, PoolId pool);
+  void list_servers(const View& view, const Pool& pool);
+  void choose_jobs(const View& view, const Plan& plan, PoolId pool);
+  void describe_jobs(const View& view, const Plan& plan, PoolId pool);
+  void use_optimal_demands(const SynergyAxes& axes);
+  [[nodiscard]] const Sensitivity& sensitivity(const View& view, PoolId pool, JobId job);
+  void carry_out(const View& view, Plan& plan, PoolId pool, std::span<const SynergyGrant> grants);
+  [[nodiscard]] bool stays(std::size_t index, const SynergyGrant& grant) const;
+  [[nodiscard]] bool try_start_as_packed(Plan& plan, PoolId pool, JobId job,
+                                         const SynergyGrant& grant);
+  void set_cores(Plan& plan, JobId job, std::int32_t milli) const;
+  [[nodiscard]] std::int32_t cores_milli(const View& view, const SynergyGrant& grant) const;
+
+  std::string name_;
+  SynergyOptions options_;
+  SynergyPacker packer_;
+  std::set<JobId> active_;
+  bool is_settled_ = false;  // nothing runs and nothing happened since: no round would differ
+  std::vector<Pool> pools_;
+  std::vector<std::uint32_t> server_of_node_;  // position in servers_, while its pool is packed
+  std::vector<bool> taken_;                    // scratch, by JobId: runs in this round
+  std::vector<JobId> order_;                   // scratch
+  std::vector<JobId> chosen_;                  // scratch: jobs of the pool being packed
+  std::vector<NodeId> nodes_;                  // scratch: its servers that are up
+  std::vector<SynergyServer> servers_;         // scratch: in step with nodes_
+  std::vector<SynergyJob> jobs_;               // scratch: in step with chosen_
+  std::vector<SynergyPart> stays_;             // scratch: where they run
+  std::vector<Slice> slices_;                  // scratch
+};
+
+}  // namespace berth

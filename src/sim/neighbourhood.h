@@ -1,0 +1,61 @@
+// Who runs beside whom in the simulated world, and how fast each job really goes there. Only jobs
+// on nodes where something changed are rated again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/id.h"
+#include "base/time.h"
+#include "core/action.h"
+#include "core/allocation.h"
+#include "core/executor.h"
+#include "core/job_table.h"
+#include "model/trace.h"
+#include "perf/rate_model.h"
+
+namespace berth {
+
+class Neighbourhood {
+ public:
+  Neighbourhood(const Trace& trace, const RateModel& truth);
+
+  void enter(JobId job, PoolId pool, std::span<const Slice> slices);
+  void leave(JobId job);
+  /// Its terms changed: it and those beside it are to be rated again.
+  void touch(JobId job);
+  [[nodiscard]] std::span<const Slice> slices(JobId job) const noexcept {
+    return places_.slices(standing_[job].place);
+  }
+  /// Appends the true rate of every job around a change since the last call, by JobId.
+  void rates(const JobTable& jobs, std::vector<RateChange>& rated);
+
+ private:
+  struct Resident {
+    JobId job;
+    std::uint64_t devices = 0;
+  };
+  struct Place {
+    Allocation place;
+    Level level = Level::Device;
+  };
+  void mark(NodeId node);
+  [[nodiscard]] double rate_of(JobId job, const JobTable& jobs);
+  [[nodiscard]] double beside(JobId job, const JobTable& jobs, const Slice& slice);
+  [[nodiscard]] std::int32_t link_jobs(const Slice& slice, Level level) const noexcept;
+  [[nodiscard]] double server_slowdown(JobId job, const JobTable& jobs,
+                                       const Slice& slice) const noexcept;
+
+  const Trace* trace_;
+  const RateModel* truth_;
+  SliceArena places_;
+  Column<JobId, Place> standing_;
+  std::vector<std::vector<Resident>> residents_;  // by node, in order of arrival
+  std::vector<NodeId> changed_;
+  std::vector<bool> is_changed_;
+  std::vector<JobId> around_;    // scratch
+  std::vector<CoRunner> group_;  // scratch
+};
+
+}  // namespace berth
