@@ -13,12 +13,21 @@ Neighbourhood::Neighbourhood(const Trace& trace, const RateModel& truth)
       truth_(&truth),
       standing_(trace.jobs.size()),
       residents_(truth.cluster().nodes.size()),
-      is_changed_(truth.cluster().nodes.size()) {}
+      is_changed_(trace.jobs.size()),
+      moves_rates_alone_(truth.effects().locality || truth.effects().cpu ||
+                         truth.effects().device) {}
 
-void Neighbourhood::mark(NodeId node) {
-  if (is_changed_[node.value]) return;
-  is_changed_[node.value] = true;
-  changed_.push_back(node);
+void Neighbourhood::mark(JobId job) {
+  if (is_changed_[job] != 0) return;
+  is_changed_[job] = 1;
+  changed_.push_back(job);
+}
+
+void Neighbourhood::mark_around(const Slice& slice) {
+  const bool whole_node = truth_->effects().server || truth_->effects().locality;
+  for (const Resident& other : residents_[slice.node.value]) {
+    if (whole_node || (other.devices & slice.devices) != 0) mark(other.job);
+  }
 }
 
 void Neighbourhood::enter(JobId job, PoolId pool, std::span<const Slice> slices) {
@@ -26,9 +35,10 @@ void Neighbourhood::enter(JobId job, PoolId pool, std::span<const Slice> slices)
   BERTH_CHECK(!place.place.holds(), "a job enters once");
   place.place = places_.store(pool, slices);
   place.level = level_of(truth_->cluster(), slices);
+  mark(job);
   for (const Slice& slice : slices) {
+    mark_around(slice);
     residents_[slice.node.value].push_back({job, slice.devices});
-    mark(slice.node);
   }
 }
 
@@ -37,27 +47,23 @@ void Neighbourhood::leave(JobId job) {
   for (const Slice& slice : places_.slices(place.place)) {
     auto& here = residents_[slice.node.value];
     here.erase(std::ranges::find(here, job, &Resident::job));
-    mark(slice.node);
+    mark_around(slice);
   }
   places_.release(place.place);
   place = Place{};
 }
 
 void Neighbourhood::touch(JobId job) {
-  for (const Slice& slice : slices(job)) mark(slice.node);
+  mark(job);
+  for (const Slice& slice : slices(job)) mark_around(slice);
 }
 
 void Neighbourhood::rates(const JobTable& jobs, std::vector<RateChange>& rated) {
   if (changed_.empty()) return;
-  around_.clear();
-  for (const NodeId node : changed_) {
-    is_changed_[node.value] = false;
-    for (const Resident& resident : residents_[node.value]) around_.push_back(resident.job);
-  }
-  changed_.clear();
-  std::ranges::sort(around_);
-  around_.erase(std::unique(around_.begin(), around_.end()), around_.end());
-  for (const JobId job : around_) {
+  std::ranges::sort(changed_);
+  for (const JobId job : changed_) {
+    is_changed_[job] = 0;
+    if (!standing_[job].place.holds()) continue;  // it has left since
     const double speed = rate_of(job, jobs);
     Rate rate = Rate::from(speed);
     BERTH_CHECK(speed > 0 || jobs.terms[job].throttle_milli == 0,
@@ -65,6 +71,7 @@ void Neighbourhood::rates(const JobTable& jobs, std::vector<RateChange>& rated) 
     if (speed > 0 && rate.is_zero()) rate = Rate::from(1e-9);
     rated.push_back({job, rate});
   }
+  changed_.clear();
 }
 
 double Neighbourhood::rate_of(JobId job, const JobTable& jobs) {
@@ -87,7 +94,9 @@ double Neighbourhood::rate_of(JobId job, const JobTable& jobs) {
     if (truth_->effects().locality)
       standing.link_jobs = std::max(standing.link_jobs, link_jobs(slice, place.level));
   }
-  return truth_->alone(standing) * shared / server;
+  const bool as_traced =
+      !moves_rates_alone_ && standing.gpus == standing.wanted && standing.terms.sub_steps == 1;
+  return (as_traced ? 1.0 : truth_->alone(standing)) * shared / server;
 }
 
 /// The slowest of the job's devices on this node.

@@ -1,5 +1,6 @@
 // Who runs beside whom in the simulated world, and how fast each job really goes there. Only jobs
-// on nodes where something changed are rated again.
+// in a changed neighbourhood are rated again: those on the same devices, and if servers or links
+// have an effect, those on the same nodes.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,8 @@ class Neighbourhood {
     Allocation place;
     Level level = Level::Device;
   };
-  void mark(NodeId node);
+  void mark(JobId job);
+  void mark_around(const Slice& slice);
   [[nodiscard]] double rate_of(JobId job, const JobTable& jobs);
   [[nodiscard]] double beside(JobId job, const JobTable& jobs, const Slice& slice);
   [[nodiscard]] std::int32_t link_jobs(const Slice& slice, Level level) const noexcept;
@@ -52,9 +54,9 @@ class Neighbourhood {
   SliceArena places_;
   Column<JobId, Place> standing_;
   std::vector<std::vector<Resident>> residents_;  // by node, in order of arrival
-  std::vector<NodeId> changed_;
-  std::vector<bool> is_changed_;
-  std::vector<JobId> around_;    // scratch
+  std::vector<JobId> changed_;
+  Column<JobId, std::uint8_t> is_changed_;
+  bool moves_rates_alone_;       // some effect changes a job's rate even without neighbours
   std::vector<CoRunner> group_;  // scratch
 };
 

@@ -119,7 +119,7 @@ TEST(BsbfPartners, SearchEqualsBruteForce) {
       const double left = static_cast<double>(1 + rng.below(400));
       all[JobId{i}] = {klass, left};
       if (rng.below(5) == 0) {
-        index.add_sharing(JobId{i}, klass);
+        index.add_sharing(JobId{i}, klass, seconds_to_time(1000));
       } else {
         index.add_alone(JobId{i}, klass, seconds_to_time(1000 + left));
       }
@@ -155,7 +155,7 @@ TEST(BsbfPartners, SearchEqualsBruteForce) {
         [&](BucketId id) -> const BesideClass& {
           return by_profile[index[id].klass.profile.value];
         },
-        [&](JobId job) { return all[job].second; });
+        [&](JobId job) { return SoloLeft{.left = seconds_to_duration(all[job].second)}; });
     std::vector<JobId> found;
     while (const auto partner = search.next()) found.push_back(partner->job);
     ASSERT_EQ(found.size(), expected.size()) << "seed " << seed;

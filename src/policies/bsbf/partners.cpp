@@ -9,7 +9,7 @@ BucketId PartnerIndex::bucket_of(const PartnerClass& klass) {
   const auto [entry, is_new] =
       ids_.try_emplace(klass, BucketId{static_cast<std::uint32_t>(buckets_.size())});
   if (is_new) {
-    buckets_.push_back({.klass = klass, .alone = {}, .sharing = {}});
+    buckets_.push_back({.klass = klass, .alone = ByFinish{&memory_}, .sharing = {}});
     of_pool_[klass.pool.value].push_back(entry->second);
   }
   return entry->second;
@@ -21,10 +21,11 @@ void PartnerIndex::add_alone(JobId job, const PartnerClass& klass, Time finish) 
   where_[job] = {.kept = true, .bucket = id, .finish = finish};
 }
 
-void PartnerIndex::add_sharing(JobId job, const PartnerClass& klass) {
+void PartnerIndex::add_sharing(JobId job, const PartnerClass& klass, Time now) {
   const BucketId id = bucket_of(klass);
   auto& sharing = buckets_[id.value].sharing;
-  sharing.insert(std::ranges::lower_bound(sharing, job), job);
+  sharing.insert(std::ranges::lower_bound(sharing, job, {}, &Sharing::job),
+                 {.job = job, .filed = now});
   where_[job] = {.kept = true, .bucket = id, .finish = kNever};
 }
 
@@ -32,7 +33,7 @@ void PartnerIndex::remove(JobId job) {
   Where& where = where_[job];
   Bucket& bucket = buckets_[where.bucket.value];
   if (where.finish == kNever) {
-    bucket.sharing.erase(std::ranges::lower_bound(bucket.sharing, job));
+    bucket.sharing.erase(std::ranges::lower_bound(bucket.sharing, job, {}, &Sharing::job));
   } else {
     bucket.alone.erase({where.finish, job});
   }
@@ -93,14 +94,14 @@ void PartnerSearch::add_bucket(const PartnerIndex::Bucket& bucket, const BesideC
 void PartnerSearch::add_one(const PartnerIndex::Bucket& bucket, const BesideClass& terms, JobId job,
                             double left) {
   if (!(left > 0)) return;
-  Stream stream{.bucket = &bucket,
-                .terms = terms,
-                .at = {},
-                .end = {},
-                .is_bucket = false,
-                .best = {.job = job, .setting = setting(terms, left)}};
-  if (is_better(stream.best.setting.sharing, stream.best.setting.waiting))
-    streams_.push_back(stream);
+  const PairSetting pair = setting(terms, left);
+  if (!is_better(pair.sharing, pair.waiting)) return;
+  streams_.push_back({.bucket = &bucket,
+                      .terms = terms,
+                      .at = {},
+                      .end = {},
+                      .is_bucket = false,
+                      .best = {.job = job, .setting = pair}});
 }
 
 /// By benefit from the longest to the shortest, but those of one length by their ids.

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <span>
@@ -42,6 +43,18 @@ struct BesideClass {
   std::int32_t sub_steps = 1;
 };
 
+/// Solo run time left of a job: so much at a moment, less what was done since at its rate.
+/// Integers, as the job table reckons.
+struct SoloLeft {
+  Duration left{};
+  Time from = kNever;  // kNever: it changes in other ways; what is left is right now alone
+  Rate rate{};
+  [[nodiscard]] double seconds(Time now) const noexcept {
+    const bool progresses = from != kNever && now > from;
+    return to_seconds(progresses ? left - rate.work_in(now - from) : left);
+  }
+};
+
 struct Partner {
   JobId job;
   PairSetting setting{};
@@ -49,11 +62,18 @@ struct Partner {
 
 class PartnerIndex {
  public:
-  using ByFinish = std::set<std::pair<Time, JobId>>;
+  using ByFinish = std::pmr::set<std::pair<Time, JobId>>;
+  /// A job that shares some devices. Its pace does not change until it is filed anew, so what is
+  /// left of it is looked up once and then reckoned.
+  struct Sharing {
+    JobId job;
+    Time filed;  // its pace is known after that instant
+    mutable SoloLeft known{};
+  };
   struct Bucket {
     PartnerClass klass;
     ByFinish alone;
-    std::vector<JobId> sharing;  // ascending
+    std::vector<Sharing> sharing;  // ascending by job
   };
 
   explicit PartnerIndex(std::size_t jobs, std::size_t pools) : where_(jobs), of_pool_(pools) {}
@@ -61,7 +81,7 @@ class PartnerIndex {
   /// A job that runs alone on all its devices and would be done at `finish`.
   void add_alone(JobId job, const PartnerClass& klass, Time finish);
   /// A job that shares some of its devices and has others to share.
-  void add_sharing(JobId job, const PartnerClass& klass);
+  void add_sharing(JobId job, const PartnerClass& klass, Time now);
   void remove(JobId job);
   [[nodiscard]] bool contains(JobId job) const noexcept { return where_[job].kept; }
   [[nodiscard]] BucketId bucket_of(JobId job) const noexcept { return where_[job].bucket; }
@@ -80,6 +100,7 @@ class PartnerIndex {
   };
   [[nodiscard]] BucketId bucket_of(const PartnerClass& klass);
 
+  std::pmr::unsynchronized_pool_resource memory_;  // of the sets: jobs come and go
   std::vector<Bucket> buckets_;
   std::map<PartnerClass, BucketId> ids_;
   Column<JobId, Where> where_;
@@ -95,8 +116,8 @@ class PartnerSearch {
     double length = 0;  // seconds alone, without gradient accumulation
     PartnerRank rank = PartnerRank::AverageTime;
   };
-  /// `beside(BucketId)` tells what the newcomer would be beside a class, `left(JobId)` the seconds
-  /// of solo run time left of a job that shares already.
+  /// `beside(BucketId)` tells what the newcomer would be beside a class, `left(JobId)` the solo run
+  /// time left of a job that shares already; one whose `from` is kNever is not kept.
   template <class Beside, class Left>
   void begin(const PartnerIndex& index, const Newcomer& newcomer, Time now, Beside&& beside,
              Left&& left) {
@@ -109,20 +130,26 @@ class PartnerSearch {
       const BesideClass& terms = beside(id);
       if (!terms.fits) continue;
       add_bucket(bucket, terms);
-      for (const JobId job : bucket.sharing) add_one(bucket, terms, job, left(job));
+      for (const PartnerIndex::Sharing& entry : bucket.sharing) {
+        const bool kept = entry.known.from != kNever;
+        const SoloLeft found = kept ? entry.known : left(entry.job);
+        if (!kept && entry.filed < now) entry.known = found;
+        add_one(bucket, terms, entry.job, found.seconds(now));
+      }
     }
   }
   /// The same among these jobs only.
   template <class Beside, class Left>
   void begin_with(const PartnerIndex& index, const Newcomer& newcomer, std::span<const JobId> jobs,
-                  Beside&& beside, Left&& left) {
+                  Time now, Beside&& beside, Left&& left) {
     newcomer_ = newcomer;
+    now_ = now;
     streams_.clear();
     for (const JobId job : jobs) {
       if (!index.contains(job)) continue;
       const BucketId id = index.bucket_of(job);
       const BesideClass& terms = beside(id);
-      if (terms.fits) add_one(index[id], terms, job, left(job));
+      if (terms.fits) add_one(index[id], terms, job, left(job).seconds(now_));
     }
   }
   /// Nothing: no more partners are worth it.

@@ -30,7 +30,7 @@ bool SharingSjf::try_share(const View& view, Plan& plan, Kind& kind, JobId job, 
   search_.begin(
       *partners_, newcomer, view.now,
       [&](BucketId bucket) -> const BesideClass& { return beside(view, kind, bucket); },
-      [&](JobId mate) { return solo_left(view, mate); });
+      [&](JobId mate) { return solo_left_of_sharing(view, mate); });
   std::int32_t steps = kind.alone_steps[pool.value].value_or(1);
   add_free(view.cluster, pool);
   std::int32_t missing = kind.gpus - chosen_gpus();
@@ -107,9 +107,9 @@ std::vector<Partner> SharingSjf::partners_on(const View& view, Kind& kind,
   std::ranges::sort(jobs);
   jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
   search_.begin_with(
-      *partners_, newcomer, jobs,
+      *partners_, newcomer, jobs, view.now,
       [&](BucketId bucket) -> const BesideClass& { return beside(view, kind, bucket); },
-      [&](JobId mate) { return solo_left(view, mate); });
+      [&](JobId mate) { return solo_left_of_sharing(view, mate); });
   std::vector<Partner> best;
   while (const auto partner = search_.next()) best.push_back(*partner);
   return best;
@@ -203,16 +203,16 @@ void SharingSjf::add_from(std::span<const Slice> slices, std::int32_t wanted) {
     for (; rest != 0 && wanted > 0; rest &= rest - 1, --wanted) devices |= rest & (~rest + 1);
     if (devices != 0) add_devices(slice.node, devices);
   };
-  std::vector<Slice> others;
+  elsewhere_.clear();
   for (const Slice& slice : slices) {
     const auto at = std::ranges::lower_bound(chosen_, slice.node, {}, &Slice::node);
     if (at != chosen_.end() && at->node == slice.node) {
       take(slice);
     } else {
-      others.push_back(slice);
+      elsewhere_.push_back(slice);
     }
   }
-  for (const Slice& slice : others) take(slice);
+  for (const Slice& slice : elsewhere_) take(slice);
 }
 
 /// The first devices of a node with memory enough; how many were found.

@@ -18,6 +18,7 @@ void SharingSjf::begin(const View& view) {
   occupancy_.begin(view.cluster);
   partners_.emplace(view.jobs.size(), view.cluster.pools());
   place_of_.resize(view.jobs.size());
+  class_of_.resize(view.jobs.size());
 }
 
 SharingSjf::KindId SharingSjf::kind_of(const View& view, JobId job) {
@@ -25,7 +26,7 @@ SharingSjf::KindId SharingSjf::kind_of(const View& view, JobId job) {
   const auto [entry, is_new] =
       kind_ids_.try_emplace(key, KindId{static_cast<std::uint32_t>(kinds_.size())});
   if (is_new) {
-    Kind& kind = kinds_.emplace_back();
+    Kind& kind = kinds_.emplace_back(&memory_);
     kind.key = key;
     kind.gpus = view.shape(job).gpus;
     for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) {
@@ -99,7 +100,7 @@ void SharingSjf::settle_down(const View& view, JobId job) {
   place_of_[job] = Allocation{};
 }
 
-PartnerClass SharingSjf::class_of(const View& view, JobId job) const {
+PartnerClass SharingSjf::compute_class(const View& view, JobId job) const {
   const Allocation& place = place_of_[job];
   std::int32_t gpus = 0;
   for (const Slice& slice : places_.slices(place)) gpus += slice.gpus;
@@ -128,23 +129,36 @@ double SharingSjf::solo_left(const View& view, JobId job) const {
   return left / view.believed().alone(standing);
 }
 
+/// Where more than sharing has an effect its rate may change without its being filed anew; one that
+/// starts in this very pass has none yet.
+SoloLeft SharingSjf::solo_left_of_sharing(const View& view, JobId job) const {
+  const bool steady = view.believed().effects() == Effects{} &&
+                      view.jobs.terms[job].sub_steps == 1 && view.jobs.is_running(job);
+  if (!steady)
+    return {.left = seconds_to_duration(solo_left(view, job)), .from = kNever, .rate = {}};
+  return {.left = view.estimate(job) - view.jobs.work[job],
+          .from = view.jobs.work_from[job],
+          .rate = view.jobs.rate[job]};
+}
+
 /// Files a running job by how many of its devices it has for itself.
 void SharingSjf::file(const View& view, JobId job) {
   if (partners_->contains(job)) partners_->remove(job);
   const auto slices = places_.slices(place_of_[job]);
   const std::int32_t single = occupancy_.single_of(slices);
-  const PartnerClass klass = class_of(view, job);
+  const PartnerClass& klass = class_of_[job];
   if (single == klass.gpus) {
     partners_->add_alone(job, klass, view.now + seconds_to_duration(solo_left(view, job)));
     if (options_.restore && view.jobs.terms[job].sub_steps > 1) survivors_.push_back(job);
   } else if (single > 0) {
-    partners_->add_sharing(job, klass);
+    partners_->add_sharing(job, klass, view.now);
   }
 }
 
 void SharingSjf::started(const View& view, const Plan& plan, JobId job) {
   const auto slices = plan.slices(job);
   place_of_[job] = places_.store(plan.pool_of(job), slices);
+  class_of_[job] = compute_class(view, job);
   occupancy_.refresh(view.cluster, slices);
   file(view, job);
   for (const Slice& slice : slices) {
@@ -163,7 +177,9 @@ void SharingSjf::restore_batches(const View& view, Plan& plan) {
     Terms terms = view.jobs.terms[job];
     const Kind& kind = kinds_[kind_of(view, job).value];
     terms.sub_steps = kind.alone_steps[place_of_[job].pool.value].value_or(terms.sub_steps);
-    if (plan.set_terms(job, terms, Reason::Packing)) file(view, job);
+    if (!plan.set_terms(job, terms, Reason::Packing)) continue;
+    class_of_[job] = compute_class(view, job);
+    file(view, job);
   }
   survivors_.clear();
 }

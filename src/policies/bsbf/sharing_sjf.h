@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <string>
@@ -64,13 +65,14 @@ class SharingSjf final : public Policy {
     friend auto operator<=>(const KindKey&, const KindKey&) = default;
   };
   struct Kind {
+    explicit Kind(std::pmr::memory_resource* memory) : waiting(memory) {}
     KindKey key;
     std::int32_t gpus = 1;
-    std::set<Waiting> waiting;
+    std::pmr::set<Waiting> waiting;
     std::vector<std::optional<BesideClass>> beside;        // by BucketId, once known
     std::vector<std::optional<std::int32_t>> alone_steps;  // by pool: sub-batches it needs alone
     // In a pass: the next one to try.
-    std::set<Waiting>::const_iterator next;
+    std::pmr::set<Waiting>::const_iterator next;
     bool is_blocked = false;
     bool has_news = false;
     // Since the last change of that number the job with this key, and so every longer one, failed.
@@ -107,8 +109,9 @@ class SharingSjf final : public Policy {
                                            const PartnerClass& klass) const;
   [[nodiscard]] std::optional<std::int32_t> steps_within(const View& view, const Kind& kind,
                                                          std::int64_t memory_mib) const;
-  [[nodiscard]] PartnerClass class_of(const View& view, JobId job) const;
+  [[nodiscard]] PartnerClass compute_class(const View& view, JobId job) const;
   [[nodiscard]] double solo_left(const View& view, JobId job) const;
+  [[nodiscard]] SoloLeft solo_left_of_sharing(const View& view, JobId job) const;
   [[nodiscard]] double length(const View& view, JobId job) const;
   void add_free(const ClusterState& state, PoolId pool);
   void add_from(std::span<const Slice> slices, std::int32_t wanted);
@@ -119,6 +122,7 @@ class SharingSjf final : public Policy {
 
   std::string name_;
   SharingSjfOptions options_;
+  std::pmr::unsynchronized_pool_resource memory_;  // of the queues
   std::vector<Kind> kinds_;
   std::map<KindKey, KindId> kind_ids_;
   std::vector<KindId> to_offer_;  // kinds with news since the last pass
@@ -127,13 +131,15 @@ class SharingSjf final : public Policy {
   Occupancy occupancy_;
   SliceArena places_;
   Column<JobId, Allocation> place_of_;
-  std::vector<JobId> survivors_;  // whose gradient accumulation may end
-  std::uint64_t changes_ = 1;     // ends of jobs and starts on devices of their own
-  std::uint64_t passed_at_ = 0;   // after the last pass; 0: it was cut short
+  Column<JobId, PartnerClass> class_of_;  // of running jobs
+  std::vector<JobId> survivors_;          // whose gradient accumulation may end
+  std::uint64_t changes_ = 1;             // ends of jobs and starts on devices of their own
+  std::uint64_t passed_at_ = 0;           // after the last pass; 0: it was cut short
   Time next_pass_{};
   std::vector<std::pair<Waiting, KindId>> heap_;  // of a pass
   std::vector<KindId> blocked_;                   // in a pass
   std::vector<Slice> chosen_;                     // scratch, ascending by node
+  std::vector<Slice> elsewhere_;                  // scratch
 };
 
 }  // namespace berth
