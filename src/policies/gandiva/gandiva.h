@@ -157,6 +157,8 @@ class Gandiva final : public Policy {
   [[nodiscard]] std::optional<JobId> job_that_lowers(const View& view, Home from,
                                                      std::int32_t room);
   void leave_bad_company(const View& view, Plan& plan, Home home);
+  [[nodiscard]] std::vector<Occupied> loose_servers(const View& view, PoolId pool);
+  void append_targets(PoolId pool, std::size_t moves, std::vector<Occupied>& occupied);
   void defragment_pool(const View& view, Plan& plan, PoolId pool);
   void rebalance(const View& view, Plan& plan);
   void rebalance_pool(const View& view, Plan& plan, PoolId pool);

@@ -97,25 +97,53 @@ void Gandiva::leave_bad_company(const View& view, Plan& plan, Home home) {
   }
 }
 
-void Gandiva::defragment_pool(const View& view, Plan& plan, PoolId pool) {
+/// Servers that are loose enough to give jobs away, with those that may move.
+std::vector<Occupied> Gandiva::loose_servers(const View& view, PoolId pool) {
   const Servers& all = pools_[pool.value].servers;
-  bool any_loose = false;
+  std::vector<UnitId> loose;
+  all.append_loose(options_.defrag_threshold, loose);
   std::vector<Occupied> occupied;
-  for (std::int32_t free = all.largest_server() - 1; free > 0; --free) {
-    for (const UnitId id : all.with_free(free)) {
-      const Home home{pool, id};
-      Occupied server{.server = id, .gpus = all[id].gpus, .free = free, .movable = {}};
-      for (const Ring::Seat& seat : row(home).ring.seats()) {
-        if (may_move(view, seat.job))
-          server.movable.emplace_back(demand_of(view, seat.job).gpus, seat.job);
-      }
-      any_loose =
-          any_loose || (!server.movable.empty() && free >= options_.defrag_threshold * server.gpus);
-      occupied.push_back(std::move(server));
+  for (const UnitId id : loose) {
+    if (all[id].free() == 0) continue;
+    occupied.push_back({.server = id, .gpus = all[id].gpus, .free = all[id].free(), .movable = {}});
+    for (const Ring::Seat& seat : row({pool, id}).ring.seats()) {
+      if (may_move(view, seat.job))
+        occupied.back().movable.emplace_back(demand_of(view, seat.job).gpus, seat.job);
     }
-    const bool below = free <= options_.defrag_threshold * all.largest_server();
-    if (below && !any_loose) return;  // nobody to move: do not look at the well-filled ones
   }
+  return occupied;
+}
+
+/// Servers that jobs of the loose ones may go to. A move changes the free GPUs of two servers and
+/// looks for the lowest of one number, so that of each number as many as `moves` can change, and
+/// two more, are all that it can ever meet.
+void Gandiva::append_targets(PoolId pool, std::size_t moves, std::vector<Occupied>& occupied) {
+  const Servers& all = pools_[pool.value].servers;
+  for (std::int32_t free = all.largest_server() - 1; free > 0; --free) {
+    std::size_t left = 2 * moves + 2;
+    for (const UnitId id : all.with_free(free)) {
+      if (left-- == 0) break;
+      const bool is_listed = free >= options_.defrag_threshold * all[id].gpus;
+      if (is_listed) continue;
+      occupied.push_back({.server = id, .gpus = all[id].gpus, .free = free, .movable = {}});
+    }
+  }
+}
+
+/// Only if one of the servers that are loose by the measure of the largest has a job to give.
+void Gandiva::defragment_pool(const View& view, Plan& plan, PoolId pool) {
+  std::vector<Occupied> occupied = loose_servers(view, pool);
+  const std::int32_t largest = pools_[pool.value].servers.largest_server();
+  const auto least = static_cast<std::int32_t>(std::floor(options_.defrag_threshold * largest));
+  std::size_t moves = 0;
+  bool any_loose = false;
+  for (const Occupied& server : occupied) {
+    moves += server.movable.size();
+    any_loose =
+        any_loose || (!server.movable.empty() && server.free >= std::min(least, largest - 1));
+  }
+  if (!any_loose) return;
+  append_targets(pool, moves, occupied);
   for (const Move& move : defragment(std::move(occupied), options_.defrag_threshold)) {
     pools_[pool.value].servers.add(move.to, demand_of(view, move.job));
     migrate(view, plan, move.job, {pool, move.to}, Reason::Defragment);

@@ -259,6 +259,15 @@ std::optional<UnitId> Servers::least_loaded(AffinityClass affinity) const {
   return unit_in(best);
 }
 
+void Servers::append_loose(double share, std::vector<UnitId>& servers) const {
+  for (const auto& [gpus, units] : singles_) {
+    for (const auto& [alloc, id] : units) {
+      if (units_[id.value].free() < share * gpus) break;  // the rest of this size is fuller
+      servers.push_back(id);
+    }
+  }
+}
+
 const std::set<UnitId>& Servers::with_free(std::int32_t free) const {
   static const std::set<UnitId> kNone;
   const auto at = static_cast<std::size_t>(free);

@@ -100,6 +100,8 @@ class Servers {
   /// Servers with residents and exactly this many free GPUs, lowest id first.
   [[nodiscard]] const std::set<UnitId>& with_free(std::int32_t free) const;
   [[nodiscard]] std::int32_t largest_server() const noexcept { return largest_; }
+  /// Appends the servers with residents of whose GPUs at least this share is free.
+  void append_loose(double share, std::vector<UnitId>& servers) const;
 
  private:
   using ByAlloc = std::set<std::pair<std::int32_t, UnitId>>;

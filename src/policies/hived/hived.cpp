@@ -9,7 +9,7 @@ namespace berth::hived {
 void Hived::begin(const View& view) {
   map_.emplace(view.cluster.cluster());
   for (const auto& [name, cells] : ownership_) tenants_.push_back(name);
-  waiting_.resize(tenants_.size() + 1);
+  waiting_.resize(tenants_.size());
   assign_cells();
 }
 
@@ -17,8 +17,10 @@ void Hived::begin(const View& view) {
 /// they own at once. What fits nowhere is not guaranteed: its jobs are guests.
 void Hived::assign_cells() {
   const auto& chains = map_->chains();
-  for (const Chain& chain : chains)
+  for (const Chain& chain : chains) {
     owned_.emplace_back(tenants_.size(), std::vector<std::int64_t>(chain.levels.count()));
+    parts_.emplace_back(tenants_.size(), std::vector<std::set<std::size_t>>(chain.levels.count()));
+  }
   for (std::size_t tenant = 0; tenant < tenants_.size(); ++tenant) {
     for (const auto& [size, count] : ownership_.at(tenants_[tenant])) {
       for (std::size_t i = 0; i < chains.size(); ++i) {
@@ -58,14 +60,23 @@ std::optional<std::uint32_t> Hived::tenant_of(const View& view, JobId job) const
   return static_cast<std::uint32_t>(found - tenants_.begin());
 }
 
-void Hived::on_arrival(const View& view, JobId job) {
+std::optional<std::uint32_t> Hived::guarantor_of(const View& view, JobId job) const {
   const auto tenant = tenant_of(view, job);
-  const bool is_guaranteed = tenant && owns_enough(*tenant, view.shape(job));
-  waiting_[is_guaranteed ? *tenant : tenants_.size()].insert(job);
+  return tenant && owns_enough(*tenant, view.shape(job)) ? tenant : std::nullopt;
 }
 
-void Hived::on_departure(const View&, JobId job) {
-  for (auto& queue : waiting_) queue.erase(job);
+void Hived::on_arrival(const View& view, JobId job) {
+  if (const auto tenant = guarantor_of(view, job)) waiting_[*tenant].insert(job);
+  may_be_guests_.push(view.jobs.shape[job], {0, job});
+}
+
+void Hived::stop_waiting(const View& view, JobId job) {
+  if (const auto tenant = guarantor_of(view, job)) waiting_[*tenant].erase(job);
+  may_be_guests_.forget(view.jobs.shape[job], job);
+}
+
+void Hived::on_departure(const View& view, JobId job) {
+  stop_waiting(view, job);
   leave(job);
 }
 
@@ -104,10 +115,15 @@ void Hived::leave(JobId job) {
       continue;
     }
     std::optional<BoundCell>& bound = bound_[*place.bound];
+    unlist_parts(*place.bound);
     bound->inside.give(place.cell);
-    if (--bound->jobs > 0) continue;
+    if (--bound->jobs > 0) {
+      list_parts(*place.bound);
+      continue;
+    }
     shares_[bound->chain].unbind(bound->tenant, bound->cell);
     bound.reset();
+    spare_rows_.insert(*place.bound);
   }
   places_.erase(found);
 }
@@ -119,30 +135,31 @@ void Hived::decide(const View& view, Plan& plan, Rng&) {
     while (!queue.empty()) {
       const JobId job = *queue.begin();
       if (!start_guaranteed(view, plan, job, tenant)) break;
-      queue.erase(job);
+      stop_waiting(view, job);
     }
   }
   start_guests(view, plan);
 }
 
-/// In order of arrival over all queues: who waits for its own cells may be a guest meanwhile.
+/// In order of arrival: who waits for its own cells may be a guest meanwhile. One that finds no
+/// place speaks for its likes, as guests alone start from here on and room only shrinks.
 void Hived::start_guests(const View& view, Plan& plan) {
-  std::set<ShapeId> blocked;  // one that found no place speaks for its likes
-  std::vector<std::set<JobId>::iterator> next;
-  for (auto& queue : waiting_) next.push_back(queue.begin());
-  while (plan.cluster().free_gpus() > 0) {
-    std::optional<std::size_t> first;
-    for (std::size_t i = 0; i < next.size(); ++i) {
-      if (next[i] != waiting_[i].end() && (!first || *next[i] < *next[*first])) first = i;
-    }
-    if (!first) return;
-    const JobId job = *next[*first]++;
-    const ShapeId shape = view.jobs.shape[job];
-    if (blocked.contains(shape) || !plan.has_room(view.shapes[shape])) continue;
-    if (start_guest(view, plan, job) || start_loose(plan, job))
-      waiting_[*first].erase(job);
-    else
-      blocked.insert(shape);
+  heads_.clear();
+  for (const ShapeId shape : may_be_guests_.active())
+    heads_.emplace_back(may_be_guests_.top(shape).job, shape);
+  std::ranges::make_heap(heads_, std::ranges::greater{});
+  while (plan.cluster().free_gpus() > 0 && !heads_.empty()) {
+    std::ranges::pop_heap(heads_, std::ranges::greater{});
+    const auto [job, shape] = heads_.back();
+    heads_.pop_back();
+    const bool starts = plan.has_room(view.shapes[shape]) &&
+                        (start_guest(view, plan, job) || start_loose(plan, job));
+    if (!starts) continue;
+    stop_waiting(view, job);
+    const auto& active = may_be_guests_.active();
+    if (std::ranges::find(active, shape) == active.end()) continue;
+    heads_.emplace_back(may_be_guests_.top(shape).job, shape);
+    std::ranges::push_heap(heads_, std::ranges::greater{});
   }
 }
 

@@ -11,6 +11,9 @@
 // gang that is not the size of a cell takes the next larger one. Nodes out of service take their
 // cells with them; the guarantee waits until they are back. Devices are chosen here, not by
 // --placement.
+//
+// A decision costs O(log n) for each job that starts, and a look at each tenant and each request
+// shape that waits, however many jobs do.
 #pragma once
 
 #include <map>
@@ -21,6 +24,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/common/shape_queues.h"
 #include "policies/hived/cell_map.h"
 
 namespace berth::hived {
@@ -63,6 +67,9 @@ class Hived final : public Policy {
   [[nodiscard]] std::optional<std::uint32_t> tenant_of(const View& view, JobId job) const;
   /// Could the tenant hold the gang with all of its cells to itself?
   [[nodiscard]] bool owns_enough(std::uint32_t tenant, const Shape& shape) const;
+  /// The tenant in whose cells the job may run; nothing: it can only be a guest.
+  [[nodiscard]] std::optional<std::uint32_t> guarantor_of(const View& view, JobId job) const;
+  void stop_waiting(const View& view, JobId job);
   void leave(JobId job);
   void follow_nodes(const View& view);
   void start_guests(const View& view, Plan& plan);
@@ -70,6 +77,10 @@ class Hived final : public Policy {
                                       std::uint32_t tenant);
   [[nodiscard]] std::optional<Place> own_cell(std::uint32_t tenant, std::uint32_t chain,
                                               std::int32_t gpus);
+  [[nodiscard]] std::optional<std::size_t> tightest_part(std::uint32_t tenant, std::uint32_t chain,
+                                                         std::uint32_t level) const;
+  void list_parts(std::size_t row);
+  void unlist_parts(std::size_t row);
   [[nodiscard]] std::optional<std::size_t> bind(std::uint32_t tenant, std::uint32_t chain,
                                                 std::uint32_t level);
   [[nodiscard]] bool start_guest(const View& view, Plan& plan, JobId job);
@@ -83,14 +94,19 @@ class Hived final : public Policy {
   std::vector<std::vector<std::vector<std::int64_t>>> owned_;  // by chain, tenant, level
   std::vector<CellShares> shares_;                             // by chain
   std::vector<std::optional<BoundCell>> bound_;                // rows are used again
-  std::vector<std::set<JobId>> waiting_;                       // by tenant; the last are the guests
-  std::map<JobId, Places> places_;                             // of jobs that run
+  std::set<std::size_t> spare_rows_;                           // of bound_
+  // Rows of bound_ with a free part of exactly this level, by chain, tenant, level.
+  std::vector<std::vector<std::vector<std::set<std::size_t>>>> parts_;
+  std::vector<std::set<JobId>> waiting_;  // for cells of their own, by tenant
+  ShapeQueues may_be_guests_;             // all who wait, in order of arrival
+  std::map<JobId, Places> places_;        // of jobs that run
   std::map<std::pair<std::uint32_t, Cell>, JobId> guest_on_;
   std::vector<std::pair<std::uint32_t, Cell>> evicted_;  // guests put out by bindings just made
-  std::vector<NodeId> changed_;       // went down or came up since the last decision
-  std::vector<bool> out_of_service_;  // by NodeId
-  Places chosen_;                     // scratch: of the job being started
-  std::vector<Slice> slices_;         // scratch
+  std::vector<NodeId> changed_;                   // went down or came up since the last decision
+  std::vector<bool> out_of_service_;              // by NodeId
+  Places chosen_;                                 // scratch: of the job being started
+  std::vector<std::pair<JobId, ShapeId>> heads_;  // scratch: first of each shape, as a heap
+  std::vector<Slice> slices_;                     // scratch
 };
 
 }  // namespace berth::hived

@@ -61,24 +61,44 @@ std::optional<Hived::Place> Hived::own_cell(std::uint32_t tenant, std::uint32_t 
   const CellLevels& levels = map_->chains()[chain].levels;
   const auto level = levels.level_for(gpus);
   if (!level) return std::nullopt;
-  std::optional<std::size_t> best;
-  std::uint32_t best_level = 0;
-  for (std::size_t i = 0; i < bound_.size(); ++i) {
-    const auto& bound = bound_[i];
-    if (!bound || bound->tenant != tenant || bound->chain != chain) continue;
-    const auto free = bound->inside.free();
-    for (std::uint32_t from = *level; from < free.size(); ++from) {
-      if (free[from] == 0 || (best && from >= best_level)) continue;
-      best = i;
-      best_level = from;
-      break;
-    }
+  auto best = tightest_part(tenant, chain, *level);
+  if (best) {
+    unlist_parts(*best);
+  } else {
+    best = bind(tenant, chain, *level);
   }
-  if (!best) best = bind(tenant, chain, *level);
   if (!best) return std::nullopt;
   const auto cell = bound_[*best]->inside.take(*level);
   ++bound_[*best]->jobs;
+  list_parts(*best);
   return Place{chain, *cell, best};
+}
+
+/// The bound cell with the smallest free part that is large enough, the lowest row first.
+std::optional<std::size_t> Hived::tightest_part(std::uint32_t tenant, std::uint32_t chain,
+                                                std::uint32_t level) const {
+  const auto& parts = parts_[chain][tenant];
+  for (std::size_t from = level; from < parts.size(); ++from) {
+    if (!parts[from].empty()) return *parts[from].begin();
+  }
+  return std::nullopt;
+}
+
+/// Enters a bound cell under the levels of its free parts; unlist_parts() is its mirror.
+void Hived::list_parts(std::size_t row) {
+  const BoundCell& bound = *bound_[row];
+  const auto free = bound.inside.free();
+  for (std::size_t level = 0; level < free.size(); ++level) {
+    if (free[level] > 0) parts_[bound.chain][bound.tenant][level].insert(row);
+  }
+}
+
+void Hived::unlist_parts(std::size_t row) {
+  const BoundCell& bound = *bound_[row];
+  const auto free = bound.inside.free();
+  for (std::size_t level = 0; level < free.size(); ++level) {
+    if (free[level] > 0) parts_[bound.chain][bound.tenant][level].erase(row);
+  }
 }
 
 std::optional<std::size_t> Hived::bind(std::uint32_t tenant, std::uint32_t chain,
@@ -91,9 +111,12 @@ std::optional<std::size_t> Hived::bind(std::uint32_t tenant, std::uint32_t chain
     if (!cell) continue;
     CellLevels inside{{shares.levels().sizes.begin(), shares.levels().sizes.begin() + level + 1},
                       1};
-    const auto row = static_cast<std::size_t>(
-        std::ranges::find_if(bound_, [](const auto& bound) { return !bound; }) - bound_.begin());
-    if (row == bound_.size()) bound_.emplace_back();
+    if (spare_rows_.empty()) {
+      spare_rows_.insert(bound_.size());
+      bound_.emplace_back();
+    }
+    const std::size_t row = *spare_rows_.begin();
+    spare_rows_.erase(spare_rows_.begin());
     bound_[row].emplace(BoundCell{tenant, chain, *cell, CellTree(std::move(inside)), 0});
     return row;
   }
