@@ -60,7 +60,7 @@ std::string as_markdown(const Reproduction& one, const Reproduced& result) {
   text += "| Figure | Published | Ours | Why they differ |\n|---|---|---|---|\n";
   for (const ReproducedFigure& figure : result.figures) {
     text += fmt::format("| {} | {} | {} | {} |\n", figure.what, figure.published, figure.ours,
-                        figure.why.empty() ? "they agree" : figure.why);
+                        figure.why);
   }
   text += '\n';
   for (const std::string& note : result.notes) text += fmt::format("{}\n\n", note);

@@ -178,7 +178,9 @@ std::string topology_json(const Cluster& cluster) {
 Exit execute(const TopologyOptions& options) {
   const auto cluster =
       options.cluster == "local" ? discover_cluster() : load_cluster(options.cluster);
-  if (!cluster) return complain(Exit::Failure, cluster.error());
+  if (!cluster) {
+    return complain(options.cluster == "local" ? Exit::Failure : Exit::Misuse, cluster.error());
+  }
   return write_stdout(options.json ? topology_json(*cluster) : draw_topology(*cluster));
 }
 
