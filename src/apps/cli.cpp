@@ -135,8 +135,7 @@ class CommandLine {
          "jobs on more nodes than needed run slower, by model (default: they do not)", kWorld);
     take(sub, "--effects", world.effects, "EFFECTS",
          "what makes jobs slower or faster than their trace says: none, all, or of sharing, "
-         "locality, "
-         "server, cpu, device, joined by commas (default sharing)",
+         "locality, server, cpu, device, efficiency, joined by commas (default sharing)",
          kWorld);
     take(
         sub, "--profiles", world.profiles, "FILE",

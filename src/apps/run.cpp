@@ -56,10 +56,13 @@ bool needs_rates(const Effects& effects) {
 void check_against(const Policy& policy, const RunSpec& spec, Error& error) {
   if (const auto tuner = tuner_from(spec, policy); !tuner) add(error, tuner.error());
   if (spec.placement != "count") return;
-  if (policy.shares_devices()) {
-    add(error, Error{fmt::format("--policy {} puts several jobs on one device, and --placement "
-                                 "count knows no devices (choose another placement)",
-                                 spec.policy)});
+  if (policy.needs_devices()) {
+    const char* why = policy.shares_devices() ? "puts several jobs on one device"
+                      : policy.resizes()      ? "gives jobs more or fewer devices than they ask for"
+                                              : "switches nodes on and off";
+    add(error, Error{fmt::format("--policy {} {}, and --placement count knows no devices (choose "
+                                 "another placement)",
+                                 spec.policy, why)});
   }
   if (spec.cpu != "off") {
     add(error, Error{"--cpu shares out the cores of servers, and --placement count knows none "
@@ -103,8 +106,9 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
   const RateModel truth{profiles, cluster, effects};
   const RateModel believed{profiles.with_error(spec.profile_error, spec.seed), cluster, effects};
   BERTH_TRY(const auto tuner, tuner_from(spec, *policy));
-  const bool profiles_matter = needs_rates(effects) || policy->shares_devices() ||
-                               tuner != nullptr || includes(policy->needs(), Need::Profile);
+  const bool profiles_matter =
+      needs_rates(effects) || policy->shares_devices() || policy->resizes() || tuner != nullptr ||
+      includes(policy->needs(), Need::Profile) || includes(policy->needs(), Need::Reports);
   if (profiles_matter) sim.truth = &truth;
 
   SimExecutor executor{trace, cluster, sim};

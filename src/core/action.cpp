@@ -16,6 +16,9 @@ std::string_view to_string(ActionKind kind) noexcept {
     case ActionKind::SetSubBatch: return "set sub-batch";
     case ActionKind::SetCores: return "set cores";
     case ActionKind::SetShare: return "set share";
+    case ActionKind::SetBatch: return "set batch";
+    case ActionKind::PowerOn: return "power on";
+    case ActionKind::PowerOff: return "power off";
   }
   return "?";
 }
@@ -43,6 +46,12 @@ std::string_view to_string(Reason reason) noexcept {
     case Reason::Lease: return "lease";
     case Reason::Balance: return "balance";
     case Reason::Profiling: return "profiling";
+    case Reason::Deadline: return "deadline";
+    case Reason::Price: return "price";
+    case Reason::Fairness: return "fairness";
+    case Reason::Round: return "round";
+    case Reason::Power: return "power";
+    case Reason::EarlyStop: return "early stop";
   }
   return "?";
 }

@@ -29,6 +29,9 @@ enum class ActionKind : std::uint8_t {
   SetSubBatch,  // gradient accumulation: another number of sub-batches per iteration
   SetCores,     // another number of CPU cores per GPU
   SetShare,     // another share of the kernels or of the device memory, or another way of sharing
+  SetBatch,     // another batch per GPU
+  PowerOn,      // of a node: it boots and then takes jobs
+  PowerOff,     // of an empty node
 };
 
 /// Devices are held from this action on that were not held before.
@@ -45,7 +48,11 @@ enum class ActionKind : std::uint8_t {
 }
 /// The devices stay; only how the job runs on them changes.
 [[nodiscard]] constexpr bool sets_terms(ActionKind kind) noexcept {
-  return kind >= ActionKind::SetSubBatch;
+  return kind >= ActionKind::SetSubBatch && kind <= ActionKind::SetBatch;
+}
+/// About a node, not about a job.
+[[nodiscard]] constexpr bool powers_node(ActionKind kind) noexcept {
+  return kind == ActionKind::PowerOn || kind == ActionKind::PowerOff;
 }
 
 enum class Reason : std::uint8_t {
@@ -70,12 +77,20 @@ enum class Reason : std::uint8_t {
   Lease,         // its lease ended and was not renewed
   Balance,       // cores, memory or load shared out anew
   Profiling,     // a short run to learn how it behaves
+  Deadline,      // its deadline asks for it, or cannot be kept
+  Price,         // what it is worth against what its devices cost
+  Fairness,      // nobody else is further behind
+  Round,         // its share of this round
+  Power,         // demand for nodes rises or falls
+  EarlyStop,     // it learns no better than its siblings
 };
+
+inline constexpr JobId kNoJob{0xffffffffU};
 
 struct Action {
   ActionKind kind{};
   Reason reason = Reason::None;
-  JobId job;
+  JobId job;  // kNoJob if it is about a node: then the slice says which
   PoolId pool;
   std::int32_t gpus = 0;
   std::span<const Slice>

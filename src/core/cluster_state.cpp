@@ -41,7 +41,7 @@ ClusterState::ClusterState(const Cluster& cluster, Mode mode)
   }
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     nodes_[i].up = false;
-    set_up(NodeId{i});
+    enter_service(NodeId{i});
   }
 }
 
@@ -219,10 +219,32 @@ bool ClusterState::is_free(std::span<const Slice> slices, const Shape& shape) co
 }
 
 void ClusterState::set_down(NodeId node) {
+  nodes_[node.value].failed = true;
+  refresh(node);
+}
+
+void ClusterState::set_up(NodeId node) {
+  nodes_[node.value].failed = false;
+  refresh(node);
+}
+
+void ClusterState::set_power(NodeId node, PowerState power) {
+  nodes_[node.value].power = power;
+  refresh(node);
+}
+
+void ClusterState::refresh(NodeId node) {
+  const NodeRow& row = nodes_[node.value];
+  const bool in_service = !row.failed && row.power == PowerState::On;
+  if (in_service == row.up) return;
+  in_service ? enter_service(node) : leave_service(node);
+}
+
+void ClusterState::leave_service(NodeId node) {
   NodeRow& row = nodes_[node.value];
   const Node& described = cluster_->nodes[node.value];
   PoolRow& pool = pools_[described.pool.value];
-  BERTH_CHECK(row.up && row.free == described.gpus, "a node goes down empty");
+  BERTH_CHECK(row.free == described.gpus, "a node leaves service empty");
   row.up = false;
   row.mask = 0;
   tell_topology(node);
@@ -236,11 +258,10 @@ void ClusterState::set_down(NodeId node) {
   usable_ -= described.gpus;
 }
 
-void ClusterState::set_up(NodeId node) {
+void ClusterState::enter_service(NodeId node) {
   NodeRow& row = nodes_[node.value];
   const Node& described = cluster_->nodes[node.value];
   PoolRow& pool = pools_[described.pool.value];
-  BERTH_CHECK(!row.up, "only a node that is down comes up");
   row.up = true;
   row.mask = all_devices(described.gpus);
   tell_topology(node);

@@ -32,6 +32,9 @@ struct Slice {
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
+/// Booting: switched on, not ready for jobs yet.
+enum class PowerState : std::uint8_t { On, Off, Booting };
+
 class ClusterState {
  public:
   enum class Mode : std::uint8_t { Devices, Count };
@@ -50,7 +53,14 @@ class ClusterState {
   [[nodiscard]] std::int64_t free_gpus() const noexcept { return free_; }
   [[nodiscard]] std::int64_t usable_gpus() const noexcept { return usable_; }
 
+  /// It works and is on: takes jobs.
   [[nodiscard]] bool is_up(NodeId node) const noexcept { return nodes_[node.value].up; }
+  [[nodiscard]] PowerState power(NodeId node) const noexcept { return nodes_[node.value].power; }
+  [[nodiscard]] bool has_failed(NodeId node) const noexcept { return nodes_[node.value].failed; }
+  /// No job on it, and in service.
+  [[nodiscard]] bool is_idle(NodeId node) const noexcept {
+    return nodes_[node.value].up && nodes_[node.value].free == cluster_->nodes[node.value].gpus;
+  }
   [[nodiscard]] std::int32_t free_on(NodeId node) const noexcept { return nodes_[node.value].free; }
   [[nodiscard]] std::uint64_t free_mask(NodeId node) const noexcept {
     return nodes_[node.value].mask;
@@ -120,15 +130,21 @@ class ClusterState {
   void give_count(PoolId pool, const Shape& shape);
   [[nodiscard]] bool is_free(std::span<const Slice> slices, const Shape& shape) const noexcept;
 
-  /// The node must hold no job. In Count mode its devices leave the totals if they are free there.
+  /// It fails, or is repaired. It must hold no job. In Count mode its devices leave the totals if
+  /// they are free there.
   void set_down(NodeId node);
   void set_up(NodeId node);
+  /// It must hold no job unless it stays on. Independent of failures: a node takes jobs when it is
+  /// on and works.
+  void set_power(NodeId node, PowerState power);
 
  private:
   struct NodeRow {
     std::uint64_t mask = 0;
     std::int32_t free = 0;
     bool up = true;
+    bool failed = false;
+    PowerState power = PowerState::On;
     std::int64_t cpus_milli = std::numeric_limits<std::int64_t>::max();
     std::int64_t memory_mib = std::numeric_limits<std::int64_t>::max();
   };
@@ -144,6 +160,9 @@ class ClusterState {
     std::vector<std::int64_t> rack_free;
   };
   void add_free(NodeId node, std::int32_t change);
+  void refresh(NodeId node);  // in service or out of it, as failures and power say
+  void enter_service(NodeId node);
+  void leave_service(NodeId node);
   void tell_topology(NodeId node) {
     if (topology_) topology_->set_free(node, nodes_[node.value].mask);
   }

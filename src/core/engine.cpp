@@ -27,6 +27,7 @@ Engine::Engine(const EngineParts& parts)
       believed_(parts.believed),
       journal_(parts.journal),
       tuner_(parts.tuner),
+      power_(parts.power),
       checkpoint_interval_(parts.checkpoint_interval),
       jobs_(parts.trace.jobs.size()),
       state_(parts.cluster, parts.placement.mode()),
@@ -34,7 +35,8 @@ Engine::Engine(const EngineParts& parts)
       estimates_(includes(parts.policy.needs(), Need::RunTime) ? parts.trace.jobs.size() : 0),
       policy_rng_(Rng{parts.seed}.fork("policy")),
       placement_rng_(Rng{parts.seed}.fork("placement")),
-      view_(trace_, jobs_, state_, shapes_, estimates_, parts.believed, parts.policy.needs()),
+      view_(trace_, jobs_, state_, shapes_, estimates_, parts.believed, parts.executor,
+            parts.policy.needs()),
       plan_(state_, jobs_, shapes_, arena_, placement_, parts.believed, placement_rng_) {
   const bool fractions = placement_.places_fractions();
   if (state_.mode() == ClusterState::Mode::Devices &&
@@ -80,6 +82,7 @@ void Engine::find_profiles() {
 Result<void> Engine::run() {
   policy_.begin(view_);
   if (tuner_ != nullptr) tuner_->begin(view_, believed_);
+  if (power_ != nullptr) power_->begin(view_);
   Time wakeup = kNever;
   std::uint64_t idle_passes = 0;
   while (const auto now = executor_.advance(wakeup)) {
@@ -92,6 +95,7 @@ Result<void> Engine::run() {
     plan_.begin();
     policy_.decide(view_, plan_, policy_rng_);
     if (tuner_ != nullptr) tune();
+    if (power_ != nullptr) power_->manage(view_, plan_);
     const auto actions = plan_.seal();
     for (const Action& action : actions) {
       write(action);  // the intention is on record before the act
@@ -104,6 +108,7 @@ Result<void> Engine::run() {
 
     wakeup = policy_.next_wakeup(view_).value_or(kNever);
     if (tuner_ != nullptr) wakeup = std::min(wakeup, tuner_->next_wakeup(view_).value_or(kNever));
+    if (power_ != nullptr) wakeup = std::min(wakeup, power_->next_wakeup(view_).value_or(kNever));
     BERTH_CHECK(wakeup > *now, "a policy wakes up later than now");
     idle_passes = idle ? idle_passes + 1 : 0;
     if (idle_passes >= kHopelessPasses && !executor_.expects_events()) break;
@@ -153,6 +158,10 @@ void Engine::apply(const Event& event) {
       state_.set_up(event.node);
       policy_.on_capacity_change(view_, event.node);
       break;
+    case EventKind::Booted:
+      state_.set_power(event.node, PowerState::On);
+      policy_.on_capacity_change(view_, event.node);
+      break;
     case EventKind::Arrival: arrive(event.job); break;
     case EventKind::Cancel:
       if (!is_over(jobs_.state[event.job])) end(event.job, JobState::Cancelled);
@@ -173,6 +182,7 @@ void Engine::arrive(JobId job) {
     return;
   }
   policy_.on_arrival(view_, job);
+  if (power_ != nullptr) power_->on_arrival(view_, job);
 }
 
 void Engine::reject(JobId job, Refusal refusal) {
@@ -213,6 +223,7 @@ void Engine::end(JobId job, JobState outcome) {
   if (journal_ != nullptr) journal_->finished(view_.now, job, outcome);
   estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
   policy_.on_departure(view_, job);
+  if (power_ != nullptr) power_->on_departure(view_, job);
 }
 
 /// Without nodes (Count mode) the latest starters of the pool lose theirs, until the node's devices
@@ -322,7 +333,14 @@ void Engine::carry_out(const Action& action) {
     case ActionKind::Share: begin_stretch(action); break;
     case ActionKind::SetSubBatch:
     case ActionKind::SetCores:
-    case ActionKind::SetShare: executor_.adjust(view_.now, action, jobs_); break;
+    case ActionKind::SetShare:
+    case ActionKind::SetBatch: executor_.adjust(view_.now, action, jobs_); break;
+    case ActionKind::PowerOn:
+    case ActionKind::PowerOff:
+      executor_.power(view_.now, action);
+      if (action.kind == ActionKind::PowerOff)
+        policy_.on_capacity_change(view_, action.slices.front().node);
+      break;
     case ActionKind::Reject: break;
   }
 }
@@ -369,7 +387,8 @@ void Engine::write(const Action& action) {
                 static_cast<std::uint32_t>(action.terms.cores_milli));
     digest_.add((std::uint64_t{static_cast<std::uint32_t>(action.terms.throttle_milli)} << 32U) |
                 static_cast<std::uint32_t>(action.terms.memory_limit_mib));
-    digest_.add(static_cast<std::uint64_t>(action.terms.mode));
+    digest_.add((std::uint64_t{static_cast<std::uint32_t>(action.terms.batch)} << 32U) |
+                static_cast<std::uint64_t>(action.terms.mode));
   }
   if (journal_ != nullptr) journal_->append(view_.now, action);
 }

@@ -17,6 +17,7 @@
 #include "core/node_tuner.h"
 #include "core/plan.h"
 #include "core/policy.h"
+#include "core/power_manager.h"
 #include "perf/estimator.h"
 
 namespace berth {
@@ -28,9 +29,10 @@ struct EngineParts {
   Placement& placement;
   Estimator& estimator;
   Executor& executor;
-  const RateModel& believed;   // what the scheduler believes of how jobs run
-  Journal* journal = nullptr;  // may be absent
-  NodeTuner* tuner = nullptr;  // may be absent: then a job has the cores it asked for
+  const RateModel& believed;      // what the scheduler believes of how jobs run
+  Journal* journal = nullptr;     // may be absent
+  NodeTuner* tuner = nullptr;     // may be absent: then a job has the cores it asked for
+  PowerManager* power = nullptr;  // may be absent: then nodes stay on unless the policy says so
   std::uint64_t seed = 1;
   /// How much work a job loses with its node: zero keeps everything done so far.
   Duration checkpoint_interval{};
@@ -102,6 +104,7 @@ class Engine {
   const RateModel& believed_;
   Journal* journal_;
   NodeTuner* tuner_;
+  PowerManager* power_;
   Duration checkpoint_interval_;
 
   JobTable jobs_;

@@ -11,12 +11,13 @@
 #include "base/time.h"
 #include "core/action.h"
 #include "core/job_table.h"
+#include "perf/training.h"
 
 namespace berth {
 
 /// In the order in which events of one instant are absorbed: what ended frees devices before
 /// newcomers are seen, and a policy's timers come last, inside its decide().
-enum class EventKind : std::uint8_t { Finished, NodeDown, NodeUp, Arrival, Cancel };
+enum class EventKind : std::uint8_t { Finished, NodeDown, NodeUp, Booted, Arrival, Cancel };
 
 struct Event {
   EventKind kind{};
@@ -58,6 +59,28 @@ class Executor {
     static_cast<void>(now);
     static_cast<void>(action);
     static_cast<void>(jobs);
+  }
+  /// A node is switched on (an event says when it has booted) or off.
+  virtual void power(Time now, const Action& action) {
+    static_cast<void>(now);
+    static_cast<void>(action);
+  }
+  /// What the training code of a job has said so far.
+  [[nodiscard]] virtual std::optional<TrainingReport> report(Time now, JobId job,
+                                                             const JobTable& jobs) const {
+    static_cast<void>(now);
+    static_cast<void>(job);
+    static_cast<void>(jobs);
+    return std::nullopt;
+  }
+  /// Appends the loss after each whole epoch done, from `first` on.
+  virtual void losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
+                      std::vector<double>& losses) const {
+    static_cast<void>(now);
+    static_cast<void>(job);
+    static_cast<void>(jobs);
+    static_cast<void>(first);
+    static_cast<void>(losses);
   }
   /// After everything of one instant: jobs whose rate differs from what the job table says.
   virtual void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {

@@ -106,14 +106,32 @@ bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
                "only a waiting job can be started");
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
   if (!state_->may_hold(pool, shape)) return false;
+  return retake(pool, job, shape, reason) || place(pool, job, shape, reason);
+}
+
+bool Plan::try_start_sized(PoolId pool, JobId job, std::int32_t gpus, Reason reason) {
+  BERTH_CHECK(!holds(job), "a job that holds devices is not started again");
+  BERTH_CHECK(state_->mode() == ClusterState::Mode::Devices, "a policy that resizes says so");
+  Shape shape = (*shapes_)[jobs_->shape[job]];
+  shape.gpus = gpus;
+  if (!state_->may_hold(pool, shape)) return false;
+  const bool held_as_many = jobs_->is_running(job) && jobs_->granted[job] == gpus;
+  return (held_as_many && retake(pool, job, shape, reason)) || place(pool, job, shape, reason);
+}
+
+/// What it held before this plan stopped it, if that is in the pool and still free.
+bool Plan::retake(PoolId pool, JobId job, const Shape& shape, Reason reason) {
+  const std::uint32_t at = touched_at_[job];
+  if (at == 0 || !touched_[at - 1].original.holds()) return false;
+  const Allocation own = touched_[at - 1].original;
   const bool counting = state_->mode() == ClusterState::Mode::Count;
-  if (const std::uint32_t at = touched_at_[job]; at != 0 && touched_[at - 1].original.holds()) {
-    const Allocation own = touched_[at - 1].original;
-    if (own.pool == pool && (counting || state_->is_free(arena_->slices(own), shape))) {
-      put(job, own, jobs_->terms[job], reason);
-      return true;
-    }
-  }
+  if (own.pool != pool || !(counting || state_->is_free(arena_->slices(own), shape))) return false;
+  put(job, own, jobs_->terms[job], reason);
+  return true;
+}
+
+bool Plan::place(PoolId pool, JobId job, const Shape& shape, Reason reason) {
+  const bool counting = state_->mode() == ClusterState::Mode::Count;
   scratch_.clear();
   const bool placed = counting ? state_->has_side_room(pool, shape)
                                : placement_->place(*state_, shape, pool, *rng_, scratch_);
@@ -166,6 +184,58 @@ void Plan::kill(JobId job, Reason reason) {
   put(job, Allocation{}, jobs_->terms[job], reason, Ending::Killed);
 }
 
+bool Plan::power_off(NodeId node, Reason reason) {
+  const bool booting = state_->power(node) == PowerState::Booting;
+  const bool idle = state_->is_idle(node) || (booting && !state_->has_failed(node));
+  if (!idle) return false;
+  set_power(node, PowerState::Off, reason);
+  return true;
+}
+
+/// A node that this plan switched off never stopped: it is simply on again.
+bool Plan::power_on(NodeId node, Reason reason) {
+  if (state_->power(node) != PowerState::Off) return false;
+  const auto found =
+      std::ranges::find(powered_, node, [](const Powered& p) { return p.slice.node; });
+  const bool was_on = found != powered_.end() && found->original != PowerState::Off;
+  set_power(node, was_on ? found->original : PowerState::Booting, reason);
+  return true;
+}
+
+void Plan::set_power(NodeId node, PowerState power, Reason reason) {
+  BERTH_CHECK(state_->mode() == ClusterState::Mode::Devices, "a policy that manages power says so");
+  const PowerState before = state_->power(node);
+  steps_.push_back({.job = kNoJob,
+                    .before = {},
+                    .terms_before = {},
+                    .reason_before = {},
+                    .ending_before = {},
+                    .node = node,
+                    .power_before = before});
+  const auto found =
+      std::ranges::find(powered_, node, [](const Powered& p) { return p.slice.node; });
+  if (found == powered_.end()) {
+    powered_.push_back({{node, state_->cluster().nodes[node.value].gpus, 0}, before, reason});
+  } else {
+    found->reason = reason;
+  }
+  state_->set_power(node, power);
+}
+
+void Plan::add_power_actions() {
+  std::ranges::sort(powered_, {}, [](const Powered& p) { return p.slice.node; });
+  for (const Powered& powered : powered_) {
+    const PowerState now = state_->power(powered.slice.node);
+    if (now == powered.original) continue;
+    actions_.push_back({.kind = now == PowerState::Off ? ActionKind::PowerOff : ActionKind::PowerOn,
+                        .reason = powered.reason,
+                        .job = kNoJob,
+                        .pool = state_->cluster().nodes[powered.slice.node.value].pool,
+                        .gpus = powered.slice.gpus,
+                        .slices = {&powered.slice, 1}});
+  }
+}
+
 bool Plan::set_terms(JobId job, const Terms& terms, Reason reason) {
   if (terms == jobs_->terms[job]) return true;
   const Allocation current = jobs_->allocation[job];
@@ -203,6 +273,10 @@ void Plan::rollback(Mark mark) {
   while (steps_.size() > mark.steps) {
     const Step step = steps_.back();
     steps_.pop_back();
+    if (step.job == kNoJob) {
+      state_->set_power(step.node, step.power_before);
+      continue;
+    }
     Touched& touched = touch(step.job);
     Allocation& current = jobs_->allocation[step.job];
     if (current.holds()) {
@@ -280,6 +354,7 @@ void Plan::add_term_actions(const Touched& touched) {
   if (now.throttle_milli != before.throttle_milli || now.mode != before.mode ||
       now.memory_limit_mib != before.memory_limit_mib)
     add(ActionKind::SetShare);
+  if (now.batch != before.batch) add(ActionKind::SetBatch);
 }
 
 std::span<const Action> Plan::seal() {
@@ -301,6 +376,7 @@ std::span<const Action> Plan::seal() {
   std::ranges::sort(actions_, {}, [&](const Action& action) {
     return std::tuple(rank(action.kind), action.job, action.kind);
   });
+  add_power_actions();
   return actions_;
 }
 
@@ -317,6 +393,7 @@ void Plan::settle() {
   // Devices granted and taken back inside this plan are in nobody's hands any more.
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
+    if (step.job == kNoJob) continue;
     const Touched& touched = touched_[touched_at_[step.job] - 1];
     const bool kept = same_devices(step.before, touched.original) ||
                       same_devices(step.before, jobs_->allocation[step.job]);
@@ -337,6 +414,7 @@ void Plan::settle() {
   garbage_.erase(std::unique(garbage_.begin(), garbage_.end(), same_block), garbage_.end());
   for (const Allocation& allocation : garbage_) arena_->release(allocation);
   touched_.clear();
+  powered_.clear();
   steps_.clear();
   garbage_.clear();
 }

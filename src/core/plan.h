@@ -30,6 +30,9 @@ class Plan {
   /// free, otherwise a new placement in the first acceptable pool that has one. False: not now.
   [[nodiscard]] bool try_start(JobId job, Reason reason = Reason::Order);
   [[nodiscard]] bool try_start_in(PoolId pool, JobId job, Reason reason = Reason::Order);
+  /// The same with so many devices, whatever the job asked for.
+  [[nodiscard]] bool try_start_sized(PoolId pool, JobId job, std::int32_t gpus,
+                                     Reason reason = Reason::Growth);
   /// Grants exactly these devices if nobody is on them. Their number may differ from what the job
   /// asked for; stopped and started again like this, it is resized or migrates.
   [[nodiscard]] bool try_start_on(JobId job, PoolId pool, std::span<const Slice> slices,
@@ -47,6 +50,10 @@ class Plan {
   [[nodiscard]] bool set_terms(JobId job, const Terms& terms, Reason reason = Reason::Balance);
   /// What the move of this job costs by its mechanism, beside what the executor adds.
   void set_pause(JobId job, Duration pause) { touch(job).pause = pause; }
+  /// Switches an idle or booting node off, or a node that is off on; it takes jobs once it has
+  /// booted. False: not now.
+  [[nodiscard]] bool power_off(NodeId node, Reason reason = Reason::Power);
+  [[nodiscard]] bool power_on(NodeId node, Reason reason = Reason::Power);
   /// Ends a running job for good.
   void kill(JobId job, Reason reason = Reason::TimeLimit);
 
@@ -84,11 +91,13 @@ class Plan {
  private:
   enum class Ending : std::uint8_t { Preempted, Suspended, Killed };
   struct Step {
-    JobId job;
+    JobId job;          // kNoJob: the power of a node changed
     Allocation before;  // what the job held before this step
     Terms terms_before;
     Reason reason_before;
     Ending ending_before;
+    NodeId node{};
+    PowerState power_before{};
   };
   struct Touched {
     JobId job;
@@ -98,7 +107,16 @@ class Plan {
     Reason reason = Reason::None;
     Ending ending = Ending::Preempted;
   };
+  struct Powered {
+    Slice slice;
+    PowerState original;
+    Reason reason;
+  };
   Touched& touch(JobId job);
+  [[nodiscard]] bool retake(PoolId pool, JobId job, const Shape& shape, Reason reason);
+  [[nodiscard]] bool place(PoolId pool, JobId job, const Shape& shape, Reason reason);
+  void set_power(NodeId node, PowerState power, Reason reason);
+  void add_power_actions();
   void put(JobId job, const Allocation& next, const Terms& terms, Reason reason,
            Ending ending = Ending::Preempted);
   [[nodiscard]] bool put_on(JobId job, PoolId pool, std::span<const Slice> slices, Reason reason);
@@ -118,6 +136,7 @@ class Plan {
   Rng* rng_;
   std::vector<Step> steps_;
   std::vector<Touched> touched_;
+  std::vector<Powered> powered_;
   Column<JobId, std::uint32_t> touched_at_;  // index + 1 into touched_
   std::vector<Allocation> garbage_;          // replaced inside this plan, freed in settle()
   std::vector<Action> actions_;

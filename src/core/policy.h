@@ -30,6 +30,17 @@ class Policy {
   /// True: it puts several jobs on one device, so the cluster keeps track of who is where.
   [[nodiscard]] virtual bool shares_devices() const noexcept { return false; }
 
+  /// True: it may grant a job another number of devices than it asked for.
+  [[nodiscard]] virtual bool resizes() const noexcept { return false; }
+
+  /// True: it switches nodes on and off.
+  [[nodiscard]] virtual bool manages_power() const noexcept { return false; }
+
+  /// It cannot work where devices are only counted.
+  [[nodiscard]] bool needs_devices() const noexcept {
+    return shares_devices() || resizes() || manages_power();
+  }
+
   /// True: it asks the state's topology index, which is kept for it then.
   [[nodiscard]] virtual bool wants_topology() const noexcept { return false; }
 

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "core/cluster_state.h"
+#include "core/executor.h"
 #include "core/job_table.h"
 #include "model/trace.h"
 #include "perf/rate_model.h"
@@ -21,6 +22,7 @@ enum class Need : std::uint32_t {
   RunTime = 1U << 0U,  // an estimate of the whole run time
   Deadline = 1U << 1U,
   History = 1U << 2U,  // service of jobs that have finished in this run
+  Reports = 1U << 4U,  // what the training code says of itself: epochs, loss, noise scale
   Profile = 1U << 3U,  // how fast its model runs where, beside whom, in how much memory
 };
 [[nodiscard]] constexpr Need operator|(Need a, Need b) noexcept {
@@ -34,13 +36,14 @@ class View {
  public:
   View(const Trace& trace, const JobTable& table, const ClusterState& state,
        const ShapeTable& shape_table, const Column<JobId, Duration>& estimates,
-       const RateModel& believed, Need needs)
+       const RateModel& believed, const Executor& executor, Need needs)
       : jobs(table),
         cluster(state),
         shapes(shape_table),
         trace_(&trace),
         estimates_(&estimates),
         believed_(&believed),
+        executor_(&executor),
         needs_(needs) {}
 
   Time now{};
@@ -68,6 +71,21 @@ class View {
     BERTH_CHECK(includes(needs_, Need::Deadline), "a policy reads only what it declared: deadline");
     return trace_->jobs[job.value].deadline;
   }
+  /// A soft deadline may be missed: what the job is worth falls after it.
+  [[nodiscard]] bool deadline_is_soft(JobId job) const noexcept {
+    BERTH_CHECK(includes(needs_, Need::Deadline), "a policy reads only what it declared: deadline");
+    return trace_->jobs[job.value].soft_deadline;
+  }
+  /// What a job that has run says of itself; nothing if its training code says nothing.
+  [[nodiscard]] std::optional<TrainingReport> report(JobId job) const {
+    BERTH_CHECK(includes(needs_, Need::Reports), "a policy reads only what it declared: reports");
+    return executor_->report(now, job, jobs);
+  }
+  /// Appends the loss after each whole epoch from `first` (counted from 0 = untrained) on.
+  void losses(JobId job, std::int64_t first, std::vector<double>& losses) const {
+    BERTH_CHECK(includes(needs_, Need::Reports), "a policy reads only what it declared: reports");
+    executor_->losses(now, job, jobs, first, losses);
+  }
   /// GPU-seconds a finished job took.
   [[nodiscard]] double finished_service(JobId job) const noexcept {
     BERTH_CHECK(includes(needs_, Need::History), "a policy reads only what it declared: history");
@@ -85,6 +103,7 @@ class View {
   const Trace* trace_;
   const Column<JobId, Duration>* estimates_;
   const RateModel* believed_;
+  const Executor* executor_;
   Need needs_;
 };
 

@@ -63,7 +63,10 @@ void Recorder::settle() {
       break;
     case ActionKind::SetSubBatch:
     case ActionKind::SetCores:
-    case ActionKind::SetShare: break;  // its devices stay
+    case ActionKind::SetShare:
+    case ActionKind::SetBatch:  // its devices stay
+    case ActionKind::PowerOn:
+    case ActionKind::PowerOff: break;
     case ActionKind::Kill:
       if (stretches_[action.job].place.holds())
         close(action.job, action.at);

@@ -49,6 +49,7 @@ struct TraceJob : JobRequest {
   Duration estimate{};  // what the user said (wall-time limit); zero = nothing said
   TraceStatus status = TraceStatus::Completed;
   std::optional<Time> deadline;   // absolute
+  bool soft_deadline = false;     // it may be missed, at a price
   std::optional<Time> cancel_at;  // the user cancels then, if the job has not ended
 };
 

@@ -18,6 +18,7 @@
 #include "model/level.h"
 #include "perf/cpu_curve.h"
 #include "perf/interleave.h"
+#include "perf/training.h"
 
 namespace berth {
 
@@ -73,6 +74,9 @@ struct Profile {
   std::vector<std::pair<std::string, double>> speeds{};  // by device type, V100 = 1
   std::vector<MeasuredTime> measured{};
   std::vector<PartSource> sources{};
+  LossCurve loss{};
+  std::vector<NoisePoint> noise{};  // by progress; empty = not known
+  BatchLimits batch_limits{};
 
   [[nodiscard]] bool has_stages() const noexcept {
     return stages[0] + stages[1] + stages[2] + stages[3] > 0;

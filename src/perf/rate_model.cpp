@@ -17,11 +17,12 @@ struct EffectName {
   std::string_view name;
   bool Effects::*member;
 };
-constexpr std::array<EffectName, 5> kEffectNames{{{"sharing", &Effects::sharing},
+constexpr std::array<EffectName, 6> kEffectNames{{{"sharing", &Effects::sharing},
                                                   {"locality", &Effects::locality},
                                                   {"server", &Effects::server},
                                                   {"cpu", &Effects::cpu},
-                                                  {"device", &Effects::device}}};
+                                                  {"device", &Effects::device},
+                                                  {"efficiency", &Effects::efficiency}}};
 
 /// The lowest level inside this server that could hold so many devices.
 Level level_in_server(const Node& node, std::int32_t gpus) {
@@ -43,7 +44,12 @@ double speed_of(const Profile& profile, const DeviceType& device) {
 
 Result<Effects> parse_effects(std::string_view text) {
   if (text == "all") {
-    return Effects{.sharing = true, .locality = true, .server = true, .cpu = true, .device = true};
+    return Effects{.sharing = true,
+                   .locality = true,
+                   .server = true,
+                   .cpu = true,
+                   .device = true,
+                   .efficiency = true};
   }
   Effects effects{.sharing = false};
   if (text == "none") return effects;
@@ -54,7 +60,7 @@ Result<Effects> parse_effects(std::string_view text) {
     if (found == kEffectNames.end()) {
       return fail(fmt::format(
           "--effects: unknown effect '{}' (known: none, all, sharing, locality, server, cpu, "
-          "device; joined by commas)",
+          "device, efficiency; joined by commas)",
           name));
     }
     effects.*found->member = true;
@@ -111,8 +117,7 @@ Level RateModel::best_level(PoolId pool, std::int32_t gpus) const noexcept {
 }
 
 Conditions RateModel::conditions(const Standing& standing) const noexcept {
-  const Profile& profile = profiles_[standing.profile];
-  const std::int32_t batch = standing.batch > 0 ? standing.batch : profile.batch;
+  const std::int32_t batch = batch_of(standing);
   const std::int32_t steps = std::max(1, standing.terms.sub_steps);
   const Level level = effects_.locality ? standing.level : best_level(standing.pool, standing.gpus);
   Conditions conditions;
@@ -129,7 +134,7 @@ Conditions RateModel::conditions(const Standing& standing) const noexcept {
 const MeasuredTime* RateModel::measured(const Standing& standing) const noexcept {
   const Profile& profile = profiles_[standing.profile];
   if (profile.measured.empty() || standing.terms.sub_steps > 1) return nullptr;
-  const std::int32_t batch = standing.batch > 0 ? standing.batch : profile.batch;
+  const std::int32_t batch = batch_of(standing);
   const std::string device = plain_model_name(cluster_->pools[standing.pool.value].name);
   const auto found = std::ranges::find_if(profile.measured, [&](const MeasuredTime& row) {
     return row.gpus == standing.gpus && row.level == standing.level && row.batch == batch &&
@@ -163,7 +168,11 @@ double RateModel::compute_alone(const Standing& standing) const noexcept {
     before = iteration_time(profiles_[standing.profile], v100).total;
   }
   const double now = iteration(standing).total;
-  return before / now * standing.gpus / standing.wanted;
+  const double first = 1.0 * standing.wanted * own_batch(standing);
+  const double batch = 1.0 * standing.gpus * batch_of(standing);
+  const bool worth_less = effects_.efficiency || standing.terms.batch > 0;
+  return before / now * (batch / first) *
+         (worth_less ? efficiency(standing.noise, first, batch) : 1.0);
 }
 
 double RateModel::alone(const Standing& standing) const {
@@ -220,7 +229,8 @@ double RateModel::beside(ProfileId of, const Terms& terms, PoolId pool,
 std::int32_t RateModel::memory_mib(ProfileId profile, std::int32_t batch,
                                    const Terms& terms) const noexcept {
   const Profile& known = profiles_[profile];
-  const std::int32_t whole = batch > 0 ? batch : known.batch;
+  const std::int32_t own = batch > 0 ? batch : known.batch;
+  const std::int32_t whole = terms.batch > 0 ? terms.batch : own;
   const std::int32_t steps = std::max(1, terms.sub_steps);
   const double needed = std::ceil(known.memory_mib((whole + steps - 1) / steps));
   const auto mib = static_cast<std::int32_t>(std::clamp(needed, 0.0, 1e9));
@@ -239,7 +249,8 @@ std::size_t RateModel::Hash::operator()(const Standing& standing) const noexcept
              static_cast<std::uint64_t>(standing.level));
   digest.add(word(standing.gpus, standing.wanted));
   digest.add(word(standing.batch, standing.terms.sub_steps));
-  digest.add(word(standing.terms.cores_milli, 0));
+  digest.add(word(standing.terms.cores_milli, standing.terms.batch));
+  digest.add(static_cast<std::uint64_t>(standing.noise));
   return digest.value();
 }
 

@@ -23,14 +23,15 @@
 namespace berth {
 
 struct Effects {
-  bool sharing = true;    // who shares its GPUs
-  bool locality = false;  // how far its GPUs are apart, and who shares the links between them
-  bool server = false;    // who shares its servers
-  bool cpu = false;       // how many cores feed it
-  bool device = false;    // which device type it is on
+  bool sharing = true;      // who shares its GPUs
+  bool locality = false;    // how far its GPUs are apart, and who shares the links between them
+  bool server = false;      // who shares its servers
+  bool cpu = false;         // how many cores feed it
+  bool device = false;      // which device type it is on
+  bool efficiency = false;  // that a sample is worth less in a larger batch
   friend bool operator==(const Effects&, const Effects&) = default;
 };
-/// "none", "all", or names joined by commas: sharing,locality,server,cpu,device.
+/// "none", "all", or names joined by commas: sharing,locality,server,cpu,device,efficiency.
 [[nodiscard]] Result<Effects> parse_effects(std::string_view text);
 [[nodiscard]] std::string to_string(const Effects& effects);
 
@@ -43,10 +44,11 @@ struct Standing {
   PoolId reference = kNoPool;  // the type its traced duration stands for; kNoPool: a V100
   std::int32_t gpus = 1;       // it was given
   std::int32_t wanted = 1;     // it asked for
-  std::int32_t batch = 0;      // per GPU; 0 = the profile's
+  std::int32_t batch = 0;      // its own, per GPU; 0 = the profile's
   Level level = Level::Device;
   std::int32_t link_jobs = 1;  // jobs over which the gang's link is shared
   Terms terms{};
+  std::int32_t noise = 0;  // the gradient's noise scale by now, in samples; 0 = not known
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 
@@ -69,6 +71,10 @@ class RateModel {
   [[nodiscard]] double speed(ProfileId profile, PoolId pool) const noexcept;
   /// The lowest level that could hold so many devices of the pool.
   [[nodiscard]] Level best_level(PoolId pool, std::int32_t gpus) const noexcept;
+  /// Samples per GPU and iteration where it stands.
+  [[nodiscard]] std::int32_t batch_of(const Standing& standing) const noexcept {
+    return standing.terms.batch > 0 ? standing.terms.batch : own_batch(standing);
+  }
   /// Seconds of one iteration where it stands, alone there.
   [[nodiscard]] IterationTime iteration(const Standing& standing) const noexcept;
   /// Rate against the reference, alone there. Looked up once it is known.
@@ -92,6 +98,9 @@ class RateModel {
   [[nodiscard]] double interleaved(ProfileId of, std::span<const CoRunner> others) const noexcept;
   [[nodiscard]] double as_guest_or_host(ProfileId of, const Terms& terms, PoolId pool,
                                         std::span<const CoRunner> others) const noexcept;
+  [[nodiscard]] std::int32_t own_batch(const Standing& standing) const noexcept {
+    return standing.batch > 0 ? standing.batch : profiles_[standing.profile].batch;
+  }
   [[nodiscard]] double compute_alone(const Standing& standing) const noexcept;
   [[nodiscard]] Conditions conditions(const Standing& standing) const noexcept;
   [[nodiscard]] const MeasuredTime* measured(const Standing& standing) const noexcept;

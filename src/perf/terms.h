@@ -15,6 +15,7 @@ struct Terms {
   std::int32_t cores_milli = 0;        // CPU cores per GPU; 0 = as many as it wants
   std::int32_t throttle_milli = 1000;  // share of the kernels it may issue
   std::int32_t memory_limit_mib = 0;   // of device memory; 0 = what it needs
+  std::int32_t batch = 0;              // samples per GPU and iteration; 0 = the job's own
   ShareMode mode = ShareMode::Free;
   friend bool operator==(const Terms&, const Terms&) = default;
 };

@@ -224,6 +224,8 @@ std::string needs_text(Need needs) {
   add(Need::RunTime, "duration");
   add(Need::Deadline, "deadline");
   add(Need::History, "history");
+  add(Need::Profile, "profile");
+  add(Need::Reports, "training reports");
   return text.empty() ? "nothing" : text;
 }
 

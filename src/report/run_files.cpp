@@ -72,6 +72,7 @@ std::string places(const RunData& run, const ActionRow& action) {
     const Slice& slice = run.actions->slices[action.first_slice + i];
     if (!text.empty()) text += ';';
     text += run.cluster.nodes[slice.node.value].name;
+    if (slice.devices == 0) continue;  // the node itself was switched on or off
     text += ':';
     text += device_ranges(slice.devices);
   }
@@ -114,10 +115,12 @@ std::string actions_csv(const RunData& run) {
   std::string out = "time,action,reason,job_id,gpus,nodes\n";
   if (!run.actions) return out;
   for (const ActionRow& action : run.actions->rows) {
-    const JobOutcome& job = run.jobs.rows[action.job.value];
     Row row{out};
     row.seconds(action.at).text(to_string(action.kind)).text(to_string(action.reason));
-    row.text(run.jobs.names.text(job.id)).number(action.gpus).text(places(run, action));
+    const bool about_job = action.job != kNoJob;
+    row.text(about_job ? run.jobs.names.text(run.jobs.rows[action.job.value].id) : "")
+        .number(action.gpus)
+        .text(places(run, action));
   }
   return out;
 }

@@ -58,13 +58,13 @@ void Neighbourhood::touch(JobId job) {
   for (const Slice& slice : slices(job)) mark_around(slice);
 }
 
-void Neighbourhood::rates(const JobTable& jobs, std::vector<RateChange>& rated) {
+void Neighbourhood::rates(Time now, const JobTable& jobs, std::vector<RateChange>& rated) {
   if (changed_.empty()) return;
   std::ranges::sort(changed_);
   for (const JobId job : changed_) {
     is_changed_[job] = 0;
     if (!standing_[job].place.holds()) continue;  // it has left since
-    const double speed = rate_of(job, jobs);
+    const double speed = rate_of(now, job, jobs);
     Rate rate = Rate::from(speed);
     BERTH_CHECK(speed > 0 || jobs.terms[job].throttle_milli == 0,
                 "only a job that is held back stands still");
@@ -74,7 +74,7 @@ void Neighbourhood::rates(const JobTable& jobs, std::vector<RateChange>& rated) 
   changed_.clear();
 }
 
-double Neighbourhood::rate_of(JobId job, const JobTable& jobs) {
+double Neighbourhood::rate_of(Time now, JobId job, const JobTable& jobs) {
   const Place& place = standing_[job];
   const auto slices = places_.slices(place.place);
   Standing standing{.profile = jobs.profile[job],
@@ -94,8 +94,13 @@ double Neighbourhood::rate_of(JobId job, const JobTable& jobs) {
     if (truth_->effects().locality)
       standing.link_jobs = std::max(standing.link_jobs, link_jobs(slice, place.level));
   }
-  const bool as_traced =
-      !moves_rates_alone_ && standing.gpus == standing.wanted && standing.terms.sub_steps == 1;
+  const bool as_traced = !moves_rates_alone_ && standing.gpus == standing.wanted &&
+                         standing.terms.sub_steps == 1 && standing.terms.batch == 0;
+  const auto& noise = truth_->profile(standing.profile).noise;
+  if (!as_traced && !noise.empty()) {
+    const double done = share_done(jobs.work_done(job, now), trace_->jobs[job.value].duration);
+    standing.noise = static_cast<std::int32_t>(std::min(1e9, noise_scale_at(noise, done)));
+  }
   return (as_traced ? 1.0 : truth_->alone(standing)) * shared / server;
 }
 

@@ -30,7 +30,7 @@ class Neighbourhood {
     return places_.slices(standing_[job].place);
   }
   /// Appends the true rate of every job around a change since the last call, by JobId.
-  void rates(const JobTable& jobs, std::vector<RateChange>& rated);
+  void rates(Time now, const JobTable& jobs, std::vector<RateChange>& rated);
 
  private:
   struct Resident {
@@ -43,7 +43,7 @@ class Neighbourhood {
   };
   void mark(JobId job);
   void mark_around(const Slice& slice);
-  [[nodiscard]] double rate_of(JobId job, const JobTable& jobs);
+  [[nodiscard]] double rate_of(Time now, JobId job, const JobTable& jobs);
   [[nodiscard]] double beside(JobId job, const JobTable& jobs, const Slice& slice);
   [[nodiscard]] std::int32_t link_jobs(const Slice& slice, Level level) const noexcept;
   [[nodiscard]] double server_slowdown(JobId job, const JobTable& jobs,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <tuple>
 
 #include "base/check.h"
@@ -19,7 +20,11 @@ constexpr std::size_t kDevicesPerNode = kMaxGpusPerNode;
 }
 
 SimExecutor::SimExecutor(const Trace& trace, const Cluster& cluster, const SimOptions& options)
-    : trace_(trace), cluster_(cluster), options_(options), attempt_(trace.jobs.size(), 0) {
+    : trace_(trace),
+      cluster_(cluster),
+      options_(options),
+      boot_attempt_(cluster.nodes.size(), 0),
+      attempt_(trace.jobs.size(), 0) {
   for (const NodeOutage& outage : options_.outages) {
     node_changes_.push_back({outage.down, outage.node, EventKind::NodeDown});
     if (outage.up != kNever) node_changes_.push_back({outage.up, outage.node, EventKind::NodeUp});
@@ -64,6 +69,7 @@ std::optional<Time> SimExecutor::advance(Time wakeup) {
   if (next_arrival_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[next_arrival_].submit);
   if (next_cancel_ < cancels_.size())
     next = std::min(next, *trace_.jobs[cancels_[next_cancel_].value].cancel_at);
+  if (next_boot_ < boots_.size()) next = std::min(next, boots_[next_boot_].at);
   const bool work_left = next != kNever;
   if (next_node_change_ < node_changes_.size()) {
     // Outages after the last job are of no interest, unless waiting jobs need a node to come back.
@@ -75,7 +81,8 @@ std::optional<Time> SimExecutor::advance(Time wakeup) {
 
 bool SimExecutor::expects_events() const noexcept {
   return next_arrival_ < trace_.jobs.size() || next_cancel_ < cancels_.size() ||
-         next_node_change_ < node_changes_.size() || !finishes_.empty();
+         next_node_change_ < node_changes_.size() || next_boot_ < boots_.size() ||
+         !finishes_.empty();
 }
 
 void SimExecutor::collect(Time now, std::vector<Event>& due) {
@@ -84,6 +91,11 @@ void SimExecutor::collect(Time now, std::vector<Event>& due) {
     std::ranges::pop_heap(finishes_, Later{});
     finishes_.pop_back();
     ++attempt_[finish.job];
+    if (finish.is_phase) {
+      neighbours_->touch(finish.job);
+      phase_ends_.push_back(finish.job);
+      continue;
+    }
     if (saving_costs()) pool_saves_[pool_of_[finish.job].value].idle += gpus_of_[finish.job];
     if (neighbours_) neighbours_->leave(finish.job);
     const TraceStatus status = trace_.jobs[finish.job.value].status;
@@ -104,6 +116,7 @@ void SimExecutor::collect(Time now, std::vector<Event>& due) {
           change.kind == EventKind::NodeUp ? node.gpus : -node.gpus;
     }
   }
+  collect_boots(now, due);
   for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submit <= now;
        ++next_arrival_) {
     due.push_back({.kind = EventKind::Arrival,
@@ -161,22 +174,89 @@ void SimExecutor::adjust(Time now, const Action& action, const JobTable& jobs) {
 
 void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
   if (!neighbours_) return;
-  neighbours_->rates(jobs, changes);
+  neighbours_->rates(now, jobs, changes);
   if (options_.spread != SpreadCost::Ignored) {
     for (auto& [job, rate] : changes) {
       const Rate spread = spread_rate_of(job, neighbours_->slices(job), jobs.granted[job]);
       rate = Rate::from(rate.value() * spread.value());
     }
   }
-  std::erase_if(changes,
-                [&](const RateChange& change) { return change.rate == jobs.rate[change.job]; });
+  std::erase_if(changes, [&](const RateChange& change) {
+    return change.rate == jobs.rate[change.job] &&
+           std::ranges::find(phase_ends_, change.job) == phase_ends_.end();
+  });
+  phase_ends_.clear();
   for (const auto& [job, rate] : changes) {
     ++attempt_[job];
     if (rate.is_zero()) continue;
-    const Duration left = trace_.jobs[job.value].duration - jobs.work_done(job, now);
-    finish_at(std::max(now, jobs.work_from[job]) + rate.time_for(std::max(Duration::zero(), left)),
-              job);
+    schedule(std::max(now, jobs.work_from[job]), job, rate, jobs.work_done(job, now), jobs);
   }
+}
+
+/// Its end at this rate, or the end of the phase that has this rate, whichever comes first.
+void SimExecutor::schedule(Time from, JobId job, Rate rate, Duration done, const JobTable& jobs) {
+  const Duration whole = trace_.jobs[job.value].duration;
+  const bool batch_matters = options_.truth->effects().efficiency || jobs.terms[job].batch > 0;
+  if (batch_matters) {
+    for (const NoisePoint& point : profile_of(job, jobs).noise) {
+      const auto until = Duration{static_cast<std::int64_t>(
+          std::ceil(point.progress * static_cast<double>(whole.count())))};
+      if (until <= done || until >= whole) continue;
+      finishes_.push_back({from + rate.time_for(until - done), job, attempt_[job], true});
+      std::ranges::push_heap(finishes_, Later{});
+      return;
+    }
+  }
+  finish_at(from + rate.time_for(std::max(Duration::zero(), whole - done)), job);
+}
+
+void SimExecutor::power(Time now, const Action& action) {
+  const NodeId node = action.slices.front().node;
+  ++boot_attempt_[node.value];
+  if (action.kind != ActionKind::PowerOn) return;
+  boots_.push_back(
+      {now + options_.boot, node, boot_attempt_[node.value]});  // all last equally long
+}
+
+void SimExecutor::collect_boots(Time now, std::vector<Event>& due) {
+  for (; next_boot_ < boots_.size() && boots_[next_boot_].at <= now; ++next_boot_) {
+    const Boot& boot = boots_[next_boot_];
+    if (boot.attempt != boot_attempt_[boot.node.value]) continue;  // switched off again meanwhile
+    due.push_back({.kind = EventKind::Booted, .outcome = {}, .job = {}, .node = boot.node});
+  }
+  if (next_boot_ == boots_.size()) {
+    boots_.clear();
+    next_boot_ = 0;
+  }
+}
+
+const Profile& SimExecutor::profile_of(JobId job, const JobTable& jobs) const noexcept {
+  static const Profile kUnknown{};
+  return options_.truth != nullptr ? options_.truth->profile(jobs.profile[job]) : kUnknown;
+}
+
+double SimExecutor::progress_of(Time now, JobId job, const JobTable& jobs) const noexcept {
+  return share_done(jobs.work_done(job, now), trace_.jobs[job.value].duration);
+}
+
+std::optional<TrainingReport> SimExecutor::report(Time now, JobId job, const JobTable& jobs) const {
+  if (jobs.first_start[job] == kNever) return std::nullopt;
+  const Profile& profile = profile_of(job, jobs);
+  const double progress = progress_of(now, job, jobs);
+  const double epochs = progress * profile.loss.epochs;
+  const auto whole = static_cast<std::int64_t>(epochs);
+  return TrainingReport{.epochs = epochs,
+                        .loss = measured_loss(profile.loss, job.value, whole),
+                        .noise_scale = noise_scale_at(profile.noise, progress)};
+}
+
+void SimExecutor::losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
+                         std::vector<double>& losses) const {
+  if (jobs.first_start[job] == kNever) return;
+  const LossCurve& curve = profile_of(job, jobs).loss;
+  const auto done = static_cast<std::int64_t>(progress_of(now, job, jobs) * curve.epochs);
+  for (std::int64_t epoch = std::max<std::int64_t>(first, 0); epoch <= done; ++epoch)
+    losses.push_back(measured_loss(curve, job.value, epoch));
 }
 
 Time SimExecutor::stop(Time now, const Action& action, const JobTable& jobs) {

@@ -41,6 +41,7 @@ struct SimOptions {
   const RateModel* truth = nullptr;
   SpreadCost spread = SpreadCost::Ignored;
   std::vector<NodeOutage> outages{};
+  Duration boot{std::chrono::seconds{120}};  // from switching a node on until it takes jobs
 };
 
 class SimExecutor final : public Executor {
@@ -54,12 +55,18 @@ class SimExecutor final : public Executor {
   [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
   void adjust(Time now, const Action& action, const JobTable& jobs) override;
   void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) override;
+  void power(Time now, const Action& action) override;
+  [[nodiscard]] std::optional<TrainingReport> report(Time now, JobId job,
+                                                     const JobTable& jobs) const override;
+  void losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
+              std::vector<double>& losses) const override;
 
  private:
   struct Finish {
     Time at;
     JobId job;
     std::uint32_t attempt;
+    bool is_phase = false;  // not over: its gradient's noise scale changes
   };
   struct Later;  // heap order: earliest first, then smaller job
   struct NodeChange {
@@ -69,6 +76,10 @@ class SimExecutor final : public Executor {
   };
   [[nodiscard]] Duration overhead_of(const Action& action, const JobTable& jobs) const noexcept;
   void finish_at(Time at, JobId job);
+  void schedule(Time from, JobId job, Rate rate, Duration done, const JobTable& jobs);
+  void collect_boots(Time now, std::vector<Event>& due);
+  [[nodiscard]] const Profile& profile_of(JobId job, const JobTable& jobs) const noexcept;
+  [[nodiscard]] double progress_of(Time now, JobId job, const JobTable& jobs) const noexcept;
   [[nodiscard]] Time devices_free_at(Time now, const Action& action);
   [[nodiscard]] Rate spread_rate_of(JobId job, std::span<const Slice> slices,
                                     std::int32_t gpus) const;
@@ -89,10 +100,19 @@ class SimExecutor final : public Executor {
   std::size_t next_arrival_ = 0;
   std::vector<Finish> finishes_;  // a heap; stale entries are dropped when they surface
   std::size_t swept_size_ = 0;
-  Column<JobId, std::uint32_t> attempt_;  // generation of the finish that counts
-  std::vector<Time> device_busy_;         // per node and device, only if saving costs time
-  struct PoolSaves {                      // Count mode has no devices: the same by number
-    std::int64_t idle = 0;                // neither held nor saving
+  struct Boot {
+    Time at;
+    NodeId node;
+    std::uint32_t attempt;
+  };
+  std::vector<Boot> boots_;  // by time, then node; those before next_boot_ are over
+  std::size_t next_boot_ = 0;
+  std::vector<std::uint32_t> boot_attempt_;  // by node: generation of the boot that counts
+  std::vector<JobId> phase_ends_;            // of this instant
+  Column<JobId, std::uint32_t> attempt_;     // generation of the finish that counts
+  std::vector<Time> device_busy_;            // per node and device, only if saving costs time
+  struct PoolSaves {                         // Count mode has no devices: the same by number
+    std::int64_t idle = 0;                   // neither held nor saving
     std::vector<std::pair<Time, std::int32_t>> saving;  // until when, how many
   };
   std::vector<PoolSaves> pool_saves_;

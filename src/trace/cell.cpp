@@ -133,6 +133,12 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
     case Field::Iterations:
       return store_whole(builder, cell, {0, 1'000'000'000'000'000}, job.iterations);
     case Field::Deadline: return store_instant(builder, cell, job.deadline);
+    case Field::SoftDeadline: {
+      std::int32_t soft = 0;
+      store_whole(builder, cell, {0, 1}, soft);
+      job.soft_deadline = soft != 0;
+      return;
+    }
     case Field::Priority: return store_whole(builder, cell, {-kMaxInt32, kMaxInt32}, job.priority);
     case Field::Weight: return store_weight(builder, cell, job.weight);
     case Field::Kind: return store_kind(builder, cell, job.kind);

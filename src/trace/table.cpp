@@ -35,6 +35,7 @@ constexpr std::array kNativeColumns{
     TableColumn{"batch_size", Field::BatchSize},
     TableColumn{"iterations", Field::Iterations},
     TableColumn{"deadline", Field::Deadline},
+    TableColumn{"soft_deadline", Field::SoftDeadline},
     TableColumn{"priority", Field::Priority},
     TableColumn{"weight", Field::Weight},
     TableColumn{"kind", Field::Kind},

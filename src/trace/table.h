@@ -35,6 +35,7 @@ enum class Field : std::uint8_t {
   BatchSize,
   Iterations,
   Deadline,
+  SoftDeadline,
   Priority,
   Weight,
   Kind,

@@ -118,6 +118,8 @@ constexpr std::array kColumns{
     CsvColumn{"batch_size", is_nonzero<&TraceJob::batch_size>, put_number<&TraceJob::batch_size>},
     CsvColumn{"iterations", is_nonzero<&TraceJob::iterations>, put_number<&TraceJob::iterations>},
     CsvColumn{"deadline", has_time<&TraceJob::deadline>, put_time<&TraceJob::deadline>},
+    CsvColumn{"soft_deadline", [](const TraceJob& job) { return job.soft_deadline; },
+              [](std::string& out, const Row& row) { out += row.job.soft_deadline ? "1" : "0"; }},
     CsvColumn{"priority", is_nonzero<&TraceJob::priority>, put_number<&TraceJob::priority>},
     CsvColumn{
         "weight", [](const TraceJob& job) { return job.weight != 1.0F; },

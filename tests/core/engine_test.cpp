@@ -186,7 +186,7 @@ TEST(Endings, TraceFailuresKillsAndCancellationsAreRecordedAsWhatTheyWere) {
   for (const PolicyEntry& entry : policy_registry()) {
     const Cluster cluster = *parse_cluster_short("1x1");
     auto policy = *make_policy(entry.name);
-    if (entry.preempts || policy->shares_devices()) continue;
+    if (entry.preempts || policy->needs_devices()) continue;
     auto placement = *make_placement("best-fit");
     auto estimator = *make_estimator("oracle", 1);
     const RateModel rates{ProfileSet{}, cluster, Effects{}};

@@ -19,7 +19,7 @@ namespace {
 class Auditor final : public Observer {
  public:
   void append(Time, const Action& action) override {
-    if (action.kind == ActionKind::Start) {
+    if (action.kind == ActionKind::Start && !resizes) {
       EXPECT_EQ(action.gpus, trace->jobs[action.job.value].gpus);
     }
     switch (action.kind) {
@@ -32,7 +32,7 @@ class Auditor final : public Observer {
         take(action);
         break;
       case ActionKind::Resize:
-        EXPECT_TRUE(shares) << "only a policy that says so resizes jobs";
+        EXPECT_TRUE(shares || resizes) << "only a policy that says so resizes jobs";
         [[fallthrough]];
       case ActionKind::Migrate:
         EXPECT_TRUE(held_.contains(action.job)) << "only a running job moves";
@@ -41,6 +41,7 @@ class Auditor final : public Observer {
       case ActionKind::SetSubBatch:
       case ActionKind::SetCores:
       case ActionKind::SetShare:
+      case ActionKind::SetBatch:
         EXPECT_TRUE(held_.contains(action.job)) << "only a running job has terms to change";
         break;
       case ActionKind::Preempt:
@@ -50,6 +51,10 @@ class Auditor final : public Observer {
         held_.erase(action.job);
         break;
       case ActionKind::Reject: break;
+      case ActionKind::PowerOn:
+      case ActionKind::PowerOff:
+        EXPECT_TRUE(powers) << "only a policy that says so switches nodes";
+        break;
     }
   }
   void instant_done(Time) override {
@@ -73,7 +78,14 @@ class Auditor final : public Observer {
     if (check_conservation) expect_nothing_fits();
   }
   bool check_conservation = false;
+  void expect(const Policy& policy) {
+    shares = policy.shares_devices();
+    resizes = policy.resizes();
+    powers = policy.manages_power();
+  }
   bool shares = false;
+  bool resizes = false;
+  bool powers = false;
 
  private:
   void check_device(NodeId node, int device, std::size_t jobs) const {
@@ -107,7 +119,7 @@ class Auditor final : public Observer {
   std::map<JobId, std::vector<Slice>> held_;
 };
 
-bool shares_devices(const std::string& policy) { return (*make_policy(policy))->shares_devices(); }
+bool needs_devices(const std::string& policy) { return (*make_policy(policy))->needs_devices(); }
 
 Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
   Scenario scenario = random_scenario(seed, {.max_jobs = seed % 8 == 0 ? 60 : 15,
@@ -117,7 +129,7 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
   scenario.policy = policy;
   const auto known = placements();
   scenario.placement = known[seed % known.size()].name;
-  if (shares_devices(policy) && scenario.placement == "count") scenario.placement = "best-fit";
+  if (needs_devices(policy) && scenario.placement == "count") scenario.placement = "best-fit";
   scenario.estimator = seed % 3 == 0 ? "oracle:1" : seed % 3 == 1 ? "oracle" : "history";
   if (seed % 2 == 1) {
     scenario.sim.costs = {.start = std::chrono::seconds{1},
@@ -148,13 +160,13 @@ TEST_P(EveryPolicy, KeepsTheBooksAndEndsEveryFeasibleJob) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     const Scenario scenario = scenario_for(GetParam(), seed);
     Auditor auditor;
-    auditor.shares = shares_devices(GetParam());
+    auditor.expect(**make_policy(GetParam()));
     const Outcome outcome = run(scenario, &auditor);
     for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
       ASSERT_EQ(outcome.state[i], JobState::Completed) << "job " << i + 1;
       // Each change of rate rounds down by less than a microsecond of work.
       ASSERT_NEAR(outcome.work[i], scenario.jobs[i].duration, 1e-3) << "job " << i + 1;
-      if (auditor.shares)
+      if (auditor.shares || auditor.resizes)
         continue;  // beside others, or on more devices, it holds them longer, or shorter
       // Work is conserved: what it held less what moving it about cost is exactly its length.
       ASSERT_NEAR(outcome.held[i] - outcome.overhead[i], scenario.jobs[i].duration, 1e-9)
@@ -221,7 +233,7 @@ TEST_P(EveryPolicy, EndsEveryJobOnUnequalPoolsWithCosts) {
     Scenario scenario;
     scenario.policy = GetParam();
     scenario.cluster = seed % 2 == 0 ? "3x4:v100,2x2:a100" : "3x4:v100,2x4:a100";
-    scenario.placement = seed <= 2 || shares_devices(GetParam()) ? "best-fit" : "count";
+    scenario.placement = seed <= 2 || needs_devices(GetParam()) ? "best-fit" : "count";
     if (GetParam().starts_with("las")) scenario.settings = {{"quantum", "5"}};
     double submit = 0;
     for (int i = 0; i < 120; ++i) {
@@ -233,7 +245,7 @@ TEST_P(EveryPolicy, EndsEveryJobOnUnequalPoolsWithCosts) {
     const Duration cost = std::chrono::milliseconds{250};
     scenario.sim.costs = {.start = cost, .preempt = cost, .resume = cost * 2, .migrate = cost};
     Auditor auditor;
-    auditor.shares = shares_devices(GetParam());
+    auditor.expect(**make_policy(GetParam()));
     const Outcome outcome = run(scenario, &auditor);
     for (const JobState state : outcome.state)
       ASSERT_EQ(state, JobState::Completed) << "seed " << seed;

@@ -42,7 +42,9 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
 }
 
 SimOptions with_truth(SimOptions sim, const Policy& policy, const RateModel& rates) {
-  if (policy.shares_devices() || rates.effects() != Effects{}) sim.truth = &rates;
+  const bool rates_matter = policy.shares_devices() || policy.resizes() ||
+                            includes(policy.needs(), Need::Reports) || rates.effects() != Effects{};
+  if (rates_matter) sim.truth = &rates;
   return sim;
 }
 
