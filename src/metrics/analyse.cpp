@@ -18,7 +18,8 @@ struct JobTotals {
          overhead_gpu_seconds = 0;
   std::uint64_t preemptions = 0, migrations = 0, suspensions = 0, lost = 0;
   std::size_t completed = 0, failed = 0, cancelled = 0, rejected = 0, unfinished = 0, deadlines = 0,
-              misses = 0, unfair = 0;
+              misses = 0, soft_misses = 0, unfair = 0;
+  std::vector<double> tardiness;
   std::optional<Time> first_submit, last_finish;
 };
 
@@ -70,6 +71,9 @@ JobTotals total_over(const Outcomes& jobs, double cluster_gpus) {
     totals.lost += job.lost_attempts;
     totals.deadlines += job.deadline ? 1U : 0U;
     totals.misses += job.missed_deadline() ? 1U : 0U;
+    totals.soft_misses += job.missed_deadline() && job.soft_deadline ? 1U : 0U;
+    if (job.deadline && job.ran_to_an_end())
+      totals.tardiness.push_back(std::max(0.0, to_seconds(*job.finish - *job.deadline)));
     if (job.ran_to_an_end()) add_ended(totals, job, cluster_gpus);
   }
   return totals;
@@ -131,7 +135,12 @@ void describe_counts(Summary& summary, const JobTotals& totals) {
   summary.suspensions = static_cast<double>(totals.suspensions);
   summary.lost_attempts = static_cast<double>(totals.lost);
   summary.deadline_jobs = static_cast<double>(totals.deadlines);
-  if (totals.deadlines > 0) summary.deadline_misses = static_cast<double>(totals.misses);
+  if (totals.deadlines > 0) {
+    summary.deadline_misses = static_cast<double>(totals.misses);
+    summary.strict_deadline_misses = static_cast<double>(totals.misses - totals.soft_misses);
+    summary.soft_deadline_misses = static_cast<double>(totals.soft_misses);
+    summary.avg_tardiness = mean(totals.tardiness);
+  }
   summary.gpu_hours = totals.held_gpu_seconds / 3600;
   summary.overhead_gpu_hours = totals.overhead_gpu_seconds / 3600;
 }
@@ -170,10 +179,14 @@ std::optional<std::vector<double>> held_by_pool(const Engine& engine, const Outc
   return held;
 }
 
-/// A device draws its busy power while held, a node in proportion to its devices held; nodes are
-/// always on.
-double energy_joules(const Cluster& cluster, const std::vector<double>& held, double makespan) {
-  double joules = 0;
+struct Joules {
+  double busy = 0;
+  double idle = 0;  // if all nodes were always on
+};
+
+/// A device draws its busy power while held, a node in proportion to its devices held.
+Joules energy_always_on(const Cluster& cluster, const std::vector<double>& held, double makespan) {
+  Joules joules;
   for (std::uint32_t i = 0; i < cluster.pools.size(); ++i) {
     const double devices = static_cast<double>(cluster.total_gpus(PoolId{i}));
     double node_idle_watts = 0;
@@ -184,11 +197,30 @@ double energy_joules(const Cluster& cluster, const std::vector<double>& held, do
       node_extra_watts += std::max(0.0, node.busy_watts - node.idle_watts);
     }
     const double idle = std::max(0.0, devices * makespan - held[i]);
-    joules += held[i] * cluster.pools[i].busy_watts + idle * cluster.pools[i].idle_watts +
-              node_idle_watts * makespan;
-    if (devices > 0) joules += held[i] * node_extra_watts / devices;
+    joules.busy += held[i] * cluster.pools[i].busy_watts;
+    joules.idle += idle * cluster.pools[i].idle_watts + node_idle_watts * makespan;
+    if (devices > 0) joules.busy += held[i] * node_extra_watts / devices;
   }
   return joules;
+}
+
+void describe_energy(Summary& summary, const Joules& always_on, const Recorder* recorder) {
+  constexpr double kJoulesPerKwh = 3.6e6;
+  double saved = 0;
+  double boot = 0;
+  if (recorder != nullptr && recorder->integrals().power_offs > 0) {
+    const Integrals& integrals = recorder->integrals();
+    saved = seconds(integrals.off_milliwatts) / 1000;
+    boot = seconds(integrals.boot_milliwatts) / 1000;
+    if (*summary.makespan > 0)
+      summary.avg_nodes_off = seconds(integrals.off_nodes) / *summary.makespan;
+    summary.power_ons = static_cast<double>(integrals.power_ons);
+    summary.energy_saved_kwh = saved / kJoulesPerKwh;
+    summary.energy_boot_kwh = boot / kJoulesPerKwh;
+  }
+  summary.energy_busy_kwh = always_on.busy / kJoulesPerKwh;
+  summary.energy_idle_kwh = (always_on.idle - saved - boot) / kJoulesPerKwh;
+  summary.energy_kwh = (always_on.busy + always_on.idle - saved) / kJoulesPerKwh;
 }
 
 void describe_recorded(Summary& summary, const Recorder& recorder, double cluster_gpus) {
@@ -240,7 +272,7 @@ Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cl
   describe_use(summary, totals, gpus);
   if (recorder != nullptr) describe_recorded(summary, *recorder, gpus);
   if (const auto held = held_by_pool(engine, jobs, recorder); held && summary.makespan) {
-    summary.energy_kwh = energy_joules(cluster, *held, *summary.makespan) / 3.6e6;
+    describe_energy(summary, energy_always_on(cluster, *held, *summary.makespan), recorder);
   }
   summary.avg_estimate_error = estimate_error(engine, jobs);
   summary.without_profile = labels.profiles_matter

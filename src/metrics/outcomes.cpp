@@ -83,6 +83,7 @@ Outcomes outcomes_of(const Engine& engine, const Trace& trace) {
     row.duration = job.duration;
     row.work = table.work_done(id, engine.now());
     row.deadline = job.deadline;
+    row.soft_deadline = job.soft_deadline;
     row.preemptions = table.preemptions[id];
     row.migrations = table.migrations[id];
     row.lost_attempts = table.failures[id];

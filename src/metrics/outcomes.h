@@ -28,6 +28,7 @@ struct JobOutcome {
   Duration duration{};         // reference seconds the whole job takes
   Duration work{};             // reference seconds done
   std::optional<Time> deadline;
+  bool soft_deadline = false;
   std::uint32_t preemptions = 0;
   std::uint32_t migrations = 0;
   std::uint32_t lost_attempts = 0;

@@ -64,9 +64,9 @@ void Recorder::settle() {
     case ActionKind::SetSubBatch:
     case ActionKind::SetCores:
     case ActionKind::SetShare:
-    case ActionKind::SetBatch:  // its devices stay
+    case ActionKind::SetBatch: break;  // its devices stay
     case ActionKind::PowerOn:
-    case ActionKind::PowerOff: break;
+    case ActionKind::PowerOff: note_power(action.kind, pending_slices_.front()); break;
     case ActionKind::Kill:
       if (stretches_[action.job].place.holds())
         close(action.job, action.at);
@@ -179,6 +179,41 @@ std::int64_t Recorder::stranded_gpus() const {
   return stranded;
 }
 
+namespace {
+std::int64_t idle_milliwatts(const Cluster& cluster, NodeId id) {
+  const Node& node = cluster.nodes[id.value];
+  const double watts = node.idle_watts + node.gpus * cluster.pools[node.pool.value].idle_watts;
+  return static_cast<std::int64_t>(watts * 1000);
+}
+}  // namespace
+
+void Recorder::note_power(ActionKind kind, const Slice& slice) {
+  const std::int64_t idle = idle_milliwatts(engine_->cluster().cluster(), slice.node);
+  const bool off = kind == ActionKind::PowerOff;
+  const auto booting = std::ranges::find(booting_, slice.node);
+  if (off && booting != booting_.end()) {
+    booting_.erase(booting);
+    boot_milliwatts_ -= idle;
+  } else if (!off) {
+    booting_.push_back(slice.node);
+    boot_milliwatts_ += idle;
+    ++integrals_.power_ons;
+  }
+  integrals_.power_offs += off ? 1 : 0;
+  off_nodes_ += off ? 1 : -1;
+  off_milliwatts_ += off ? idle : -idle;
+}
+
+/// Nodes that have booted since the last instant idle from now on.
+void Recorder::note_booted() {
+  const ClusterState& state = engine_->cluster();
+  std::erase_if(booting_, [&](NodeId node) {
+    if (state.power(node) != PowerState::On) return false;
+    boot_milliwatts_ -= idle_milliwatts(state.cluster(), node);
+    return true;
+  });
+}
+
 void Recorder::integrate(Time now) {
   const Int128 span = (now - levels_.since).count();
   integrals_.queue += span * levels_.queue;
@@ -188,6 +223,9 @@ void Recorder::integrate(Time now) {
     integrals_.held[i] += span * busy_of_pool_[i];
   integrals_.free += span * levels_.free;
   integrals_.stranded += span * levels_.stranded;
+  integrals_.off_nodes += span * levels_.off_nodes;
+  integrals_.off_milliwatts += span * levels_.off_milliwatts;
+  integrals_.boot_milliwatts += span * levels_.boot_milliwatts;
   if (levels_.queue > 0) integrals_.idle_while_queued += span * levels_.free;
 }
 
@@ -204,7 +242,9 @@ void Recorder::instant_done(Time now) {
       integrals_.shares_devices ? state.usable_gpus() - state.free_gpus() : busy_;
   for (std::uint32_t i = 0; i < busy_of_pool_.size(); ++i)
     busy_of_pool_[i] = state.usable_gpus(PoolId{i}) - state.free_gpus(PoolId{i});
-  levels_ = {now, queue_, running_, busy, state.free_gpus(), stranded_gpus()};
+  note_booted();
+  levels_ = {now,        queue_,          running_,        busy, state.free_gpus(), stranded_gpus(),
+             off_nodes_, off_milliwatts_, boot_milliwatts_};
   integrals_.max_queue = std::max(integrals_.max_queue, queue_);
   if (options_.timeline) {
     timeline_.add(now, {static_cast<double>(queue_), static_cast<double>(queued_gpus_),

@@ -69,6 +69,9 @@ struct Integrals {
   Int128 idle_while_queued = 0;  // free although some job waits
   std::vector<Int128> held;      // GPU time held by jobs, overhead included, by PoolId
   std::int64_t max_queue = 0;
+  Int128 off_nodes = 0;                            // switched off
+  Int128 off_milliwatts = 0, boot_milliwatts = 0;  // idle power of nodes that are off, or boot
+  std::int64_t power_ons = 0, power_offs = 0;
   bool shares_devices =
       false;  // then `busy` and `held` count a device once, however many are on it
 };
@@ -114,6 +117,8 @@ class Recorder final : public Journal {
   [[nodiscard]] std::int64_t stranded_gpus() const;
   [[nodiscard]] std::int32_t smallest_waiting() const noexcept;
   void integrate(Time now);
+  void note_power(ActionKind kind, const Slice& slice);
+  void note_booted();
 
   const Trace* trace_;
   const Engine* engine_ = nullptr;
@@ -135,7 +140,10 @@ class Recorder final : public Journal {
   struct Held {            // since the last instant
     Time since{};
     std::int64_t queue = 0, running = 0, busy = 0, free = 0, stranded = 0;
+    std::int64_t off_nodes = 0, off_milliwatts = 0, boot_milliwatts = 0;
   } levels_;
+  std::int64_t off_nodes_ = 0, off_milliwatts_ = 0, boot_milliwatts_ = 0;
+  std::vector<NodeId> booting_;
   std::vector<std::int64_t> busy_of_pool_;  // since the last instant, if devices are shared
 };
 

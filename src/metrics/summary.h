@@ -32,8 +32,10 @@ struct Summary {
   Value avg_ftf, p95_ftf, max_ftf, unfair_share, avg_rho, p95_rho, max_rho;
   Value jain, jain_users;
   Value fragmentation, idle_while_queued, avg_queue_length, max_queue_length, avg_running;
-  Value deadline_jobs, deadline_misses;
+  Value deadline_jobs, deadline_misses, strict_deadline_misses, soft_deadline_misses, avg_tardiness;
   Value gpu_hours, overhead_gpu_hours, energy_kwh, avg_estimate_error, jobs_per_hour;
+  Value energy_busy_kwh, energy_idle_kwh, energy_boot_kwh, energy_saved_kwh, avg_nodes_off,
+      power_ons;
   Value avg_response_time, p95_response_time, without_profile;
   Value events, wall_seconds;
 };

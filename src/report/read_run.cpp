@@ -110,7 +110,8 @@ JobOutcome read_job(CsvFile& file, Names& names) {
   job.start = file.time("start_time");
   job.finish = file.time("finish_time");
   job.run_time = duration_of(file, "run_time");
-  job.service = job.run_time * job.gpus;
+  job.service = file.has("service") ? duration_of(file, "service") : job.run_time * job.gpus;
+  job.soft_deadline = file.number_or_zero("soft_deadline") != 0;
   job.overhead = duration_of(file, "overhead");
   job.duration = duration_of(file, "duration");
   job.work = duration_of(file, "work");

@@ -85,7 +85,8 @@ std::string jobs_csv(const RunData& run) {
   std::string out =
       "job_id,submit_time,start_time,finish_time,jct,queue_time,run_time,gpus,preemptions,"
       "migrations,status,"
-      "user,group,queue,model,duration,work,overhead,lost_attempts,deadline,slowdown,ftf,reason\n";
+      "user,group,queue,model,duration,work,overhead,lost_attempts,deadline,slowdown,ftf,reason,"
+      "service,soft_deadline\n";
   const Names& names = run.jobs.names;
   for (const JobOutcome& job : run.jobs.rows) {
     const bool ended = job.ran_to_an_end();
@@ -106,7 +107,7 @@ std::string jobs_csv(const RunData& run) {
         .seconds(job.deadline);
     row.ratio(ended ? job.slowdown() : std::nullopt);
     row.ratio(ended ? job.ftf(static_cast<double>(run.cluster.gpus)) : std::nullopt);
-    row.text(names.text(job.reason));
+    row.text(names.text(job.reason)).seconds(job.service).number(job.soft_deadline ? 1 : 0);
   }
   return out;
 }

@@ -53,6 +53,7 @@ inline constexpr RecordOptions kRecordAll{.actions = true, .intervals = true, .t
                                                      .executor = *run->executor,
                                                      .believed = *run->rates,
                                                      .journal = run->recorder.get(),
+                                                     .power = scenario.power,
                                                      .seed = scenario.seed,
                                                      .checkpoint_interval = {}});
   run->recorder->watch(*run->engine);

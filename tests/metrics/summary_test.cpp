@@ -173,7 +173,48 @@ TEST(Summary, CountsDeadlinesAndEstimateErrors) {
   const Summary summary = run->analysed().summary;
   EXPECT_EQ(summary.deadline_jobs, 2);
   EXPECT_EQ(summary.deadline_misses, 1);
+  EXPECT_EQ(summary.strict_deadline_misses, 1);
+  EXPECT_EQ(summary.soft_deadline_misses, 0);
+  EXPECT_DOUBLE_EQ(*summary.avg_tardiness, 0.5);  // 0 and 1 s
   EXPECT_NEAR(*summary.avg_estimate_error, (std::log(2.0) + std::log(3.0)) / 2, 1e-12);
+}
+
+/// Switches the second node off from 0 to 40 s.
+class SecondNodeOff final : public PowerManager {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "second-off"; }
+  void manage(const View& view, Plan& plan) override {
+    if (view.now == kTimeZero) {
+      EXPECT_TRUE(plan.power_off(NodeId{1}));
+    } else if (view.now == seconds_to_time(40)) {
+      EXPECT_TRUE(plan.power_on(NodeId{1}));
+    }
+  }
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override {
+    if (view.now < seconds_to_time(40)) return seconds_to_time(40);
+    return std::nullopt;
+  }
+};
+
+TEST(Summary, EnergyByWhatTheNodesWereDoing) {
+  SecondNodeOff manager;
+  Scenario scenario{.cluster = "2x1:v100",
+                    .placement = "best-fit",
+                    .jobs = {{.submit = 0, .gpus = 1, .duration = 100}}};
+  scenario.power = &manager;
+  scenario.sim.boot = std::chrono::seconds{20};
+  auto run = recorded(scenario);
+  const DeviceType& v100 = run->cluster.pools[0];
+  const Summary summary = run->analysed().summary;
+  EXPECT_NEAR(*summary.energy_busy_kwh, 100 * v100.busy_watts / 3.6e6, 1e-12);
+  EXPECT_NEAR(*summary.energy_boot_kwh, 20 * v100.idle_watts / 3.6e6, 1e-12);
+  EXPECT_NEAR(*summary.energy_idle_kwh, 40 * v100.idle_watts / 3.6e6, 1e-12);  // from 60 s on
+  EXPECT_NEAR(*summary.energy_saved_kwh, 40 * v100.idle_watts / 3.6e6, 1e-12);
+  EXPECT_NEAR(*summary.energy_kwh,
+              *summary.energy_busy_kwh + *summary.energy_boot_kwh + *summary.energy_idle_kwh,
+              1e-12);
+  EXPECT_NEAR(*summary.avg_nodes_off, 0.4, 1e-12);
+  EXPECT_EQ(summary.power_ons, 1);
 }
 
 TEST(Summary, OverheadIsHeldButNotUseful) {

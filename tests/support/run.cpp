@@ -79,6 +79,7 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
                  .believed = rates,
                  .journal = observer,
                  .tuner = scenario.tuner,
+                 .power = scenario.power,
                  .seed = scenario.seed}};
   if (observer != nullptr) {
     observer->engine = &engine;

@@ -53,6 +53,7 @@ struct Scenario {
   ProfileSet profiles = {};
   Effects effects = {};
   NodeTuner* tuner = nullptr;
+  PowerManager* power = nullptr;
   std::function<void(Cluster&)> edit_cluster = {};
   std::uint64_t seed = 1;
   int node_cpus = 0;          // cores of every node; 0 = not limited
