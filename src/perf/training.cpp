@@ -1,6 +1,6 @@
 #include "perf/training.h"
 
-#include <cmath>
+#include "base/portable_math.h"
 
 #include "base/digest.h"
 #include "base/rng.h"
@@ -9,12 +9,12 @@ namespace berth {
 
 double measured_loss(const LossCurve& curve, std::uint64_t job_key, std::int64_t epoch) {
   LossCurve own = curve;
-  own.b2 *= std::exp(curve.spread * Rng{job_key}.normal());
+  own.b2 *= portable_exp(curve.spread * Rng{job_key}.normal());
   Digest draw;
   draw.add(job_key);
   draw.add(epoch);
   const double error = curve.noise * Rng{draw.value()}.normal();
-  return own.at(static_cast<double>(epoch)) * std::exp(error);
+  return own.at(static_cast<double>(epoch)) * portable_exp(error);
 }
 
 }  // namespace berth
