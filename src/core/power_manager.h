@@ -20,6 +20,10 @@ class PowerManager {
   virtual void on_departure(const View&, JobId) {}
   virtual void manage(const View& view, Plan& plan) = 0;
   [[nodiscard]] virtual std::optional<Time> next_wakeup(const View&) { return std::nullopt; }
+  /// How far its forecasts of demand were off, if it makes any.
+  [[nodiscard]] virtual std::optional<double> forecast_error() const noexcept {
+    return std::nullopt;
+  }
 };
 
 }  // namespace berth

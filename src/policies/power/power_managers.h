@@ -1,0 +1,18 @@
+// The power managers by name, for `--power`: off, or ces with its knobs.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "core/power_manager.h"
+#include "policies/params.h"
+
+namespace berth {
+
+/// "off" gives none; "ces" or "ces:key=value,key=value" one of these.
+[[nodiscard]] Result<std::unique_ptr<PowerManager>> make_power_manager(std::string_view text);
+[[nodiscard]] std::vector<ParamSpec> ces_params();
+
+}  // namespace berth
