@@ -65,6 +65,18 @@ std::string one_for_people(const ProfileSet& profiles, ProfileId id) {
         "cores: {:.4g} ln C + {:.4g} C samples/s below {} cores, {:.4g} from there\n",
         profile.cpu.log_gain, profile.cpu.linear_gain, profile.cpu.theta, profile.cpu.plateau);
   }
+  if (const ValidationParams& validation = profile.validation; validation.is_known()) {
+    text += fmt::format(
+        "validates for {:.4g} s after every {:.4g} s: {:.4g} ln C + {:.4g} C samples/s below {} "
+        "cores\n",
+        validation.seconds, validation.every_seconds, validation.cpu.log_gain,
+        validation.cpu.linear_gain, validation.cpu.theta);
+  }
+  if (profile.data.is_known()) {
+    text += fmt::format(
+        "data set: {:.4g} MiB in samples of {:.4g} MiB, storage gives {:.4g} MiB/s\n",
+        profile.data.dataset_mib, profile.data.sample_mib, profile.data.storage_mib_per_second);
+  }
   for (const auto& [device, speed] : profile.speeds)
     text += fmt::format("speed on {}: {:.3g}\n", device, speed);
   if (profile.sources.empty()) return text;

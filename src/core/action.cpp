@@ -16,6 +16,7 @@ std::string_view to_string(ActionKind kind) noexcept {
     case ActionKind::SetSubBatch: return "set sub-batch";
     case ActionKind::SetCores: return "set cores";
     case ActionKind::SetShare: return "set share";
+    case ActionKind::SetMemory: return "set memory";
     case ActionKind::SetBatch: return "set batch";
     case ActionKind::PowerOn: return "power on";
     case ActionKind::PowerOff: return "power off";

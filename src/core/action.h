@@ -29,6 +29,7 @@ enum class ActionKind : std::uint8_t {
   SetSubBatch,  // gradient accumulation: another number of sub-batches per iteration
   SetCores,     // another number of CPU cores per GPU
   SetShare,     // another share of the kernels or of the device memory, or another way of sharing
+  SetMemory,    // another amount of host memory per GPU
   SetBatch,     // another batch per GPU
   PowerOn,      // of a node: it boots and then takes jobs
   PowerOff,     // of an empty node

@@ -45,12 +45,15 @@ Engine::Engine(const EngineParts& parts)
   }
   const bool wants_topology = policy_.wants_topology() || placement_.wants_topology();
   if (state_.mode() == ClusterState::Mode::Devices && wants_topology) state_.track_topology();
+  plan_.set_tuner(tuner_);
   make_shapes();
   find_profiles();
 }
 
 void Engine::make_shapes() {
-  ShapeMaker maker{trace_, state_, placement_, tuner_ == nullptr && !policy_.sets_cores()};
+  const SideLimits limits{.cores = tuner_ == nullptr && !policy_.sets_cores(),
+                          .memory = !policy_.sets_memory()};
+  ShapeMaker maker{trace_, state_, placement_, limits};
   for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) {
     const JobId job{i};
     jobs_.shape[job] = maker.shape_of(trace_.jobs[i], shapes_);
@@ -93,6 +96,7 @@ Result<void> Engine::run() {
     events_ += due_.empty() ? 1 : due_.size();  // a wake-up is an event too
 
     plan_.begin();
+    if (tuner_ != nullptr) tuner_->begin_instant(*now);
     policy_.decide(view_, plan_, policy_rng_);
     if (tuner_ != nullptr) tune();
     if (power_ != nullptr) power_->manage(view_, plan_);
@@ -165,6 +169,11 @@ void Engine::apply(const Event& event) {
     case EventKind::Arrival: arrive(event.job); break;
     case EventKind::Cancel:
       if (!is_over(jobs_.state[event.job])) end(event.job, JobState::Cancelled);
+      break;
+    case EventKind::NextPhase:
+      if (!jobs_.is_running(event.job)) break;
+      jobs_.phase[event.job] = event.phase;
+      note_change(event.job);
       break;
   }
 }
@@ -334,6 +343,7 @@ void Engine::carry_out(const Action& action) {
     case ActionKind::SetSubBatch:
     case ActionKind::SetCores:
     case ActionKind::SetShare:
+    case ActionKind::SetMemory:
     case ActionKind::SetBatch: executor_.adjust(view_.now, action, jobs_); break;
     case ActionKind::PowerOn:
     case ActionKind::PowerOff:
@@ -352,6 +362,8 @@ void Engine::begin_stretch(const Action& action) {
   jobs_.held_from[job] = receipt.held_from;
   jobs_.work_from[job] = receipt.work_from;
   jobs_.rate[job] = receipt.rate;
+  jobs_.phase[job] = receipt.phase;
+  if (receipt.phase != Phase::Training) note_change(job);  // the tuner took it for a training one
   jobs_.granted[job] = action.gpus;
   jobs_.last_start[job] = receipt.held_from;
   if (jobs_.first_start[job] == kNever) jobs_.first_start[job] = receipt.held_from;
@@ -389,6 +401,8 @@ void Engine::write(const Action& action) {
                 static_cast<std::uint32_t>(action.terms.memory_limit_mib));
     digest_.add((std::uint64_t{static_cast<std::uint32_t>(action.terms.batch)} << 32U) |
                 static_cast<std::uint64_t>(action.terms.mode));
+    if (action.terms.host_memory_mib != 0)
+      digest_.add(static_cast<std::uint64_t>(action.terms.host_memory_mib));
   }
   if (journal_ != nullptr) journal_->append(view_.now, action);
 }

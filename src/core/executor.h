@@ -17,13 +17,22 @@ namespace berth {
 
 /// In the order in which events of one instant are absorbed: what ended frees devices before
 /// newcomers are seen, and a policy's timers come last, inside its decide().
-enum class EventKind : std::uint8_t { Finished, NodeDown, NodeUp, Booted, Arrival, Cancel };
+enum class EventKind : std::uint8_t {
+  Finished,
+  NodeDown,
+  NodeUp,
+  Booted,
+  Arrival,
+  Cancel,
+  NextPhase
+};
 
 struct Event {
   EventKind kind{};
   JobState outcome = JobState::Completed;  // of Finished
   JobId job;
   NodeId node;
+  Phase phase = Phase::Training;  // of NextPhase: the one that begins
 };
 
 /// When a start takes effect: devices held from, progress made from, at which rate.
@@ -31,6 +40,7 @@ struct StartReceipt {
   Time held_from;
   Time work_from;
   Rate rate = Rate::one();
+  Phase phase = Phase::Training;
 };
 
 /// A running job goes faster or slower from now on: its neighbourhood or its terms changed.

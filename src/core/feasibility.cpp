@@ -40,13 +40,13 @@ std::vector<PoolId> ShapeMaker::acceptable_pools(std::string_view types) const {
 }
 
 ShapeMaker::ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement,
-                       bool cores_limit)
+                       SideLimits limits)
     : trace_(&trace), empty_(&empty), placement_(&placement) {
   // Only what some node limits is part of a shape: otherwise every odd core count would be a queue
   // of its own.
   for (const Node& node : empty.cluster().nodes) {
-    limits_cpus_ = cores_limit && (limits_cpus_ || node.cpus_milli > 0);
-    limits_memory_ = limits_memory_ || node.memory_mib > 0;
+    limits_cpus_ = limits.cores && (limits_cpus_ || node.cpus_milli > 0);
+    limits_memory_ = limits.memory && (limits_memory_ || node.memory_mib > 0);
   }
 }
 

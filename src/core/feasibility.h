@@ -13,12 +13,17 @@
 
 namespace berth {
 
+/// What of a request limits where a job can go; left out of shapes if something else shares it out.
+struct SideLimits {
+  bool cores = true;
+  bool memory = true;
+};
+
 class ShapeMaker {
  public:
   /// `empty` is the cluster with nothing on it.
-  /// Cores are left out of shapes if something else shares them out.
   ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement,
-             bool cores_limit = true);
+             SideLimits limits = {});
   [[nodiscard]] ShapeId shape_of(const JobRequest& request, ShapeTable& shapes);
 
  private:

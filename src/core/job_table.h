@@ -36,6 +36,7 @@ enum class JobState : std::uint8_t {
 class JobTable {
   struct Row {
     JobState state = JobState::Unknown;
+    Phase phase = Phase::Training;
     ShapeId shape;
     Allocation allocation;
     Time submitted{};
@@ -108,6 +109,7 @@ class JobTable {
   }
 
   Field<&Row::state> state{rows_};
+  Field<&Row::phase> phase{rows_};  // while running
   Field<&Row::shape> shape{rows_};
   Field<&Row::allocation> allocation{rows_};
   Field<&Row::submitted> submitted{rows_};

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "core/node_tuner.h"
 
 namespace berth {
 
@@ -136,6 +137,7 @@ bool Plan::place(PoolId pool, JobId job, const Shape& shape, Reason reason) {
   const bool placed = counting ? state_->has_side_room(pool, shape)
                                : placement_->place(*state_, shape, pool, *rng_, scratch_);
   if (!placed) return false;
+  if (tuner_ != nullptr && !counting && !tuner_->place(*this, job, pool, scratch_)) return false;
   put(job, arena_->store(pool, scratch_), jobs_->terms[job], reason);
   return true;
 }
@@ -354,6 +356,7 @@ void Plan::add_term_actions(const Touched& touched) {
   if (now.throttle_milli != before.throttle_milli || now.mode != before.mode ||
       now.memory_limit_mib != before.memory_limit_mib)
     add(ActionKind::SetShare);
+  if (now.host_memory_mib != before.host_memory_mib) add(ActionKind::SetMemory);
   if (now.batch != before.batch) add(ActionKind::SetBatch);
 }
 

@@ -18,6 +18,8 @@
 
 namespace berth {
 
+class NodeTuner;
+
 class Plan {
  public:
   struct Mark {
@@ -60,7 +62,11 @@ class Plan {
   [[nodiscard]] bool holds(JobId job) const noexcept { return jobs_->allocation[job].holds(); }
   [[nodiscard]] PoolId pool_of(JobId job) const noexcept { return jobs_->allocation[job].pool; }
   [[nodiscard]] ShapeId shape_of(JobId job) const noexcept { return jobs_->shape[job]; }
+  [[nodiscard]] const Shape& shape(JobId job) const noexcept {
+    return (*shapes_)[jobs_->shape[job]];
+  }
   [[nodiscard]] const Terms& terms(JobId job) const noexcept { return jobs_->terms[job]; }
+  [[nodiscard]] const JobTable& jobs() const noexcept { return *jobs_; }
   /// Devices the job holds now.
   [[nodiscard]] std::int32_t gpus_of(JobId job) const noexcept;
   [[nodiscard]] const ClusterState& cluster() const noexcept { return *state_; }
@@ -81,6 +87,8 @@ class Plan {
   void rollback(Mark mark);
 
   // For the engine.
+  /// Has a say in where jobs start that the placement found a place for.
+  void set_tuner(NodeTuner* tuner) noexcept { tuner_ = tuner; }
   void begin();
   [[nodiscard]] std::span<const Action> seal();
   void settle();  // after the actions were carried out: forget what the plan replaced
@@ -134,6 +142,7 @@ class Plan {
   Placement* placement_;
   const RateModel* rates_;
   Rng* rng_;
+  NodeTuner* tuner_ = nullptr;
   std::vector<Step> steps_;
   std::vector<Touched> touched_;
   std::vector<Powered> powered_;

@@ -46,6 +46,8 @@ class Policy {
 
   /// True: it shares out the cores of servers itself, so that they do not limit where a job fits.
   [[nodiscard]] virtual bool sets_cores() const noexcept { return false; }
+  /// The same for their memory.
+  [[nodiscard]] virtual bool sets_memory() const noexcept { return false; }
 
   /// Called once, before the first event.
   virtual void begin(const View&) {}

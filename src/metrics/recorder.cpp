@@ -64,6 +64,7 @@ void Recorder::settle() {
     case ActionKind::SetSubBatch:
     case ActionKind::SetCores:
     case ActionKind::SetShare:
+    case ActionKind::SetMemory:
     case ActionKind::SetBatch: break;  // its devices stay
     case ActionKind::PowerOn:
     case ActionKind::PowerOff: note_power(action.kind, pending_slices_.front()); break;

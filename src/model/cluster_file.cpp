@@ -25,6 +25,7 @@ namespace {
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20U;
 constexpr std::string_view kExample =
     "begin with\n  groups:\n    - {count: 16, gpus: 4, type: v100}";
+constexpr YamlKind kKind{.holds = "cluster", .example = kExample};
 
 class ClusterReader {
  public:
@@ -300,7 +301,7 @@ Result<Cluster> parse_cluster_yaml(std::string_view text, const std::string& nam
   }
   try {  // yaml-cpp throws; nothing of it leaves this function
     const std::string owned(text);
-    BERTH_TRY_VOID(check_yaml_shape(owned, name, kExample));
+    BERTH_TRY_VOID(check_yaml_shape(owned, name, kKind));
     return ClusterReader(name).read(YAML::Load(owned));
   } catch (const YAML::Exception& problem) {
     return fail(fmt::format("{}: {} (YAML: keys are 'key: value', lists begin with '- ', no tabs)",

@@ -19,9 +19,10 @@ constexpr std::size_t kMaxAliases = 1000;
 /// Looks at the events of the parser only: how deep, how many documents, which aliases.
 class ShapeGuard final : public YAML::EventHandler {
  public:
-  explicit ShapeGuard(const std::string& file) : file_(file) {}
+  ShapeGuard(const std::string& file, std::string_view holds) : file_(file), holds_(holds) {}
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ == 2) wrong(mark, "a second document begins (one cluster per file)");
+    if (++documents_ == 2)
+      wrong(mark, fmt::format("a second document begins (one {} per file)", holds_));
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
@@ -51,14 +52,14 @@ class ShapeGuard final : public YAML::EventHandler {
   void open(const YAML::Mark& mark, YAML::anchor_t anchor) {
     open_.push_back(anchor);
     if (open_.size() > kMaxDepth)
-      wrong(mark,
-            fmt::format("nested deeper than {} levels (a cluster file needs four)", kMaxDepth));
+      wrong(mark, fmt::format("nested deeper than {} levels (no {} is)", kMaxDepth, holds_));
   }
   void wrong(const YAML::Mark& mark, std::string_view what) {
     if (problem_.empty()) problem_ = fmt::format("{}: {}", yaml_place(file_, mark), what);
   }
 
   const std::string& file_;
+  std::string_view holds_;
   std::vector<YAML::anchor_t> open_;
   std::size_t documents_ = 0;
   std::size_t aliases_ = 0;
@@ -67,15 +68,15 @@ class ShapeGuard final : public YAML::EventHandler {
 }  // namespace
 
 Result<void> check_yaml_shape(const std::string& text, const std::string& file,
-                              std::string_view example) {
+                              const YamlKind& kind) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
-  ShapeGuard guard(file);
+  ShapeGuard guard(file, kind.holds);
   while (parser.HandleNextDocument(guard)) {
     if (!guard.problem().empty()) return fail(guard.problem());
   }
   if (!guard.saw_document())
-    return fail(fmt::format("{}:1:1: the file is empty ({})", file, example));
+    return fail(fmt::format("{}:1:1: the file is empty ({})", file, kind.example));
   return {};
 }
 

@@ -12,9 +12,14 @@
 
 namespace berth {
 
-/// `example` is shown to the author of an empty file.
+/// What a kind of file is for, in messages to its author.
+struct YamlKind {
+  std::string_view holds;    // "cluster": one of them per file
+  std::string_view example;  // for the author of an empty file
+};
+
 [[nodiscard]] Result<void> check_yaml_shape(const std::string& text, const std::string& file,
-                                            std::string_view example);
+                                            const YamlKind& kind);
 
 /// "file:line:column", counted from one.
 [[nodiscard]] std::string yaml_place(const std::string& file, const YAML::Mark& mark);

@@ -44,9 +44,13 @@ std::string measured_literal(const MeasuredTime& time) {
                      number_literal(time.seconds));
 }
 
+std::string curve_literal(const CpuCurve& cpu) {
+  return fmt::format("{{{}, {}, {}, {}}}", number_literal(cpu.log_gain),
+                     number_literal(cpu.linear_gain), number_literal(cpu.plateau), cpu.theta);
+}
+
 std::string profile_code(const Profile& profile) {
   const IterationParams& i = profile.iteration;
-  const CpuCurve& cpu = profile.cpu;
   const auto speed = [](const auto& entry) {
     return fmt::format("{{{}, {}}}", text_literal(entry.first), number_literal(entry.second));
   };
@@ -61,9 +65,14 @@ std::string profile_code(const Profile& profile) {
          list_of(std::array{i.alpha, i.beta, i.gradient_bytes, i.overlap}, number_literal));
   assign("memory", list_of(std::array{profile.memory.fixed_mib, profile.memory.per_sample_mib},
                            number_literal));
-  assign("cpu",
-         fmt::format("{{{}, {}, {}, {}}}", number_literal(cpu.log_gain),
-                     number_literal(cpu.linear_gain), number_literal(cpu.plateau), cpu.theta));
+  assign("cpu", curve_literal(profile.cpu));
+  assign("validation",
+         fmt::format("{{{}, {}, {}}}", number_literal(profile.validation.every_seconds),
+                     number_literal(profile.validation.seconds),
+                     curve_literal(profile.validation.cpu)));
+  assign("data", list_of(std::array{profile.data.dataset_mib, profile.data.sample_mib,
+                                    profile.data.storage_mib_per_second},
+                         number_literal));
   assign("gpu_utilisation", number_literal(profile.gpu_utilisation));
   assign("memory_utilisation", number_literal(profile.memory_utilisation));
   assign("bus", number_literal(profile.bus));

@@ -87,6 +87,8 @@ ProfileSet ProfileSet::with_error(double deviation, std::uint64_t seed) const {
     profile.iteration.beta *= factor;
     profile.cpu.log_gain *= factor;
     profile.cpu.linear_gain *= factor;
+    profile.validation.cpu.log_gain *= factor;
+    profile.validation.cpu.linear_gain *= factor;
     for (auto& [device, speed] : profile.speeds) speed *= rng.lognormal(0, deviation);
   }
   // By ids, not in the order of the hash: the same draws everywhere.

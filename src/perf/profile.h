@@ -17,7 +17,9 @@
 #include "base/id.h"
 #include "model/level.h"
 #include "perf/cpu_curve.h"
+#include "perf/data_cache.h"
 #include "perf/interleave.h"
+#include "perf/terms.h"
 #include "perf/training.h"
 
 namespace berth {
@@ -39,6 +41,16 @@ struct IterationParams {
 struct MemoryParams {
   double fixed_mib = 3000;
   double per_sample_mib = 64;
+};
+
+/// A job validates for `seconds` after every `every_seconds` of training, both of work at full
+/// speed; cores feed it by a curve of its own then.
+struct ValidationParams {
+  double every_seconds = 0;  // 0 = it never does, or nobody knows
+  double seconds = 0;
+  CpuCurve cpu{};
+
+  [[nodiscard]] bool is_known() const noexcept { return every_seconds > 0; }
 };
 
 /// An iteration time seen on real devices.
@@ -66,6 +78,8 @@ struct Profile {
   IterationParams iteration{};
   MemoryParams memory{};
   CpuCurve cpu{};
+  ValidationParams validation{};
+  DataCache data{};
   double gpu_utilisation = 0.7;     // share of the device's compute used alone, 0..1
   double memory_utilisation = 0.3;  // share of the device's memory bandwidth used alone
   double bus = 0.3;                 // share of the server's PCIe and host memory bandwidth used
@@ -80,6 +94,9 @@ struct Profile {
 
   [[nodiscard]] bool has_stages() const noexcept {
     return stages[0] + stages[1] + stages[2] + stages[3] > 0;
+  }
+  [[nodiscard]] const CpuCurve& cpu_in(Phase phase) const noexcept {
+    return phase == Phase::Validation && validation.is_known() ? validation.cpu : cpu;
   }
   [[nodiscard]] double memory_mib(double sub_batch) const noexcept {
     return memory.fixed_mib + memory.per_sample_mib * sub_batch;

@@ -20,6 +20,8 @@ constexpr std::size_t kMaxText = 200;
 constexpr std::string_view kExample =
     "begin with\n  profiles:\n    - {name: my-model, iteration: {alpha: 0.02, beta: 0.005}}";
 
+constexpr YamlKind kKind{.holds = "set of profiles", .example = kExample};
+
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -162,6 +164,10 @@ class ProfileReader {
     if (!is_mapping(node, kKeys, "cpu", "{log_gain: 40, linear_gain: 5, plateau: 160, theta: 12}"))
       return;
     for (const std::string& key : kKeys) need(node, key, "cpu");
+    read_curve(node, cpu);
+  }
+
+  void read_curve(const YAML::Node& node, CpuCurve& cpu) {
     const auto log_gain = yaml_.number(node, "log_gain", {-1e9, 1e9});
     const auto linear_gain = yaml_.number(node, "linear_gain", {-1e9, 1e9});
     const auto plateau = yaml_.number(node, "plateau", {1e-9, 1e12});
@@ -175,6 +181,33 @@ class ProfileReader {
                                                   "above zero there (fit it again)",
                                                   cores));
     }
+  }
+
+  /// The curve lies beside the times, so that it reads like `cpu`.
+  void read_validation(const YAML::Node& node, ValidationParams& validation) {
+    static const std::array<std::string, 6> kKeys{"every_seconds", "seconds", "log_gain",
+                                                  "linear_gain",   "plateau", "theta"};
+    if (!is_mapping(node, kKeys, "validation",
+                    "{every_seconds: 1800, seconds: 120, log_gain: 40, linear_gain: 5, plateau: "
+                    "160, theta: 20}"))
+      return;
+    for (const std::string& key : kKeys) need(node, key, "validation");
+    validation.every_seconds = yaml_.number(node, "every_seconds", {1, 1e9}).value_or(1);
+    validation.seconds = yaml_.number(node, "seconds", {1, 1e9}).value_or(1);
+    read_curve(node, validation.cpu);
+  }
+
+  void read_data(const YAML::Node& node, DataCache& data) {
+    static const std::array<std::string, 3> kKeys{"dataset_mib", "sample_mib",
+                                                  "storage_mib_per_second"};
+    if (!is_mapping(node, kKeys, "data",
+                    "{dataset_mib: 150000, sample_mib: 0.11, storage_mib_per_second: 60}"))
+      return;
+    for (const std::string& key : kKeys) need(node, key, "data");
+    data.dataset_mib = yaml_.number(node, "dataset_mib", {1e-3, 1e12}).value_or(1);
+    data.sample_mib = yaml_.number(node, "sample_mib", {1e-9, 1e9}).value_or(1);
+    data.storage_mib_per_second =
+        yaml_.number(node, "storage_mib_per_second", {1e-3, 1e9}).value_or(1);
   }
 
   void read_stages(const YAML::Node& node, std::array<double, 4>& stages) {
@@ -266,20 +299,10 @@ class ProfileReader {
   }
 
   void read_profile(const YAML::Node& row) {
-    static const std::array<std::string, 14> kKeys{"name",
-                                                   "like",
-                                                   "aliases",
-                                                   "batch",
-                                                   "iteration",
-                                                   "memory",
-                                                   "cpu",
-                                                   "gpu_utilisation",
-                                                   "memory_utilisation",
-                                                   "bus",
-                                                   "stages",
-                                                   "speeds",
-                                                   "measured",
-                                                   "sources"};
+    static const std::vector<std::string> kKeys{
+        "name",   "like",       "aliases",  "batch",           "iteration",          "memory",
+        "cpu",    "validation", "data",     "gpu_utilisation", "memory_utilisation", "bus",
+        "stages", "speeds",     "measured", "sources"};
     if (!row.IsMap())
       return yaml_.wrong(row.Mark(), "a profile is a mapping, as in {name: my-model, batch: 32}");
     yaml_.check_keys(row, kKeys, "a profile");
@@ -298,6 +321,8 @@ class ProfileReader {
     read_iteration(YamlFields::child(row, "iteration"), profile.iteration);
     read_memory(YamlFields::child(row, "memory"), profile.memory);
     read_cpu(YamlFields::child(row, "cpu"), profile.cpu);
+    read_validation(YamlFields::child(row, "validation"), profile.validation);
+    read_data(YamlFields::child(row, "data"), profile.data);
     const auto share = [&](std::string_view key, double& value) {
       value = yaml_.number(row, key, {0, 1}).value_or(value);
     };
@@ -349,7 +374,7 @@ Result<ProfileSet> parse_profiles(const std::string& text, const std::string& na
     return fail(fmt::format("{}: {} MB is too large for a profile file (16 MB at most)", name,
                             text.size() >> 20U));
   try {
-    BERTH_TRY_VOID(check_yaml_shape(text, name, kExample));
+    BERTH_TRY_VOID(check_yaml_shape(text, name, kKind));
     return ProfileReader(name, std::move(base)).read(YAML::Load(text));
   } catch (const YAML::Exception& problem) {
     return fail(fmt::format("{}: not YAML: {}", yaml_place(name, problem.mark), problem.msg));

@@ -68,6 +68,11 @@ void write_lists(std::string& out, const Profile& profile) {
   out += fmt::format("    speeds: {{{}}}\n", all);
 }
 
+std::string curve(const CpuCurve& cpu) {
+  return fmt::format("log_gain: {}, linear_gain: {}, plateau: {}, theta: {}", number(cpu.log_gain),
+                     number(cpu.linear_gain), number(cpu.plateau), cpu.theta);
+}
+
 void write_profile(std::string& out, const Profile& profile) {
   out += fmt::format("  - name: {}\n", word(profile.name));
   if (!profile.aliases.empty()) {
@@ -82,10 +87,17 @@ void write_profile(std::string& out, const Profile& profile) {
                      number(i.alpha), number(i.beta), number(i.gradient_bytes), number(i.overlap));
   out += fmt::format("    memory: {{fixed_mib: {}, per_sample_mib: {}}}\n",
                      number(profile.memory.fixed_mib), number(profile.memory.per_sample_mib));
-  if (profile.cpu.is_known()) {
-    out += fmt::format("    cpu: {{log_gain: {}, linear_gain: {}, plateau: {}, theta: {}}}\n",
-                       number(profile.cpu.log_gain), number(profile.cpu.linear_gain),
-                       number(profile.cpu.plateau), profile.cpu.theta);
+  if (profile.cpu.is_known()) out += fmt::format("    cpu: {{{}}}\n", curve(profile.cpu));
+  if (profile.validation.is_known()) {
+    out += fmt::format("    validation: {{every_seconds: {}, seconds: {}, {}}}\n",
+                       number(profile.validation.every_seconds), number(profile.validation.seconds),
+                       curve(profile.validation.cpu));
+  }
+  if (profile.data.is_known()) {
+    out +=
+        fmt::format("    data: {{dataset_mib: {}, sample_mib: {}, storage_mib_per_second: {}}}\n",
+                    number(profile.data.dataset_mib), number(profile.data.sample_mib),
+                    number(profile.data.storage_mib_per_second));
   }
   out += fmt::format("    gpu_utilisation: {}\n    memory_utilisation: {}\n    bus: {}\n",
                      number(profile.gpu_utilisation), number(profile.memory_utilisation),

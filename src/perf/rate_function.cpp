@@ -32,10 +32,13 @@ IterationTime iteration_time(const Profile& profile, const Conditions& condition
   time.compute = (params.alpha + params.beta * sub_batch) / conditions.device_speed;
   time.sync = sync_time(params.gradient_bytes, conditions.gpus, conditions.link);
   time.gpu = overlapped(time.compute, time.sync, params.overlap, conditions.extra_steps);
-  if (conditions.cores > 0 && profile.cpu.is_known()) {
-    time.cpu = sub_batch * (conditions.extra_steps + 1) / profile.cpu.feed(conditions.cores);
-  }
-  time.total = std::max(time.gpu, time.cpu) * conditions.gpu_slowdown * conditions.server_slowdown;
+  const double samples = sub_batch * (conditions.extra_steps + 1);
+  const CpuCurve& cpu = profile.cpu_in(conditions.phase);
+  if (conditions.cores > 0 && cpu.is_known()) time.cpu = samples / cpu.feed(conditions.cores);
+  if (conditions.host_memory_mib > 0)
+    time.data = samples / profile.data.samples_per_second(conditions.host_memory_mib);
+  time.total = std::max({time.gpu, time.cpu, time.data}) * conditions.gpu_slowdown *
+               conditions.server_slowdown;
   return time;
 }
 

@@ -3,8 +3,9 @@
 //
 //   t_grad = (alpha + beta m) / speed
 //   t_sync = 0 for one GPU, else 2(K-1)/K * bytes/bandwidth + 2(K-1) * latency        (ring)
-//   t_gpu  = s t_grad + (t_grad^gamma + t_sync^gamma)^(1/gamma)                  (s extra
-//   sub-batches) t_cpu  = m (s+1) / feed(C) t_iter = max(t_gpu, t_cpu) * xi_gpu * xi_server
+//   t_gpu  = s t_grad + (t_grad^gamma + t_sync^gamma)^(1/gamma)      (s sub-batches before the
+//   last) t_cpu  = m (s+1) / feed(C) t_data = m (s+1) / fetched(M) (M of cache for the data set)
+//   t_iter = max(t_gpu, t_cpu, t_data) * xi_gpu * xi_server
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,12 @@
 namespace berth {
 
 struct Conditions {
-  double device_speed = 1;       // of this model on this device type, V100 = 1
-  std::int32_t gpus = 1;         // K
-  Link link{};                   // of the gang's level, as much of it as the job gets
-  double cores = 0;              // per worker; 0 = as many as it wants
+  double device_speed = 1;     // of this model on this device type, V100 = 1
+  std::int32_t gpus = 1;       // K
+  Link link{};                 // of the gang's level, as much of it as the job gets
+  double cores = 0;            // per worker; 0 = as many as it wants
+  double host_memory_mib = 0;  // per worker, caches its data set; 0 = as much as it wants
+  Phase phase = Phase::Training;
   double sub_batch = 0;          // m, samples per GPU and sub-step; 0 = the profile's batch
   std::int32_t extra_steps = 0;  // s, gradient accumulation steps before the last one
   double gpu_slowdown = 1;       // xi_gpu: who shares its GPUs
@@ -30,6 +33,7 @@ struct IterationTime {
   double sync = 0;
   double gpu = 0;
   double cpu = 0;
+  double data = 0;
   double total = 0;
 };
 

@@ -17,10 +17,11 @@ struct EffectName {
   std::string_view name;
   bool Effects::*member;
 };
-constexpr std::array<EffectName, 6> kEffectNames{{{"sharing", &Effects::sharing},
+constexpr std::array<EffectName, 7> kEffectNames{{{"sharing", &Effects::sharing},
                                                   {"locality", &Effects::locality},
                                                   {"server", &Effects::server},
                                                   {"cpu", &Effects::cpu},
+                                                  {"memory", &Effects::memory},
                                                   {"device", &Effects::device},
                                                   {"efficiency", &Effects::efficiency}}};
 
@@ -48,6 +49,7 @@ Result<Effects> parse_effects(std::string_view text) {
                    .locality = true,
                    .server = true,
                    .cpu = true,
+                   .memory = true,
                    .device = true,
                    .efficiency = true};
   }
@@ -60,7 +62,7 @@ Result<Effects> parse_effects(std::string_view text) {
     if (found == kEffectNames.end()) {
       return fail(fmt::format(
           "--effects: unknown effect '{}' (known: none, all, sharing, locality, server, cpu, "
-          "device, efficiency; joined by commas)",
+          "memory, device, efficiency; joined by commas)",
           name));
     }
     effects.*found->member = true;
@@ -126,6 +128,8 @@ Conditions RateModel::conditions(const Standing& standing) const noexcept {
   conditions.link = cluster_->links.at(level);
   if (effects_.locality) conditions.link.bandwidth /= std::max(1, standing.link_jobs);
   if (effects_.cpu) conditions.cores = standing.terms.cores_milli / 1000.0;
+  if (effects_.memory) conditions.host_memory_mib = standing.terms.host_memory_mib;
+  conditions.phase = standing.phase;
   conditions.sub_batch = (batch + steps - 1) / steps;
   conditions.extra_steps = steps - 1;
   return conditions;
@@ -148,7 +152,7 @@ IterationTime RateModel::iteration(const Standing& standing) const noexcept {
   IterationTime time = iteration_time(profiles_[standing.profile], now);
   if (const MeasuredTime* row = measured(standing); row != nullptr && standing.link_jobs <= 1) {
     time.gpu = row->seconds;
-    time.total = std::max(time.gpu, time.cpu);
+    time.total = std::max({time.gpu, time.cpu, time.data});
   }
   return time;
 }
@@ -248,9 +252,10 @@ std::size_t RateModel::Hash::operator()(const Standing& standing) const noexcept
              (std::uint64_t{static_cast<std::uint32_t>(standing.link_jobs)} << 8U) |
              static_cast<std::uint64_t>(standing.level));
   digest.add(word(standing.gpus, standing.wanted));
+  digest.add(static_cast<std::uint64_t>(standing.phase));
   digest.add(word(standing.batch, standing.terms.sub_steps));
-  digest.add(word(standing.terms.cores_milli, standing.terms.batch));
-  digest.add(static_cast<std::uint64_t>(standing.noise));
+  digest.add(word(standing.terms.cores_milli, standing.terms.host_memory_mib));
+  digest.add(word(standing.terms.batch, standing.noise));
   return digest.value();
 }
 

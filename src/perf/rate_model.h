@@ -27,11 +27,12 @@ struct Effects {
   bool locality = false;    // how far its GPUs are apart, and who shares the links between them
   bool server = false;      // who shares its servers
   bool cpu = false;         // how many cores feed it
+  bool memory = false;      // how much host memory caches its data set
   bool device = false;      // which device type it is on
   bool efficiency = false;  // that a sample is worth less in a larger batch
   friend bool operator==(const Effects&, const Effects&) = default;
 };
-/// "none", "all", or names joined by commas: sharing,locality,server,cpu,device,efficiency.
+/// "none", "all", or names joined by commas: sharing,locality,server,cpu,memory,device,efficiency.
 [[nodiscard]] Result<Effects> parse_effects(std::string_view text);
 [[nodiscard]] std::string to_string(const Effects& effects);
 
@@ -47,6 +48,7 @@ struct Standing {
   std::int32_t batch = 0;      // its own, per GPU; 0 = the profile's
   Level level = Level::Device;
   std::int32_t link_jobs = 1;  // jobs over which the gang's link is shared
+  Phase phase = Phase::Training;
   Terms terms{};
   std::int32_t noise = 0;  // the gradient's noise scale by now, in samples; 0 = not known
   friend bool operator==(const Standing&, const Standing&) = default;

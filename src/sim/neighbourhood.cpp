@@ -15,7 +15,7 @@ Neighbourhood::Neighbourhood(const Trace& trace, const RateModel& truth)
       residents_(truth.cluster().nodes.size()),
       is_changed_(trace.jobs.size()),
       moves_rates_alone_(truth.effects().locality || truth.effects().cpu ||
-                         truth.effects().device) {}
+                         truth.effects().memory || truth.effects().device) {}
 
 void Neighbourhood::mark(JobId job) {
   if (is_changed_[job] != 0) return;
@@ -85,6 +85,7 @@ double Neighbourhood::rate_of(Time now, JobId job, const JobTable& jobs) {
                     .batch = jobs.batch[job],
                     .level = place.level,
                     .link_jobs = 1,
+                    .phase = jobs.phase[job],
                     .terms = jobs.terms[job]};
   double shared = 1;
   double server = 1;

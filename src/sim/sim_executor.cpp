@@ -44,7 +44,9 @@ SimExecutor::SimExecutor(const Trace& trace, const Cluster& cluster, const SimOp
     saved_at_.resize(trace.jobs.size());
     gpus_of_.resize(trace.jobs.size());
   }
-  if (options_.truth != nullptr) neighbours_.emplace(trace, *options_.truth);
+  if (options_.truth == nullptr) return;
+  neighbours_.emplace(trace, *options_.truth);
+  if (options_.truth->effects().cpu) phases_.emplace(trace.jobs.size(), options_.truth->profiles());
 }
 
 void SimExecutor::drop_stale() {
@@ -85,26 +87,39 @@ bool SimExecutor::expects_events() const noexcept {
          !finishes_.empty();
 }
 
+/// What a popped entry of the heap stands for; a job that is over leaves its place.
+Event SimExecutor::event_of(const Finish& finish) {
+  Event event{.kind = EventKind::Finished, .outcome = {}, .job = finish.job, .node = {}};
+  if (finish.turn == Turn::Phase) {
+    event.kind = EventKind::NextPhase;
+    event.phase = phases_->next(finish.job);
+    in_next_phase_.push_back(finish.job);
+    neighbours_->touch(finish.job);
+    return event;
+  }
+  if (saving_costs()) pool_saves_[pool_of_[finish.job].value].idle += gpus_of_[finish.job];
+  if (neighbours_) neighbours_->leave(finish.job);
+  const TraceStatus status = trace_.jobs[finish.job.value].status;
+  event.outcome = status == TraceStatus::Completed ? JobState::Completed
+                  : status == TraceStatus::Failed  ? JobState::Failed
+                                                   : JobState::Cancelled;
+  return event;
+}
+
 void SimExecutor::collect(Time now, std::vector<Event>& due) {
+  phase_events_.clear();
   for (drop_stale(); !finishes_.empty() && finishes_.front().at <= now; drop_stale()) {
     const Finish finish = finishes_.front();
     std::ranges::pop_heap(finishes_, Later{});
     finishes_.pop_back();
     ++attempt_[finish.job];
-    if (finish.is_phase) {
+    if (finish.turn == Turn::Noise) {
       neighbours_->touch(finish.job);
-      phase_ends_.push_back(finish.job);
+      in_next_phase_.push_back(finish.job);
       continue;
     }
-    if (saving_costs()) pool_saves_[pool_of_[finish.job].value].idle += gpus_of_[finish.job];
-    if (neighbours_) neighbours_->leave(finish.job);
-    const TraceStatus status = trace_.jobs[finish.job.value].status;
-    due.push_back({.kind = EventKind::Finished,
-                   .outcome = status == TraceStatus::Completed ? JobState::Completed
-                              : status == TraceStatus::Failed  ? JobState::Failed
-                                                               : JobState::Cancelled,
-                   .job = finish.job,
-                   .node = {}});
+    const Event event = event_of(finish);
+    (finish.turn == Turn::Phase ? phase_events_ : due).push_back(event);
   }
   for (; next_node_change_ < node_changes_.size() && node_changes_[next_node_change_].at <= now;
        ++next_node_change_) {
@@ -130,6 +145,7 @@ void SimExecutor::collect(Time now, std::vector<Event>& due) {
     due.push_back(
         {.kind = EventKind::Cancel, .outcome = {}, .job = cancels_[next_cancel_], .node = {}});
   }
+  due.insert(due.end(), phase_events_.begin(), phase_events_.end());
 }
 
 Duration SimExecutor::overhead_of(const Action& action, const JobTable& jobs) const noexcept {
@@ -146,7 +162,7 @@ Duration SimExecutor::overhead_of(const Action& action, const JobTable& jobs) co
 }
 
 void SimExecutor::finish_at(Time at, JobId job) {
-  finishes_.push_back({at, job, attempt_[job]});
+  finishes_.push_back({at, job, attempt_[job], false});
   std::ranges::push_heap(finishes_, Later{});
 }
 
@@ -157,6 +173,8 @@ StartReceipt SimExecutor::start(Time now, const Action& action, const JobTable& 
   if (neighbours_ && !action.slices.empty()) {
     neighbours_->enter(action.job, action.pool, action.slices);
     receipt.rate = Rate{};  // known when everybody of this instant has come and gone
+    if (phases_)
+      receipt.phase = phases_->begin(action.job, jobs.profile[action.job], jobs.work[action.job]);
     return receipt;
   }
   receipt.rate = spread_rate_of(action.job, action.slices, action.gpus);
@@ -181,33 +199,50 @@ void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>&
       rate = Rate::from(rate.value() * spread.value());
     }
   }
+  std::ranges::sort(in_next_phase_);
   std::erase_if(changes, [&](const RateChange& change) {
     return change.rate == jobs.rate[change.job] &&
-           std::ranges::find(phase_ends_, change.job) == phase_ends_.end();
+           !std::ranges::binary_search(in_next_phase_, change.job);
   });
-  phase_ends_.clear();
-  for (const auto& [job, rate] : changes) {
-    ++attempt_[job];
-    if (rate.is_zero()) continue;
-    schedule(std::max(now, jobs.work_from[job]), job, rate, jobs.work_done(job, now), jobs);
-  }
+  in_next_phase_.clear();
+  for (const RateChange& change : changes) plan_end(now, change, jobs);
 }
 
-/// Its end at this rate, or the end of the phase that has this rate, whichever comes first.
-void SimExecutor::schedule(Time from, JobId job, Rate rate, Duration done, const JobTable& jobs) {
-  const Duration whole = trace_.jobs[job.value].duration;
-  const bool batch_matters = options_.truth->effects().efficiency || jobs.terms[job].batch > 0;
-  if (batch_matters) {
-    for (const NoisePoint& point : profile_of(job, jobs).noise) {
-      const auto until = Duration{static_cast<std::int64_t>(
-          std::ceil(point.progress * static_cast<double>(whole.count())))};
-      if (until <= done || until >= whole) continue;
-      finishes_.push_back({from + rate.time_for(until - done), job, attempt_[job], true});
-      std::ranges::push_heap(finishes_, Later{});
-      return;
-    }
+/// When the job is over at its new rate, or its phase or that rate if these are over before.
+void SimExecutor::plan_end(Time now, const RateChange& change, const JobTable& jobs) {
+  const auto& [job, rate] = change;
+  ++attempt_[job];
+  if (rate.is_zero()) return;
+  const Duration work = jobs.work_done(job, now);
+  Duration left = std::max(Duration::zero(), trace_.jobs[job.value].duration - work);
+  Turn turn = Turn::End;
+  if (const auto phase = phases_ ? phases_->left(job, work) : std::nullopt;
+      phase && *phase < left) {
+    left = *phase;
+    turn = Turn::Phase;
   }
-  finish_at(from + rate.time_for(std::max(Duration::zero(), whole - done)), job);
+  if (const auto steady = steady_left(job, work, jobs); steady && *steady < left) {
+    left = *steady;
+    turn = Turn::Noise;
+  }
+  finishes_.push_back(
+      {std::max(now, jobs.work_from[job]) + rate.time_for(left), job, attempt_[job], turn});
+  std::ranges::push_heap(finishes_, Later{});
+}
+
+/// Work until the noise scale of the job's gradient changes; nothing: it never does, or that does
+/// not matter.
+std::optional<Duration> SimExecutor::steady_left(JobId job, Duration work,
+                                                 const JobTable& jobs) const noexcept {
+  const auto& noise = profile_of(job, jobs).noise;
+  if (noise.empty() || !(options_.truth->effects().efficiency || jobs.terms[job].batch > 0))
+    return std::nullopt;
+  const auto whole = static_cast<double>(trace_.jobs[job.value].duration.count());
+  for (const NoisePoint& point : noise) {
+    const Duration until{static_cast<std::int64_t>(std::ceil(point.progress * whole))};
+    if (until > work) return until - work;
+  }
+  return std::nullopt;
 }
 
 void SimExecutor::power(Time now, const Action& action) {

@@ -17,6 +17,7 @@
 #include "model/trace.h"
 #include "perf/rate.h"
 #include "sim/neighbourhood.h"
+#include "sim/phases.h"
 
 namespace berth {
 
@@ -62,11 +63,14 @@ class SimExecutor final : public Executor {
               std::vector<double>& losses) const override;
 
  private:
+  /// What a running job comes to next: its end, the end of its phase, or another noise scale of its
+  /// gradient and with it another rate.
+  enum class Turn : std::uint8_t { End, Phase, Noise };
   struct Finish {
     Time at;
     JobId job;
     std::uint32_t attempt;
-    bool is_phase = false;  // not over: its gradient's noise scale changes
+    Turn turn = Turn::End;
   };
   struct Later;  // heap order: earliest first, then smaller job
   struct NodeChange {
@@ -76,7 +80,10 @@ class SimExecutor final : public Executor {
   };
   [[nodiscard]] Duration overhead_of(const Action& action, const JobTable& jobs) const noexcept;
   void finish_at(Time at, JobId job);
-  void schedule(Time from, JobId job, Rate rate, Duration done, const JobTable& jobs);
+  void plan_end(Time now, const RateChange& change, const JobTable& jobs);
+  [[nodiscard]] Event event_of(const Finish& finish);
+  [[nodiscard]] std::optional<Duration> steady_left(JobId job, Duration work,
+                                                    const JobTable& jobs) const noexcept;
   void collect_boots(Time now, std::vector<Event>& due);
   [[nodiscard]] const Profile& profile_of(JobId job, const JobTable& jobs) const noexcept;
   [[nodiscard]] double progress_of(Time now, JobId job, const JobTable& jobs) const noexcept;
@@ -108,7 +115,6 @@ class SimExecutor final : public Executor {
   std::vector<Boot> boots_;  // by time, then node; those before next_boot_ are over
   std::size_t next_boot_ = 0;
   std::vector<std::uint32_t> boot_attempt_;  // by node: generation of the boot that counts
-  std::vector<JobId> phase_ends_;            // of this instant
   Column<JobId, std::uint32_t> attempt_;     // generation of the finish that counts
   std::vector<Time> device_busy_;            // per node and device, only if saving costs time
   struct PoolSaves {                         // Count mode has no devices: the same by number
@@ -117,6 +123,9 @@ class SimExecutor final : public Executor {
   };
   std::vector<PoolSaves> pool_saves_;
   std::optional<Neighbourhood> neighbours_;  // if there is a truth to rate by
+  std::optional<Phases> phases_;             // if phases make a difference
+  std::vector<JobId> in_next_phase_;         // since rates were last asked for
+  std::vector<Event> phase_events_;          // scratch
   Column<JobId, std::int32_t> gpus_of_;      // held; only if saving costs time
   Column<JobId, PoolId> pool_of_;
   Column<JobId, Time> saved_at_;

@@ -238,7 +238,7 @@ TEST(ClusterFile, RefusesWhatItCannotMean) {
       {"links: {rak: 5}\ngroups: [{count: 1, gpus: 1}]",
        "links has no key 'rak' (did you mean rack"},
       {"links: [5]\ngroups: [{count: 1, gpus: 1}]", "links must be a mapping"},
-      {"a: b\n---\nc: d\n", "a second document begins"},
+      {"a: b\n---\nc: d\n", "a second document begins (one cluster per file)"},
       {"groups: &g [*g]", "an alias inside of what it stands for"},
       {"groups: [*nobody]", "c.yaml:1:"},
       {"groups: [{count: 1\n", "c.yaml:"},

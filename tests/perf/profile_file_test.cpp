@@ -38,6 +38,8 @@ profiles:
     iteration: {alpha: 0.01, beta: 0.002, gradient_bytes: 5e8, overlap: 1.5}
     memory: {fixed_mib: 2000, per_sample_mib: 30}
     cpu: {log_gain: 40, linear_gain: 5, plateau: 160, theta: 12}
+    validation: {every_seconds: 1800, seconds: 90, log_gain: 20, linear_gain: 3, plateau: 120, theta: 20}
+    data: {dataset_mib: 150000, sample_mib: 0.11, storage_mib_per_second: 60}
     gpu_utilisation: 0.9
     memory_utilisation: 0.4
     bus: 0.2
@@ -70,6 +72,12 @@ TEST(ProfileFile, ReadsEveryField) {
   EXPECT_EQ(p.memory.fixed_mib, 2000);
   EXPECT_EQ(p.memory.per_sample_mib, 30);
   EXPECT_EQ(p.cpu, (CpuCurve{40, 5, 160, 12}));
+  EXPECT_EQ(p.validation.every_seconds, 1800);
+  EXPECT_EQ(p.validation.seconds, 90);
+  EXPECT_EQ(p.validation.cpu, (CpuCurve{20, 3, 120, 20}));
+  EXPECT_EQ(p.cpu_in(Phase::Training), p.cpu);
+  EXPECT_EQ(p.cpu_in(Phase::Validation), p.validation.cpu);
+  EXPECT_EQ(p.data, (DataCache{150'000, 0.11, 60}));
   EXPECT_EQ(p.gpu_utilisation, 0.9);
   EXPECT_EQ(p.memory_utilisation, 0.4);
   EXPECT_EQ(p.bus, 0.2);
@@ -96,7 +104,11 @@ TEST(ProfileFile, WhatWasWrittenReadsBackTheSame) {
   // The device type of its own is not part of a ProfileSet, so it is named again.
   const ProfileSet second = good(yaml + "devices: [tpu9]\n");
   EXPECT_EQ(profiles_to_yaml(second, "two\nlines"), yaml);
-  EXPECT_EQ(second[*second.find("mynet")].cpu, first[*first.find("mynet")].cpu);
+  const Profile& before = first[*first.find("mynet")];
+  const Profile& after = second[*second.find("mynet")];
+  EXPECT_EQ(after.cpu, before.cpu);
+  EXPECT_EQ(after.validation.cpu, before.validation.cpu);
+  EXPECT_EQ(after.data, before.data);
 }
 
 TEST(ProfileFile, LeavesOutMeansTheClassDefault) {
@@ -125,6 +137,26 @@ TEST(ProfileFile, LikeStartsFromAKnownProfile) {
   EXPECT_EQ(twin.batch, 48);
   EXPECT_EQ(twin.bus, 0.6);
   EXPECT_EQ(set[*set.find("mynet_large")].name, "My-Net");  // aliases stay where they were
+}
+
+TEST(ProfileFileFaults, PartsWithFieldsMissingOrOutOfRange) {
+  EXPECT_THAT(faults("profiles: [{name: a, data: {dataset_mib: 5}}]"),
+              ElementsAre(HasSubstr("data needs sample_mib"),
+                          HasSubstr("data needs storage_mib_per_second")));
+  EXPECT_THAT(faults("profiles: [{name: a, data: {dataset_mib: 0, sample_mib: 1, "
+                     "storage_mib_per_second: 1}}]"),
+              ElementsAre(HasSubstr("dataset_mib must be")));
+  EXPECT_THAT(faults("profiles: [{name: a, validation: {every_seconds: 0, seconds: 9, log_gain: 1, "
+                     "linear_gain: 1, plateau: 9, theta: 4}}]"),
+              ElementsAre(HasSubstr("every_seconds must be")));
+  EXPECT_THAT(faults("profiles: [{name: a, validation: {every_seconds: 9, seconds: 9, log_gain: "
+                     "-1, linear_gain: 0, plateau: 9, theta: 4}}]"),
+              ElementsAre(HasSubstr("would feed nothing")));
+}
+
+TEST(ProfileFileFaults, OneSetOfProfilesPerFile) {
+  EXPECT_THAT(faults("profiles: [{name: a}]\n---\nprofiles: [{name: b}]\n"),
+              ElementsAre("p.yaml:2:1: a second document begins (one set of profiles per file)"));
 }
 
 TEST(ProfileFileFaults, SeveralAtOnceEachWithItsPlace) {

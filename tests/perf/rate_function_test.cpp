@@ -139,7 +139,8 @@ TEST(RateModel, MemoryShrinksWithTheSubBatch) {
 }
 
 TEST(Effects, AreNamedAndRefusedByName) {
-  EXPECT_EQ(to_string(*parse_effects("all")), "sharing,locality,server,cpu,device,efficiency");
+  EXPECT_EQ(to_string(*parse_effects("all")),
+            "sharing,locality,server,cpu,memory,device,efficiency");
   EXPECT_EQ(to_string(*parse_effects("none")), "none");
   EXPECT_EQ(to_string(*parse_effects("cpu,locality")), "locality,cpu");
   EXPECT_FALSE(parse_effects("locallity"));

@@ -37,18 +37,18 @@ TEST(Sensitivity, AxesHoldTheProportionalShare) {
 }
 
 TEST(Sensitivity, TheCacheMissesInProportionToWhatDoesNotFit) {
-  const MinioCache cache{.dataset_mib = 100'000, .sample_mib = 0.1, .storage_mib_per_second = 200};
+  const DataCache cache{.dataset_mib = 100'000, .sample_mib = 0.1, .storage_mib_per_second = 200};
   // Half of it fits: half of the samples are fetched, 0.05 MiB each on average, 4000 a second.
   EXPECT_NEAR(cache.samples_per_second(50'000), 4000, 1e-6);
   EXPECT_NEAR(cache.samples_per_second(0), 2000, 1e-6);
   EXPECT_TRUE(std::isinf(cache.samples_per_second(100'000)));
-  EXPECT_TRUE(std::isinf(MinioCache{}.samples_per_second(0)));
+  EXPECT_TRUE(std::isinf(DataCache{}.samples_per_second(0)));
 }
 
 TEST(Sensitivity, DemandIsTheFewestCoresThenTheLeastMemoryForNineTenths) {
   std::vector<double> column;  // 1000 samples/s at ten cores
   for (std::int32_t c = 1; c <= 24; ++c) column.push_back(std::min(1000.0, 100.0 * c));
-  const MinioCache cache{.dataset_mib = 200'000, .sample_mib = 0.1, .storage_mib_per_second = 50};
+  const DataCache cache{.dataset_mib = 200'000, .sample_mib = 0.1, .storage_mib_per_second = 50};
   const auto w = Sensitivity::from_column(kAxes, column, cache);
   ASSERT_TRUE(w.has_value());
   // 9 cores give 900. Fetching allows 500 / (1 - m/200000): 900 from m = 88,889, so the level

@@ -42,6 +42,7 @@ class Auditor final : public Observer {
       case ActionKind::SetCores:
       case ActionKind::SetShare:
       case ActionKind::SetBatch:
+      case ActionKind::SetMemory:
         EXPECT_TRUE(held_.contains(action.job)) << "only a running job has terms to change";
         break;
       case ActionKind::Preempt:

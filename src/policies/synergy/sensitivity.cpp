@@ -30,13 +30,6 @@ SynergyAxes SynergyAxes::of_server(std::int32_t gpus, std::int32_t cores, std::i
   return axes;
 }
 
-double MinioCache::samples_per_second(double memory_mib) const noexcept {
-  const double missed = dataset_mib > 0 ? 1 - std::min(1.0, memory_mib / dataset_mib) : 0;
-  const double seconds =
-      storage_mib_per_second > 0 ? missed * sample_mib / storage_mib_per_second : 0;
-  return seconds > 0 ? 1 / seconds : std::numeric_limits<double>::infinity();
-}
-
 Result<Sensitivity> Sensitivity::from_matrix(const SynergyAxes& axes,
                                              std::span<const double> throughput) {
   Sensitivity made;
@@ -69,7 +62,7 @@ Result<Sensitivity> Sensitivity::from_matrix(const SynergyAxes& axes,
 
 Result<Sensitivity> Sensitivity::from_column(const SynergyAxes& axes,
                                              std::span<const double> column,
-                                             const MinioCache& cache) {
+                                             const DataCache& cache) {
   std::vector<double> matrix;
   matrix.reserve(column.size() * axes.memory_mib.size());
   for (const double measured : column) {

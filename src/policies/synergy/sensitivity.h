@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "perf/data_cache.h"
 
 namespace berth {
 
@@ -30,15 +31,6 @@ struct SynergyAxes {
                                              std::int64_t memory_mib);
 };
 
-/// A data set read again every epoch through a cache that keeps the same share of it for all of
-/// them: a sample is found with probability min(1, m/D).
-struct MinioCache {
-  double dataset_mib = 0;  // 0 = memory is no matter
-  double sample_mib = 0;
-  double storage_mib_per_second = 0;
-  [[nodiscard]] double samples_per_second(double memory_mib) const noexcept;  // may be infinite
-};
-
 class Sensitivity {
  public:
   /// `throughput` by core (from one) and level, rows of levels; positive, non-decreasing in both.
@@ -47,7 +39,7 @@ class Sensitivity {
   /// `column[c]` is measured or predicted at c+1 cores with memory to spare.
   [[nodiscard]] static Result<Sensitivity> from_column(const SynergyAxes& axes,
                                                        std::span<const double> column,
-                                                       const MinioCache& cache);
+                                                       const DataCache& cache);
 
   /// Relative to the proportional share.
   [[nodiscard]] double at(const SynergyShare& share) const noexcept {
