@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/suggest.h"
+#include "policies/cpu/cpu_tuner.h"
 
 namespace berth {
 
@@ -17,6 +18,16 @@ namespace {
 constexpr auto kInput = "Input";
 constexpr auto kWorld = "Simulated world";
 constexpr auto kOutput = "Output";
+
+std::string cpu_help() {
+  std::string help =
+      "who shares out the cores of a server: off, shared, role, bind or aware (default off: a job "
+      "has the cores it asked for); aware takes options, as in aware:objective=sum,leftover=deal:";
+  for (const ParamSpec& param : aware_params())
+    help += fmt::format(" {} ({}): {};", param.key, param.default_value, param.meaning);
+  help.back() = '.';
+  return help;
+}
 
 /// The option library's app and, per command, the options it fills. Both live as long as the parse.
 class CommandLine {
@@ -135,7 +146,7 @@ class CommandLine {
          "jobs on more nodes than needed run slower, by model (default: they do not)", kWorld);
     take(sub, "--effects", world.effects, "EFFECTS",
          "what makes jobs slower or faster than their trace says: none, all, or of sharing, "
-         "locality, server, cpu, device, efficiency, joined by commas (default sharing)",
+         "locality, server, cpu, memory, device, efficiency, joined by commas (default sharing)",
          kWorld);
     take(
         sub, "--profiles", world.profiles, "FILE",
@@ -144,11 +155,7 @@ class CommandLine {
     take(sub, "--profile-error", world.profile_error, "S",
          "the scheduler's profiles err by log-normal factors of this deviation (default 0)", kWorld)
         ->check(CLI::Range(0.0, 10.0));
-    take(sub, "--cpu", world.cpu, "MODE",
-         "who shares out the cores of a server: off, shared, role, bind or aware (default off: a "
-         "job "
-         "has the cores it asked for)",
-         kWorld);
+    take(sub, "--cpu", world.cpu, "MODE", cpu_help(), kWorld);
     take(sub, "--failures", world.failures, "FILE",
          "node outages: CSV node,down_time,up_time in seconds (default: none)", kWorld);
     take(sub, "--mtbf", world.mtbf, "TIME",

@@ -44,7 +44,7 @@ void add(Error& error, const Error& more) {
 
 Result<std::unique_ptr<NodeTuner>> tuner_from(const RunSpec& spec, const Policy& policy) {
   if (spec.cpu == "off") return nullptr;
-  return make_cpu_tuner(spec.cpu, cpu_options_for(policy));
+  return make_cpu_tuner(spec.cpu, policy);
 }
 
 /// Beyond sharing, which policies that share bring in themselves.

@@ -34,7 +34,7 @@ struct RunSpec {
   Effects effects = {};  // what makes jobs faster or slower than their trace says
   std::shared_ptr<const ProfileSet> profiles = {};  // empty: the built-in catalogue
   double profile_error = 0;  // deviation of what the scheduler believes of profiles
-  std::string cpu = "off";   // who shares out the cores of a server: off|shared|role|bind|aware
+  std::string cpu = "off";  // who shares out the cores of a server: off|shared|role|bind|aware[:…]
   RandomOutages random_outages = {};  // beside those in `sim`
   Duration checkpoint_interval{};
   Recording recording = Recording::Totals;

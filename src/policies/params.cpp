@@ -57,9 +57,11 @@ Result<Duration> parse_duration(std::string_view text) {
 }
 
 Result<Params> Params::make(std::string_view owner, const std::vector<ParamSpec>& specs,
-                            const std::vector<std::pair<std::string, std::string>>& settings) {
+                            const std::vector<std::pair<std::string, std::string>>& settings,
+                            ParamVoice voice) {
   Params params;
-  params.owner_ = owner;
+  params.voice_ = std::move(voice);
+  if (params.voice_.see.empty()) params.voice_.see = fmt::format("berth policies {}", owner);
   std::vector<std::string> known;
   for (const ParamSpec& spec : specs) {
     params.values_[spec.key] = spec.default_value;
@@ -69,10 +71,11 @@ Result<Params> Params::make(std::string_view owner, const std::vector<ParamSpec>
   for (const auto& [key, value] : settings) {
     const auto found = params.values_.find(key);
     if (found == params.values_.end()) {
-      error.messages.push_back(known.empty()
-                                   ? fmt::format("--set {}: '{}' takes no parameters", key, owner)
-                                   : fmt::format("--set {}: '{}' has no such parameter{}", key,
-                                                 owner, suggestion(key, known)));
+      error.messages.push_back(
+          known.empty()
+              ? fmt::format("{}{}: '{}' takes no parameters", params.voice_.setting, key, owner)
+              : fmt::format("{}{}: '{}' has no such parameter{}", params.voice_.setting, key, owner,
+                            suggestion(key, known)));
     } else {
       found->second = value;
     }
@@ -89,7 +92,7 @@ const std::string& Params::text(std::string_view key) const {
 
 tl::unexpected<Error> Params::wrong(std::string_view key, std::string_view what) const {
   return fail(
-      fmt::format("--set {}={}: {} (see `berth policies {}`)", key, text(key), what, owner_));
+      fmt::format("{}{}={}: {} (see `{}`)", voice_.setting, key, text(key), what, voice_.see));
 }
 
 Result<double> Params::number(std::string_view key, double low, double high) const {

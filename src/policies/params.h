@@ -19,12 +19,18 @@ struct ParamSpec {
   std::string meaning;  // with its unit
 };
 
+/// How complaints call a setting and where they send their reader.
+struct ParamVoice {
+  std::string setting = "--set ";  // stands before KEY=VALUE
+  std::string see = {};            // a command; empty: `berth policies OWNER`
+};
+
 class Params {
  public:
-  /// Takes the given settings over the declared defaults; the error names key and policy.
+  /// Takes the given settings over the declared defaults; the error names key and owner.
   [[nodiscard]] static Result<Params> make(
       std::string_view owner, const std::vector<ParamSpec>& specs,
-      const std::vector<std::pair<std::string, std::string>>& settings);
+      const std::vector<std::pair<std::string, std::string>>& settings, ParamVoice voice = {});
 
   [[nodiscard]] const std::string& text(std::string_view key) const;
   [[nodiscard]] Result<double> number(std::string_view key, double low, double high) const;
@@ -43,7 +49,7 @@ class Params {
   [[nodiscard]] tl::unexpected<Error> wrong(std::string_view key, std::string_view what) const;
 
  private:
-  std::string owner_;
+  ParamVoice voice_;
   std::map<std::string, std::string, std::less<>> values_;
 };
 

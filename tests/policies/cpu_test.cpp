@@ -132,8 +132,9 @@ TEST(CpuAware, StarvedJobsMoveToIdleCores) {
   Scenario scenario =
       poster_server({"OverFeat", "OverFeat", "OverFeat", "OverFeat", "LanguageModel"}, 20'000);
   scenario.cluster = "2x4";
-  const Outcome stay = run_cpu(scenario, "aware");
-  const CpuTunerOptions options = cpu_options_for(**make_policy("fifo"));
+  CpuTunerOptions options = cpu_options_for(**make_policy("fifo"));
+  options.place = false;
+  const Outcome stay = run_cpu(scenario, "aware", {.place = false});
   const Outcome move = run_cpu(scenario, "aware", options);
   int stayed = 0, moved = 0;
   for (std::size_t i = 0; i < 5; ++i) {
@@ -206,12 +207,55 @@ TEST(CpuTuner, MovesNobodyBesideAPolicyThatKeepsItsOwnBooks) {
   EXPECT_EQ(cpu_options_for(**make_policy("srtf")).reschedule_interval, std::chrono::minutes{10});
 }
 
-TEST(CpuTuner, RefusesAnUnknownModeAndNamesTheKnown) {
-  const auto tuner = make_cpu_tuner("clever");
-  ASSERT_FALSE(tuner.has_value());
-  EXPECT_NE(tuner.error().text().find("aware"), std::string::npos);
-  EXPECT_FALSE(parse_cpu_objective("most").has_value());
-  EXPECT_EQ(*parse_cpu_objective("maxmin"), CpuObjective::MaxMin);
+TEST(CpuTuner, NobodyWaitsForCoresBesideAPolicyThatKeepsItsOwnBooks) {
+  EXPECT_EQ(cpu_options_for(**make_policy("muri-s")).wait, Duration::zero());
+  EXPECT_EQ(cpu_options_for(**make_policy("easy")).wait, std::chrono::seconds{60});
+}
+
+std::string complaint(std::string_view text, const std::string& policy = "fifo") {
+  const auto tuner = make_cpu_tuner(text, **make_policy(policy));
+  return tuner ? "" : tuner.error().text();
+}
+
+TEST(CpuTuner, TakesTheOptionsOfAware) {
+  for (const std::string_view text :
+       {"shared", "role", "bind", "aware", "aware:objective=sum", "aware:objective=fair-floor",
+        "aware:objective=maxmin,leftover=deal", "aware:leftover=keep,wait=0,place=off",
+        "aware:lend=off,check=1m,reschedule=0,move_cost=2m,moved_share=0.1"})
+    EXPECT_EQ(complaint(text), "") << text;
+}
+
+TEST(CpuTuner, SaysWhatIsWrongWithOptions) {
+  const auto says = [](std::string_view text, std::string_view part, const std::string& policy) {
+    const std::string said = complaint(text, policy);
+    EXPECT_NE(said.find(part), std::string::npos) << text << ": " << said;
+  };
+  says("clever", "known: shared, role, bind, aware", "fifo");
+  says("role:wait=3s", "only aware takes options", "fifo");
+  says("aware:", "'' is no option (write KEY=VALUE", "fifo");
+  says("aware:sum", "'sum' is no option", "fifo");
+  says("aware:objektive=sum", "'aware' has no such parameter (did you mean objective?)", "fifo");
+  says("aware:objective=most", "must be one of fair-floor, sum, maxmin", "fifo");
+  says("aware:leftover=spend", "--cpu aware:leftover=spend: must be one of keep, deal", "fifo");
+  says("aware:wait=2m", "no job waits for cores beyond 60s", "fifo");
+  says("aware:check=0", "must be more than zero", "fifo");
+  says("aware:moved_share=2", "from 0 to 1", "fifo");
+  says("aware:place=perhaps", "must be on or off", "fifo");
+  says("aware:reschedule=5m", "keeps its own books", "gandiva");
+  EXPECT_EQ(complaint("aware:reschedule=0,wait=0", "gandiva"), "");
+}
+
+// Because an option that is read but not used would go unnoticed.
+TEST(CpuTuner, OptionsReachTheAllocation) {
+  const auto finish = [](std::string_view text) {
+    Scenario scenario = poster_server(kVisionMix);
+    auto tuner = *make_cpu_tuner(text, **make_policy("fifo"));
+    scenario.tuner = tuner.get();
+    return run(scenario).finish;
+  };
+  EXPECT_EQ(finish("aware:objective=fair-floor"), finish("aware"));
+  EXPECT_GT(finish("aware:objective=sum")[0], finish("aware")[0]);
+  EXPECT_LT(finish("aware:objective=maxmin")[0], finish("aware")[0]);  // OverFeat: 12 cores, not 6
 }
 
 /// Cores of a server are never given twice, at any instant.

@@ -23,7 +23,7 @@ std::int64_t AwareTuner::free_milli(const Plan& plan, NodeId node) {
 
 /// Starved jobs that could move, the worst off first; servers with a free GPU and idle cores, the
 /// richest first.
-void AwareTuner::find_candidates(const View& view, const Plan& plan) {
+void AwareTuner::find_candidates(const Plan& plan) {
   candidates_.clear();
   targets_.clear();
   const auto& nodes = plan.cluster().cluster().nodes;
@@ -33,10 +33,10 @@ void AwareTuner::find_candidates(const View& view, const Plan& plan) {
     const std::int64_t free = free_milli(plan, node);
     if (plan.cluster().free_on(node) > 0 && free >= 2000) targets_.push_back({free, node});
     for (const ServerJob& each : jobs_) {
-      if (plan.gpus_of(each.job) != 1 || !view.jobs.is_running(each.job)) continue;
+      if (plan.gpus_of(each.job) != 1 || !plan.jobs().is_running(each.job)) continue;
       if (has_device_company(plan, each.job)) continue;
       const std::int32_t cores = plan.terms(each.job).cores_milli;
-      const double speed = beliefs_.speed(view, plan, each.job, cores);
+      const double speed = beliefs_.speed(plan, each.job, cores);
       if (speed < kStarved) candidates_.push_back({1 - speed, each.job, node});
     }
   }
@@ -51,22 +51,17 @@ double AwareTuner::objective(const CpuServer& server) {
 }
 
 /// Sum of normalised speeds of both servers after the move less that before it.
-double AwareTuner::gain_of_move(const View& view, const Plan& plan, const Candidate& candidate,
-                                NodeId to) {
-  const auto server = [&](NodeId node) {
-    return CpuServer{static_cast<std::int32_t>(cores_milli_of(plan, node) / 1000),
-                     plan.cluster().cluster().nodes[node.value].gpus};
-  };
-  gather(view, plan, candidate.node);
-  double before = objective(server(candidate.node));
+double AwareTuner::gain_of_move(const Plan& plan, const Candidate& candidate, NodeId to) {
+  gather(plan, candidate.node);
+  double before = objective(server_of(plan, candidate.node));
   const auto mover = std::ranges::find(jobs_, candidate.job, &ServerJob::job) - jobs_.begin();
   const CpuGang moved = gangs_[static_cast<std::size_t>(mover)];
   gangs_.erase(gangs_.begin() + mover);
-  double after = objective(server(candidate.node));
-  gather(view, plan, to);
-  before += objective(server(to));
+  double after = objective(server_of(plan, candidate.node));
+  gather(plan, to);
+  before += objective(server_of(plan, to));
   gangs_.push_back(moved);
-  after += objective(server(to));
+  after += objective(server_of(plan, to));
   return after - before;
 }
 
@@ -77,7 +72,7 @@ double AwareTuner::seconds_left(const View& view, JobId job) const {
 
 bool AwareTuner::try_move(const View& view, Plan& plan, const Candidate& candidate,
                           Target& target) {
-  const double gain = gain_of_move(view, plan, candidate, target.node);
+  const double gain = gain_of_move(plan, candidate, target.node);
   const double cost = to_seconds(options_.move_cost);
   if (gain * seconds_left(view, candidate.job) <= kWorthIt * cost) return false;
   const std::uint64_t free = plan.cluster().free_mask(target.node);
@@ -91,14 +86,14 @@ bool AwareTuner::try_move(const View& view, Plan& plan, const Candidate& candida
   }
   plan.set_pause(candidate.job, options_.move_cost);
   nodes_ = {std::min(candidate.node, target.node), std::max(candidate.node, target.node)};
-  allocate_nodes(view, plan);
+  allocate_nodes(plan);
   target.free_milli = plan.cluster().free_on(target.node) > 0 ? free_milli(plan, target.node) : 0;
   return true;
 }
 
 void AwareTuner::reschedule(const View& view, Plan& plan) {
   nodes_.clear();
-  find_candidates(view, plan);
+  find_candidates(plan);
   std::size_t running = 0;
   for (std::uint32_t i = 0; i < plan.cluster().cluster().nodes.size(); ++i) {
     plan.cluster().jobs_on({i}, on_node_);

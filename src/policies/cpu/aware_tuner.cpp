@@ -14,23 +14,20 @@ Time next_multiple(Time now, Duration interval) {
   return Time{(now.time_since_epoch() / interval + 1) * interval};
 }
 
-CpuServer server_of(const Plan& plan, NodeId node) {
-  const Node& server = plan.cluster().cluster().nodes[node.value];
-  return {static_cast<std::int32_t>(server.cpus_milli / 1000), server.gpus};
-}
-
 }  // namespace
 
 void AwareTuner::begin(const View& view, const RateModel& believed) {
   beliefs_.begin(believed);
   knows_devices_ = view.cluster.tracks_devices();
+  demand_ = Column<JobId, std::int32_t>(view.jobs.size(), 0);
+  held_back_ = Column<JobId, Time>(view.jobs.size(), kNever);
 }
 
 void AwareTuner::tune(const View& view, std::span<const NodeId> changed, Plan& plan) {
   if (!knows_devices_) return;
   nodes_.assign(changed.begin(), changed.end());
-  if (view.now >= next_check_) check_speeds(view, plan);
-  if (!nodes_.empty()) allocate_nodes(view, plan);
+  if (view.now >= next_check_) check_speeds(plan);
+  if (!nodes_.empty()) allocate_nodes(plan);
   if (view.now >= next_round_) reschedule(view, plan);
 }
 
@@ -42,16 +39,19 @@ std::optional<Time> AwareTuner::next_wakeup(const View& view) {
   const bool moves = may_move_ && options_.reschedule_interval > Duration::zero();
   next_round_ = moves ? next_multiple(view.now, options_.reschedule_interval) : kNever;
   wake = std::min(wake, next_round_);
+  std::erase_if(waits_, [&](JobId job) { return !view.jobs.is_waiting(job); });
+  if (patient_since_ && *patient_since_ + options_.wait > view.now)
+    wake = std::min(wake, *patient_since_ + options_.wait);
   if (wake == kNever) return std::nullopt;
   return wake;
 }
 
-void AwareTuner::gather(const View& view, const Plan& plan, NodeId node) {
+void AwareTuner::gather(const Plan& plan, NodeId node) {
   jobs_.clear();
   gangs_.clear();
   jobs_of_server(plan, node, on_node_, jobs_);
   for (const ServerJob& each : jobs_) {
-    gangs_.push_back({.speeds = beliefs_.speeds(view, plan, each.job),
+    gangs_.push_back({.speeds = beliefs_.speeds(plan, each.job),
                       .workers = each.workers,
                       .most = most_of(plan, each.job)});
   }
@@ -86,13 +86,13 @@ void AwareTuner::allocate_gathered(const Plan& plan, NodeId node) {
   }
 }
 
-void AwareTuner::allocate_nodes(const View& view, Plan& plan) {
+void AwareTuner::allocate_nodes(Plan& plan) {
   with_gang_mates(plan, nodes_, on_node_);
   const auto says_nothing = [&](NodeId node) { return cores_milli_of(plan, node) == 0; };
   std::erase_if(nodes_, says_nothing);
   grants_.clear();
   for (const NodeId node : nodes_) {
-    gather(view, plan, node);
+    gather(plan, node);
     allocate_gathered(plan, node);
   }
   for (const auto& [job, cores_milli] : grants_) {
@@ -101,20 +101,36 @@ void AwareTuner::allocate_nodes(const View& view, Plan& plan) {
   // What a gang leaves on its richer servers goes to the others there.
   for (const NodeId node : nodes_) {
     if (caps_.empty()) break;
-    gather(view, plan, node);
+    gather(plan, node);
     const auto is_gang = [&](const ServerJob& each) { return caps_.contains(each.job); };
     if (std::ranges::any_of(jobs_, is_gang)) allocate_gathered(plan, node);
   }
   caps_.clear();
-  apply_grants(view, plan);
+  apply_grants(plan);
+  lend_to_validating(plan);
 }
 
-void AwareTuner::apply_grants(const View& view, Plan& plan) {
+void AwareTuner::apply_grants(Plan& plan) {
   for (const auto& [job, cores_milli] : grants_) {
     give_cores(plan, job, cores_milli);
+    demand_[job] = beliefs_.demand(plan, job) * 1000;
     watched_[job] = 0;
-    const bool starved = beliefs_.speed(view, plan, job, cores_milli) < kStarved;
+    const bool starved = beliefs_.speed(plan, job, cores_milli) < kStarved;
     may_move_ = may_move_ || starved;
+  }
+}
+
+/// Its curve is another one then, but others keep what they have: it gets no more than nobody
+/// holds.
+void AwareTuner::lend_to_validating(Plan& plan) {
+  if (!options_.lend) return;
+  for (const auto& [job, granted] : grants_) {
+    if (plan.jobs().phase[job] != Phase::Validation || !plan.jobs().is_running(job)) continue;
+    std::int64_t more =
+        std::int64_t{beliefs_.demand(plan, job, Phase::Validation)} * 1000 - granted;
+    for (const Slice& slice : plan.slices(job))
+      more = std::min(more, free_milli(plan, slice.node) / slice.gpus / 1000 * 1000);
+    if (more > 0) give_cores(plan, job, granted + static_cast<std::int32_t>(more));
   }
 }
 
@@ -130,28 +146,28 @@ bool AwareTuner::has_device_company(const Plan& plan, JobId job) const {
 
 /// One sample of a watched job. Whoever agrees with its belief is not looked at again until its
 /// server changes; beside others on a GPU a speed says nothing about cores.
-AwareTuner::Verdict AwareTuner::sample(const View& view, const Plan& plan, JobId job) const {
-  if (!view.jobs.is_running(job) || !plan.holds(job) || has_device_company(plan, job))
+AwareTuner::Verdict AwareTuner::sample(const Plan& plan, JobId job) const {
+  const JobTable& jobs = plan.jobs();
+  if (!jobs.is_running(job) || !plan.holds(job) || has_device_company(plan, job))
     return Verdict::Settled;
-  if (view.now <= view.jobs.work_from[job]) return Verdict::NotUnderWay;
-  const double measured = measured_speed(view, plan, job);
-  const double expected = beliefs_.speed(view, plan, job, plan.terms(job).cores_milli);
+  if (now_ <= jobs.work_from[job]) return Verdict::NotUnderWay;
+  const double measured = measured_speed(plan, job);
+  const double expected = beliefs_.speed(plan, job, plan.terms(job).cores_milli);
   const bool agrees = std::abs(measured / expected - 1) <= kTolerance;
   return measured <= 0 || agrees ? Verdict::Settled : Verdict::Contradicts;
 }
 
-double AwareTuner::measured_speed(const View& view, const Plan& plan, JobId job) const {
-  return view.jobs.rate[job].value() / beliefs_.full_rate(view, plan, job);
+double AwareTuner::measured_speed(const Plan& plan, JobId job) const {
+  return plan.jobs().rate[job].value() / beliefs_.full_rate(plan, job);
 }
 
-void AwareTuner::check_speeds(const View& view, const Plan& plan) {
+void AwareTuner::check_speeds(const Plan& plan) {
   bool corrected = false;
   for (auto it = watched_.begin(); it != watched_.end();) {
     auto& [job, strikes] = *it;
-    const Verdict verdict = sample(view, plan, job);
+    const Verdict verdict = sample(plan, job);
     const bool enough = verdict == Verdict::Contradicts && ++strikes == kSamples;
-    if (enough && beliefs_.correct(view, plan, job, measured_speed(view, plan, job)))
-      corrected = true;
+    if (enough && beliefs_.correct(plan, job, measured_speed(plan, job))) corrected = true;
     it = enough || verdict == Verdict::Settled ? watched_.erase(it) : std::next(it);
   }
   if (!corrected) return;

@@ -1,5 +1,11 @@
 // `--cpu aware`: the cores of a server go to the jobs that gain most by them. A server is looked at
-// again when its set of jobs changed, or when beliefs about one of its jobs did.
+// again when its set of jobs changed, when a job there came to another phase, or when beliefs about
+// one of its jobs did.
+//
+// A job that fits one server starts where its cores are: on the server with the least left over,
+// measured by whichever of GPUs and cores has the larger part left, of those that have all the
+// cores it wants; if none has, jobs wait for one for 60 s at most, and then take the server where
+// the jobs together gain most. A job that validates borrows cores that are left over.
 //
 // Checks and moves do not tick for nothing: speeds are constant between changes, so a job is
 // watched from a change on until a sample (every 30 s) agrees with the belief within 15 %; three
@@ -7,13 +13,18 @@
 // changed since, starved one-GPU jobs move to servers with idle cores where gain x remaining time >
 // 2 x cost.
 //
+// To place a job costs a look at every server with a free device, but for empty ones, of which the
+// first will do; to place one that finds no cores 32 allocations beyond that.
+//
 // Deviations: a contradicted curve is scaled by the measured speed at the cores the job has, a
 // neighbouring core count is not tried; remaining time is the time run so far if the policy has no
-// estimates; phases of a job are not known here.
+// estimates; gangs over several servers stand where the placement puts them.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "policies/cpu/cpu_beliefs.h"
@@ -28,6 +39,9 @@ class AwareTuner final : public NodeTuner {
       : options_(options), allocator_(options.objective, options.leftover) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "aware"; }
   void begin(const View& view, const RateModel& believed) override;
+  void begin_instant(Time now) override { now_ = now; }
+  [[nodiscard]] bool place(const Plan& plan, JobId job, PoolId pool,
+                           std::vector<Slice>& slices) override;
   void tune(const View& view, std::span<const NodeId> changed, Plan& plan) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
@@ -42,32 +56,53 @@ class AwareTuner final : public NodeTuner {
     std::int64_t free_milli = 0;
     NodeId node;
   };
+  /// A server a job could start on.
+  struct Site {
+    double rest = 0;         // of GPUs or cores, whichever is more
+    double other_rest = 0;   // breaks ties
+    std::int64_t spare = 0;  // cores nobody there wants, in thousandths, once the job is there
+    Slice slice;
+  };
 
-  void allocate_nodes(const View& view, Plan& plan);             // nodes_
-  void gather(const View& view, const Plan& plan, NodeId node);  // fills jobs_ and gangs_
+  void list_sites(const Plan& plan, JobId job, PoolId pool, const Slice& placed);
+  void add_site(const Plan& plan, JobId job, const Slice& slice);
+  [[nodiscard]] std::int64_t claimed_milli(const Plan& plan, NodeId node) const;
+  [[nodiscard]] const Site* tightest_fit() const;
+  [[nodiscard]] const Site* best_objective(const Plan& plan, JobId job, PoolId pool);
+  [[nodiscard]] bool is_patient(const Plan& plan, JobId job);
+  enum class Cores : std::uint8_t { Enough, TooFew };
+  void end_wait(JobId job, Cores cores);
+
+  void allocate_nodes(Plan& plan);             // nodes_
+  void gather(const Plan& plan, NodeId node);  // fills jobs_ and gangs_
   void allocate_gathered(const Plan& plan, NodeId node);
   [[nodiscard]] std::int32_t most_of(const Plan& plan, JobId job) const;
-  void apply_grants(const View& view, Plan& plan);
+  void apply_grants(Plan& plan);
+  void lend_to_validating(Plan& plan);
 
   enum class Verdict : std::uint8_t { Settled, NotUnderWay, Contradicts };
-  void check_speeds(const View& view, const Plan& plan);
-  [[nodiscard]] Verdict sample(const View& view, const Plan& plan, JobId job) const;
+  void check_speeds(const Plan& plan);
+  [[nodiscard]] Verdict sample(const Plan& plan, JobId job) const;
   /// Relative to having cores enough.
-  [[nodiscard]] double measured_speed(const View& view, const Plan& plan, JobId job) const;
+  [[nodiscard]] double measured_speed(const Plan& plan, JobId job) const;
   [[nodiscard]] bool has_device_company(const Plan& plan, JobId job) const;
 
   void reschedule(const View& view, Plan& plan);
-  void find_candidates(const View& view, const Plan& plan);
+  void find_candidates(const Plan& plan);
   [[nodiscard]] std::int64_t free_milli(const Plan& plan, NodeId node);
   [[nodiscard]] double objective(const CpuServer& server);
-  [[nodiscard]] double gain_of_move(const View& view, const Plan& plan, const Candidate& candidate,
-                                    NodeId to);
+  [[nodiscard]] double gain_of_move(const Plan& plan, const Candidate& candidate, NodeId to);
   [[nodiscard]] bool try_move(const View& view, Plan& plan, const Candidate& candidate,
                               Target& target);
   [[nodiscard]] double seconds_left(const View& view, JobId job) const;
 
   CpuTunerOptions options_;
   bool knows_devices_ = false;
+  Time now_{};
+  Column<JobId, std::int32_t> demand_;  // cores per GPU, in thousandths; of jobs seen so far
+  Column<JobId, Time> held_back_;       // the last instant at which it was
+  std::set<JobId> waits_;               // held back now
+  std::optional<Time> patient_since_;   // jobs wait for cores, or did until their patience ended
   CpuBeliefs beliefs_;
   CpuAllocator allocator_;
   std::map<JobId, int> watched_;  // samples so far that contradict the belief
@@ -83,6 +118,7 @@ class AwareTuner final : public NodeTuner {
   std::map<JobId, std::int32_t> grants_;  // scratch: thousandths
   std::vector<Candidate> candidates_;     // scratch
   std::vector<Target> targets_;           // scratch
+  std::vector<Site> sites_;               // scratch
 };
 
 }  // namespace berth

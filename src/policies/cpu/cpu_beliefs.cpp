@@ -23,23 +23,32 @@ void CpuBeliefs::begin(const RateModel& believed) {
   }
 }
 
-CpuBeliefs::Kind CpuBeliefs::kind_of(const View& view, const Plan& plan, JobId job) const {
+CpuBeliefs::Kind CpuBeliefs::kind_of(const Plan& plan, JobId job, Phase phase) const {
   const PoolId pool = plan.pool_of(job);
   const std::int32_t gpus = plan.gpus_of(job);
-  return {.profile = view.jobs.profile[job],
-          .pool = pool,
+  return {.curve = {plan.jobs().profile[job], pool, phase},
           .gpus = gpus,
-          .batch = view.jobs.batch[job],
+          .batch = plan.jobs().batch[job],
           .sub_steps = plan.terms(job).sub_steps,
           .level = believed_->effects().locality
-                       ? level_of(view.cluster.cluster(), plan.slices(job))
+                       ? level_of(plan.cluster().cluster(), plan.slices(job))
                        : believed_->best_level(pool, gpus)};
+}
+
+CpuBeliefs::Kind CpuBeliefs::kind_in(const Plan& plan, JobId job, PoolId pool) const {
+  const std::int32_t gpus = plan.shape(job).gpus;
+  return {.curve = {plan.jobs().profile[job], pool, Phase::Training},
+          .gpus = gpus,
+          .batch = plan.jobs().batch[job],
+          .sub_steps = plan.terms(job).sub_steps,
+          .level = believed_->best_level(pool, gpus)};
 }
 
 Standing CpuBeliefs::standing(const Kind& kind, std::int32_t cores_milli) const {
   Standing standing;
-  standing.profile = kind.profile;
-  standing.pool = kind.pool;
+  standing.profile = kind.curve.profile;
+  standing.pool = kind.curve.pool;
+  standing.phase = kind.curve.phase;
   standing.gpus = kind.gpus;
   standing.wanted = kind.gpus;
   standing.batch = kind.batch;
@@ -55,54 +64,61 @@ double CpuBeliefs::fed(const Kind& kind, std::int32_t cores_milli) const {
   return time.cpu > 0 ? time.gpu / time.cpu : std::numeric_limits<double>::infinity();
 }
 
-double CpuBeliefs::scale_of(const Kind& kind) const {
-  const auto scale = scales_.find({kind.profile, kind.pool});
+double CpuBeliefs::scale_of(const Curve& curve) const {
+  const auto scale = scales_.find(curve);
   return scale == scales_.end() ? 1 : scale->second.factor;
 }
 
-std::span<const double> CpuBeliefs::speeds(const View& view, const Plan& plan, JobId job) {
-  const Kind kind = kind_of(view, plan, job);
+std::span<const double> CpuBeliefs::table_of(const Kind& kind) {
   const auto [entry, is_new] = tables_.try_emplace(kind);
   std::vector<double>& table = entry->second;
   if (is_new) {
-    const double scale = scale_of(kind);
+    const double scale = scale_of(kind.curve);
     table.push_back(0);
-    for (std::int32_t cores = 1; cores <= most_cores_[kind.pool.value]; ++cores)
+    for (std::int32_t cores = 1; cores <= most_cores_[kind.curve.pool.value]; ++cores)
       table.push_back(std::min(1.0, scale * fed(kind, cores * 1000)));
   }
   return table;
 }
 
-std::int32_t CpuBeliefs::demand(const View& view, const Plan& plan, JobId job) {
-  const auto table = speeds(view, plan, job);
-  const auto enough = std::lower_bound(table.begin() + 1, table.end(), table.back());
-  return static_cast<std::int32_t>(enough - table.begin());
+std::span<const double> CpuBeliefs::speeds(const Plan& plan, JobId job, Phase phase) {
+  return table_of(kind_of(plan, job, phase));
 }
 
-double CpuBeliefs::full_rate(const View& view, const Plan& plan, JobId job) const {
-  Standing where = standing(kind_of(view, plan, job), 0);
-  where.reference = view.jobs.reference[job];
-  where.wanted = view.gpus(job);
+std::span<const double> CpuBeliefs::speeds_in(const Plan& plan, JobId job, PoolId pool) {
+  return table_of(kind_in(plan, job, pool));
+}
+
+std::int32_t fewest_for_full_speed(std::span<const double> speeds) noexcept {
+  const auto enough = std::lower_bound(speeds.begin() + 1, speeds.end(), speeds.back());
+  return static_cast<std::int32_t>(enough - speeds.begin());
+}
+
+std::int32_t CpuBeliefs::demand(const Plan& plan, JobId job, Phase phase) {
+  return fewest_for_full_speed(speeds(plan, job, phase));
+}
+
+double CpuBeliefs::full_rate(const Plan& plan, JobId job) const {
+  Standing where = standing(kind_of(plan, job, plan.jobs().phase[job]), 0);
+  where.reference = plan.jobs().reference[job];
+  where.wanted = plan.shape(job).gpus;
   return believed_->alone(where);
 }
 
-double CpuBeliefs::speed(const View& view, const Plan& plan, JobId job,
-                         std::int32_t cores_milli) const {
-  const Kind kind = kind_of(view, plan, job);
-  return std::min(1.0, scale_of(kind) * fed(kind, cores_milli));
+double CpuBeliefs::speed(const Plan& plan, JobId job, std::int32_t cores_milli) const {
+  const Kind kind = kind_of(plan, job, plan.jobs().phase[job]);
+  return std::min(1.0, scale_of(kind.curve) * fed(kind, cores_milli));
 }
 
-bool CpuBeliefs::correct(const View& view, const Plan& plan, JobId job, double measured) {
-  const Kind kind = kind_of(view, plan, job);
+bool CpuBeliefs::correct(const Plan& plan, JobId job, double measured) {
+  const Kind kind = kind_of(plan, job, plan.jobs().phase[job]);
   const double unscaled = fed(kind, plan.terms(job).cores_milli);
   if (unscaled == std::numeric_limits<double>::infinity() || unscaled <= 0) return false;
-  Scale& scale = scales_[{kind.profile, kind.pool}];
+  Scale& scale = scales_[kind.curve];
   // Jobs of one class that contradict each other must not keep the cluster busy for ever.
   if (scale.corrections == kMostCorrections) return false;
   scale = {measured / unscaled, scale.corrections + 1};
-  std::erase_if(tables_, [&](const auto& entry) {
-    return entry.first.profile == kind.profile && entry.first.pool == kind.pool;
-  });
+  std::erase_if(tables_, [&](const auto& entry) { return entry.first.curve == kind.curve; });
   return true;
 }
 

@@ -25,12 +25,12 @@ void QuotaTuner::begin(const View& view, const RateModel& believed) {
   knows_devices_ = view.cluster.tracks_devices();
 }
 
-void QuotaTuner::tune(const View& view, std::span<const NodeId> changed, Plan& plan) {
+void QuotaTuner::tune(const View&, std::span<const NodeId> changed, Plan& plan) {
   if (!knows_devices_) return;
   nodes_.assign(changed.begin(), changed.end());
   with_gang_mates(plan, nodes_, on_node_);
   offers_.clear();
-  for (const NodeId node : nodes_) offer_cores(view, plan, node);
+  for (const NodeId node : nodes_) offer_cores(plan, node);
   for (const auto& [job, cores_milli] : offers_) {
     // A gang that was met only on a server around the change may have servers we did not look at;
     // nothing changed for it.
@@ -41,9 +41,9 @@ void QuotaTuner::tune(const View& view, std::span<const NodeId> changed, Plan& p
   }
 }
 
-double QuotaTuner::wanted(const View& view, const Plan& plan, NodeId node, JobId job) {
+double QuotaTuner::wanted(const Plan& plan, NodeId node, JobId job) {
   switch (quota_) {
-    case CpuQuota::Shared: return beliefs_.demand(view, plan, job);
+    case CpuQuota::Shared: return beliefs_.demand(plan, job, plan.jobs().phase[job]);
     case CpuQuota::Role: return kWorkerCores;
     case CpuQuota::Bind: break;
   }
@@ -58,7 +58,7 @@ double QuotaTuner::parameter_server(const Plan& plan, NodeId node, JobId job) co
 }
 
 /// What each wants, or in proportion to it if that is more than there is.
-void QuotaTuner::offer_cores(const View& view, const Plan& plan, NodeId node) {
+void QuotaTuner::offer_cores(const Plan& plan, NodeId node) {
   const double cores = static_cast<double>(cores_milli_of(plan, node)) / 1000;
   if (cores <= 0) return;
   jobs_.clear();
@@ -66,7 +66,7 @@ void QuotaTuner::offer_cores(const View& view, const Plan& plan, NodeId node) {
   jobs_of_server(plan, node, on_node_, jobs_);
   double total = 0;
   for (const ServerJob& each : jobs_) {
-    wanted_.push_back(wanted(view, plan, node, each.job));
+    wanted_.push_back(wanted(plan, node, each.job));
     total += wanted_.back() * each.workers + parameter_server(plan, node, each.job);
   }
   const double part = total > cores ? cores / total : 1;

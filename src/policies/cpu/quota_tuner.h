@@ -23,8 +23,8 @@ class QuotaTuner final : public NodeTuner {
   void tune(const View& view, std::span<const NodeId> changed, Plan& plan) override;
 
  private:
-  void offer_cores(const View& view, const Plan& plan, NodeId node);
-  [[nodiscard]] double wanted(const View& view, const Plan& plan, NodeId node, JobId job);
+  void offer_cores(const Plan& plan, NodeId node);
+  [[nodiscard]] double wanted(const Plan& plan, NodeId node, JobId job);
   [[nodiscard]] double parameter_server(const Plan& plan, NodeId node, JobId job) const;
 
   CpuQuota quota_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "perf/cpu_allocation.h"
 
 namespace berth {
 
@@ -17,6 +18,11 @@ struct ServerJob {
 /// Cores of a server, whole and in thousandths; 0 = it does not say.
 [[nodiscard]] inline std::int64_t cores_milli_of(const Plan& plan, NodeId node) noexcept {
   return plan.cluster().cluster().nodes[node.value].cpus_milli;
+}
+
+[[nodiscard]] inline CpuServer server_of(const Plan& plan, NodeId node) noexcept {
+  const Node& server = plan.cluster().cluster().nodes[node.value];
+  return {static_cast<std::int32_t>(server.cpus_milli / 1000), server.gpus};
 }
 
 /// Ascending by job. `scratch` is only there so that nothing is allocated.
