@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <tuple>
 
 #include "policies/synergy/optimum.h"
@@ -11,16 +12,18 @@ namespace {
 
 constexpr std::int32_t kPlenty = 64;  // cores per GPU of a server that does not say
 
-SynergyServer server_of(const Node& node) {
+/// Less than a level of a few MiB is nothing to cache in.
+bool says_memory(const Node& node) { return node.memory_mib / node.gpus >= 3; }
+
+SynergyServer server_of(const Node& node, bool packs_memory) {
   const auto described = static_cast<std::int32_t>(node.cpus_milli / 1000);
   const std::int32_t cores =
       node.cpus_milli > 0 ? std::max(described, node.gpus) : node.gpus * kPlenty;
-  return {.gpus = node.gpus, .cores = cores, .memory_mib = 0};
+  return {.gpus = node.gpus, .cores = cores, .memory_mib = packs_memory ? node.memory_mib : 0};
 }
 
 }  // namespace
 
-/// The proportional share of a pool is that of its poorest server, so that it fits everywhere.
 void Synergy::begin(const View& view) {
   const Cluster& cluster = view.cluster.cluster();
   server_of_node_.assign(cluster.nodes.size(), 0);
@@ -28,14 +31,44 @@ void Synergy::begin(const View& view) {
   pools_.assign(cluster.pools.size(), {});
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     const Node& node = cluster.nodes[i];
-    if (node.gpus == 0) continue;
-    Pool& pool = pools_[node.pool.value];
-    const SynergyServer server = server_of(node);
-    const auto axes = SynergyAxes::of_server(server.gpus, server.cores, 0);
-    const bool first = pool.nodes.empty();
-    if (first || axes.fair.cores < pool.axes.fair.cores) pool.axes = axes;
-    pool.nodes.push_back(NodeId{i});
+    if (node.gpus > 0) pools_[node.pool.value].nodes.push_back(NodeId{i});
   }
+  for (Pool& pool : pools_) {
+    pool.packs_memory =
+        view.believed().effects().memory && std::ranges::all_of(pool.nodes, [&](NodeId node) {
+          return says_memory(cluster.nodes[node.value]);
+        });
+    if (!pool.nodes.empty()) pool.axes = axes_of(cluster, pool);
+  }
+}
+
+/// The proportional share of a pool is that of its poorest server, so that it fits everywhere.
+SynergyAxes Synergy::axes_of(const Cluster& cluster, const Pool& pool) const {
+  std::int32_t gpus = 1;
+  std::int32_t cores = std::numeric_limits<std::int32_t>::max();
+  std::int64_t memory = std::numeric_limits<std::int64_t>::max();
+  for (const NodeId node : pool.nodes) {
+    const SynergyServer server = server_of(cluster.nodes[node.value], pool.packs_memory);
+    gpus = std::max(gpus, server.gpus);
+    cores = std::min(cores, server.cores / server.gpus);
+    memory = std::min(memory, server.memory_mib / server.gpus);
+  }
+  return SynergyAxes::of_server(gpus, gpus * cores, gpus * memory);
+}
+
+/// No more than an empty server has for as many workers of the gang as can be there together.
+SynergyAxes Synergy::axes_for(const Cluster& cluster, const Pool& pool, std::int32_t gpus) const {
+  SynergyAxes axes = pool.axes;
+  axes.max_cores = axes.fair.cores;
+  std::int64_t most_memory = 0;
+  for (const NodeId node : pool.nodes) {
+    const SynergyServer server = server_of(cluster.nodes[node.value], pool.packs_memory);
+    const std::int32_t together = std::min(server.gpus, gpus);
+    axes.max_cores = std::max(axes.max_cores, server.cores / together);
+    most_memory = std::max(most_memory, server.memory_mib / together);
+  }
+  while (axes.memory_mib.back() > most_memory) axes.memory_mib.pop_back();
+  return axes;
 }
 
 std::optional<Time> Synergy::next_wakeup(const View& view) {
@@ -92,7 +125,7 @@ void Synergy::list_servers(const View& view, const Pool& pool) {
     if (!view.cluster.is_up(node)) continue;
     server_of_node_[node.value] = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back(node);
-    servers_.push_back(server_of(view.cluster.cluster().nodes[node.value]));
+    servers_.push_back(server_of(view.cluster.cluster().nodes[node.value], pool.packs_memory));
   }
 }
 
@@ -142,20 +175,17 @@ const Sensitivity& Synergy::sensitivity(const View& view, PoolId pool, JobId job
   standing.wanted = kind.gpus;
   standing.batch = kind.batch;
   standing.level = view.believed().best_level(pool, kind.gpus);
-  // No more than an empty server has for as many of its workers as can be there together.
-  SynergyAxes axes = mine.axes;
-  axes.max_cores = axes.fair.cores;
-  for (const NodeId node : mine.nodes) {
-    const SynergyServer server = server_of(view.cluster.cluster().nodes[node.value]);
-    axes.max_cores = std::max(axes.max_cores, server.cores / std::min(server.gpus, kind.gpus));
-  }
-  std::vector<double> column;
+  const SynergyAxes axes = axes_for(view.cluster.cluster(), mine, kind.gpus);
+  std::vector<double> throughput;
   for (std::int32_t cores = 1; cores <= axes.max_cores; ++cores) {
-    standing.terms.cores_milli = cores * 1000;
-    column.push_back(1 / view.believed().iteration(standing).total);
+    for (const std::int64_t memory : axes.memory_mib) {
+      standing.terms.cores_milli = cores * 1000;
+      standing.terms.host_memory_mib = static_cast<std::int32_t>(memory);
+      throughput.push_back(1 / view.believed().iteration(standing).total);
+    }
   }
-  auto made = Sensitivity::from_column(axes, column, {});
-  BERTH_CHECK(made.has_value(), "believed rates are positive and rise with cores");
+  auto made = Sensitivity::from_matrix(axes, throughput);
+  BERTH_CHECK(made.has_value(), "believed rates are positive, rise with cores and memory");
   return mine.sensitivities.emplace(kind, *std::move(made)).first->second;
 }
 
@@ -184,18 +214,21 @@ void Synergy::carry_out(const View& view, Plan& plan, PoolId pool,
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
     const JobId job = chosen_[i];
     if (!grants[i].runs) continue;
-    set_cores(plan, job, cores_milli(view, grants[i]));
-    if (plan.holds(job) || try_start_as_packed(plan, pool, job, grants[i])) continue;
-    // The trace asks for host memory that the chosen servers do not have; others may.
-    set_cores(plan, job, pools_[pool.value].axes.fair.cores * 1000);
-    static_cast<void>(plan.try_start_in(pool, job));
+    set_share(view, plan, pool, job, grants[i]);
+    if (plan.holds(job)) continue;
+    const bool started = try_start_as_packed(plan, pool, job, grants[i]);
+    BERTH_CHECK(started, "what was packed is free");
   }
 }
 
-void Synergy::set_cores(Plan& plan, JobId job, std::int32_t milli) const {
+void Synergy::set_share(const View& view, Plan& plan, PoolId pool, JobId job,
+                        const SynergyGrant& grant) {
+  const auto& levels = pools_[pool.value].axes.memory_mib;
   Terms terms = plan.terms(job);
-  terms.cores_milli = milli;
-  static_cast<void>(plan.set_terms(job, terms));  // cores take no device memory: never declined
+  terms.cores_milli = cores_milli(view, grant);
+  terms.host_memory_mib =
+      static_cast<std::int32_t>(levels[static_cast<std::size_t>(grant.share.level)]);
+  static_cast<void>(plan.set_terms(job, terms));  // takes no device memory: never declined
 }
 
 /// Servers with fewer cores than GPUs were thought of as having one each.

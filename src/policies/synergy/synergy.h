@@ -1,13 +1,16 @@
-// Synergy: GPUs in any order, cores by measured sensitivity instead of in proportion to GPUs.
+// Synergy: GPUs in any order, cores and host memory by measured sensitivity instead of in
+// proportion to GPUs.
 //
 // Rounds of 300 s aligned to time zero. At each the jobs are ordered (fifo, srtf, las, ftf), taken
 // while GPUs suffice, and packed (see packing.h) with demands from the believed rates; a job that
 // is not taken again gives its devices back, one that is stays where it is if it can. Between
 // rounds nothing starts. Guarantee of `tune`: nobody is slower than with its proportional share.
 //
-// Deviations from the paper: running jobs keep their servers, since moving all of them every round
-// would cost more than cores are worth; profiles say nothing of data sets, so host memory is not
-// packed here. Pools are packed one after the other.
+// Host memory caches the data sets of models whose profile tells of one; it is packed in pools
+// whose servers all say how much they have. What the trace asks for of cores and memory gives way.
+//
+// Deviation from the paper: running jobs keep their servers, since moving all of them every round
+// would cost more than cores are worth. Pools are packed one after the other.
 #pragma once
 
 #include <compare>
@@ -44,6 +47,7 @@ class Synergy final : public Policy {
     return true;
   }  // terms change rates
   [[nodiscard]] bool sets_cores() const noexcept override { return true; }
+  [[nodiscard]] bool sets_memory() const noexcept override { return true; }
   void begin(const View& view) override;
   void on_arrival(const View&, JobId job) override {
     active_.insert(job);
@@ -68,6 +72,7 @@ class Synergy final : public Policy {
   };
   struct Pool {
     SynergyAxes axes;
+    bool packs_memory = false;                  // all its servers say how much they have
     std::vector<NodeId> nodes;                  // of all its servers
     std::map<Kind, Sensitivity> sensitivities;  // their addresses stay
   };
@@ -86,7 +91,10 @@ class Synergy final : public Policy {
   [[nodiscard]] bool stays(std::size_t index, const SynergyGrant& grant) const;
   [[nodiscard]] bool try_start_as_packed(Plan& plan, PoolId pool, JobId job,
                                          const SynergyGrant& grant);
-  void set_cores(Plan& plan, JobId job, std::int32_t milli) const;
+  void set_share(const View& view, Plan& plan, PoolId pool, JobId job, const SynergyGrant& grant);
+  [[nodiscard]] SynergyAxes axes_of(const Cluster& cluster, const Pool& pool) const;
+  [[nodiscard]] SynergyAxes axes_for(const Cluster& cluster, const Pool& pool,
+                                     std::int32_t gpus) const;
   [[nodiscard]] std::int32_t cores_milli(const View& view, const SynergyGrant& grant) const;
 
   std::string name_;
