@@ -10,6 +10,7 @@
 
 #include "base/suggest.h"
 #include "policies/cpu/cpu_tuner.h"
+#include "policies/power/power_managers.h"
 
 namespace berth {
 
@@ -24,6 +25,16 @@ std::string cpu_help() {
       "who shares out the cores of a server: off, shared, role, bind or aware (default off: a job "
       "has the cores it asked for); aware takes options, as in aware:objective=sum,leftover=deal:";
   for (const ParamSpec& param : aware_params())
+    help += fmt::format(" {} ({}): {};", param.key, param.default_value, param.meaning);
+  help.back() = '.';
+  return help;
+}
+
+std::string power_help() {
+  std::string help =
+      "who switches nodes off and on beside the policy: off or ces (default off: nodes stay on); "
+      "ces takes options, as in ces:buffer=4,forecast=naive:";
+  for (const ParamSpec& param : ces_params())
     help += fmt::format(" {} ({}): {};", param.key, param.default_value, param.meaning);
   help.back() = '.';
   return help;
@@ -156,6 +167,9 @@ class CommandLine {
          "the scheduler's profiles err by log-normal factors of this deviation (default 0)", kWorld)
         ->check(CLI::Range(0.0, 10.0));
     take(sub, "--cpu", world.cpu, "MODE", cpu_help(), kWorld);
+    take(sub, "--power", world.power, "MODE", power_help(), kWorld);
+    take(sub, "--boot-time", world.boot_time, "TIME",
+         "from switching a node on until it takes jobs (default 2m)", kWorld);
     take(sub, "--failures", world.failures, "FILE",
          "node outages: CSV node,down_time,up_time in seconds (default: none)", kWorld);
     take(sub, "--mtbf", world.mtbf, "TIME",

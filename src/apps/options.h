@@ -35,6 +35,8 @@ struct WorldOptions {
   std::string profiles;  // YAML on top of the built-in catalogue
   double profile_error = 0;
   std::string cpu = "off";
+  std::string power = "off";
+  std::string boot_time = "2m";
   std::string failures;             // CSV of outages
   std::string mtbf, repair = "1h";  // random outages; empty mtbf: none
   std::string checkpoint_interval = "0";

@@ -63,6 +63,8 @@ RunSpec world_of(const WorldOptions& world, Complaints& complaints) {
   spec.effects = complaints.value_or(parse_effects(world.effects), Effects{});
   spec.profile_error = world.profile_error;
   spec.cpu = world.cpu;
+  spec.power = world.power;
+  spec.sim.boot = time("--boot-time", world.boot_time);
   if (!world.profiles.empty()) {
     spec.profiles = std::make_shared<const ProfileSet>(
         complaints.value_or(load_profiles(world.profiles), ProfileSet{}));

@@ -8,6 +8,7 @@
 
 #include "policies/cpu/cpu_tuner.h"
 #include "policies/placements/placements.h"
+#include "policies/power/power_managers.h"
 
 namespace berth {
 
@@ -55,6 +56,11 @@ bool needs_rates(const Effects& effects) {
 /// What one choice forbids of another.
 void check_against(const Policy& policy, const RunSpec& spec, Error& error) {
   if (const auto tuner = tuner_from(spec, policy); !tuner) add(error, tuner.error());
+  if (const auto power = make_power_manager(spec.power); !power) add(error, power.error());
+  if (spec.power != "off" && policy.manages_power()) {
+    add(error, Error{fmt::format("--policy {} switches nodes on and off itself (leave --power out)",
+                                 spec.policy)});
+  }
   if (spec.placement != "count") return;
   if (policy.needs_devices()) {
     const char* why = policy.shares_devices() ? "puts several jobs on one device"
@@ -63,6 +69,10 @@ void check_against(const Policy& policy, const RunSpec& spec, Error& error) {
     add(error, Error{fmt::format("--policy {} {}, and --placement count knows no devices (choose "
                                  "another placement)",
                                  spec.policy, why)});
+  }
+  if (spec.power != "off") {
+    add(error, Error{"--power switches nodes on and off, and --placement count knows none (choose "
+                     "another placement)"});
   }
   if (spec.cpu != "off") {
     add(error, Error{"--cpu shares out the cores of servers, and --placement count knows none "
@@ -106,6 +116,7 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
   const RateModel truth{profiles, cluster, effects};
   const RateModel believed{profiles.with_error(spec.profile_error, spec.seed), cluster, effects};
   BERTH_TRY(const auto tuner, tuner_from(spec, *policy));
+  BERTH_TRY(const auto power, make_power_manager(spec.power));
   const bool profiles_matter =
       needs_rates(effects) || policy->shares_devices() || policy->resizes() || tuner != nullptr ||
       includes(policy->needs(), Need::Profile) || includes(policy->needs(), Need::Reports);
@@ -128,6 +139,7 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
                  .believed = believed,
                  .journal = recorder ? &*recorder : nullptr,
                  .tuner = tuner.get(),
+                 .power = power.get(),
                  .seed = spec.seed,
                  .checkpoint_interval = spec.checkpoint_interval}};
   if (recorder) recorder->watch(engine);
@@ -142,7 +154,8 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
                   .estimator = spec.estimator,
                   .seed = spec.seed,
                   .wall_seconds = wall.count(),
-                  .profiles_matter = profiles_matter});
+                  .profiles_matter = profiles_matter,
+                  .forecast_error = power ? power->forecast_error() : std::nullopt});
 }
 
 }  // namespace berth

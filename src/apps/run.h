@@ -35,6 +35,7 @@ struct RunSpec {
   std::shared_ptr<const ProfileSet> profiles = {};  // empty: the built-in catalogue
   double profile_error = 0;  // deviation of what the scheduler believes of profiles
   std::string cpu = "off";  // who shares out the cores of a server: off|shared|role|bind|aware[:…]
+  std::string power = "off";          // who switches nodes off and on beside the policy: off|ces
   RandomOutages random_outages = {};  // beside those in `sim`
   Duration checkpoint_interval{};
   Recording recording = Recording::Totals;

@@ -83,6 +83,7 @@ void Engine::find_profiles() {
 }
 
 Result<void> Engine::run() {
+  estimator_.begin(trace_);
   policy_.begin(view_);
   if (tuner_ != nullptr) tuner_->begin(view_, believed_);
   if (power_ != nullptr) power_->begin(view_);

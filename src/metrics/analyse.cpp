@@ -275,6 +275,7 @@ Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cl
     describe_energy(summary, energy_always_on(cluster, *held, *summary.makespan), recorder);
   }
   summary.avg_estimate_error = estimate_error(engine, jobs);
+  summary.forecast_error = labels.forecast_error;
   summary.without_profile = labels.profiles_matter
                                 ? std::optional(static_cast<double>(engine.jobs_without_profile()))
                                 : std::nullopt;

@@ -28,6 +28,7 @@ struct RunLabels {
   std::uint64_t seed = 1;
   double wall_seconds = 0;
   bool profiles_matter = false;  // some rate or decision of the run came from a profile
+  std::optional<double> forecast_error = {};  // of the power manager's demand, if it makes any
 };
 
 struct TraceFacts {

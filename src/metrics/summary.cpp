@@ -116,6 +116,8 @@ constexpr std::array kMetrics{
     Metric{"avg_nodes_off", "nodes", kNeither, &S::avg_nodes_off,
            "time-average number of nodes switched off"},
     Metric{"power_ons", "times", kLower, &S::power_ons, "times a node was switched on"},
+    Metric{"forecast_error", "1", kLower, &S::forecast_error,
+           "2 mean(|p - y| / (|p| + |y|)) of node demand forecast one hour ahead"},
     Metric{"avg_estimate_error", "1", kLower, &S::avg_estimate_error,
            "mean |ln(estimate / truth)| where the policy asked for estimates"},
     Metric{"jobs_per_hour", "1/h", kHigher, &S::jobs_per_hour,

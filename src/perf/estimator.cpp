@@ -9,6 +9,8 @@
 
 #include "base/rng.h"
 #include "base/suggest.h"
+#include "perf/predict/helios.h"
+#include "perf/predict/recurrence.h"
 
 namespace berth {
 
@@ -89,6 +91,37 @@ class History final : public Estimator {
   std::unordered_map<std::uint64_t, Recent> past_;  // lookup only, never iterated
 };
 
+/// What follows the colon; empty without one.
+std::string_view option_of(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  return colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
+}
+
+Result<std::unique_ptr<Estimator>> make_recurrence(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kKeys{"user", "group", "group-gpu"};
+  if (text == "pai") return std::make_unique<RecurrenceEstimator>();
+  const auto found = std::ranges::find(kKeys, option_of(text));
+  if (found == kKeys.end())
+    return fail(
+        fmt::format("--estimator: '{}' must be pai:user, pai:group or pai:group-gpu", text));
+  RecurrenceRule rule;
+  rule.key = static_cast<RecurrenceKey>(found - kKeys.begin());
+  return std::make_unique<RecurrenceEstimator>(rule);
+}
+
+Result<std::unique_ptr<Estimator>> make_helios(std::string_view text) {
+  HeliosRule rule;
+  if (text == "qssf") return std::make_unique<HeliosEstimator>(rule);
+  const std::string_view share = option_of(text);
+  const auto [end, code] =
+      std::from_chars(share.data(), share.data() + share.size(), rule.rolling_share);
+  if (code != std::errc{} || end != share.data() + share.size() ||
+      !(rule.rolling_share >= 0 && rule.rolling_share <= 1)) {
+    return fail(fmt::format("--estimator: the share in '{}' must be a number from 0 to 1", text));
+  }
+  return std::make_unique<HeliosEstimator>(rule);
+}
+
 }  // namespace
 
 std::vector<EstimatorInfo> estimators() {
@@ -98,13 +131,20 @@ std::vector<EstimatorInfo> estimators() {
        "the truth times a log-normal factor of deviation S (0.5: mostly within a factor of 1.65)"},
       {"limit", "the user's time limit (column `estimate`), one hour where none is given"},
       {"history",
-       "mean of the last eight runs of the same user and name, else user, else everybody"}};
+       "mean of the last eight runs of the same user and name, else user, else everybody"},
+      {"pai[:user|group|group-gpu]",
+       "mean of earlier runs of the same user, name and GPUs, else wider; as in the PAI study"},
+      {"qssf[:SHARE]",
+       "rolling mean of the user's similar jobs (weight SHARE, 0.1) and boosted trees; as in "
+       "Helios"}};
 }
 
 Result<std::unique_ptr<Estimator>> make_estimator(std::string_view text, std::uint64_t seed) {
   if (text == "oracle") return std::make_unique<Oracle>();
   if (text == "limit") return std::make_unique<UserLimit>();
   if (text == "history") return std::make_unique<History>();
+  if (text.substr(0, text.find(':')) == "pai") return make_recurrence(text);
+  if (text.substr(0, text.find(':')) == "qssf") return make_helios(text);
   if (text.starts_with("oracle:")) {
     const std::string_view number = text.substr(7);
     double sigma = 0;
@@ -115,7 +155,7 @@ Result<std::unique_ptr<Estimator>> make_estimator(std::string_view text, std::ui
     return fail(
         fmt::format("--estimator: the deviation in '{}' must be a number from 0 to 10", text));
   }
-  const std::array<std::string, 3> known{"oracle", "limit", "history"};
+  const std::array<std::string, 5> known{"oracle", "limit", "history", "pai", "qssf"};
   return fail(
       fmt::format("--estimator: no estimator is called '{}'{}", text, suggestion(text, known)));
 }

@@ -1,8 +1,8 @@
 // What is believed about how long a job will run. An estimator is asked when a job arrives and
 // learns from jobs that are over; it never sees the future of the run. `oracle` knows the truth,
-// `oracle:S` errs by a log-normal factor of deviation S, `limit` believes the user's time limit,
-// `history` the past jobs of the same user and name. Estimation error is thereby a knob of every
-// run.
+// `oracle:S` errs by a log-normal factor of deviation S, `limit` believes the user's time limit;
+// `history`, `pai` and `qssf` predict from jobs that are over. Estimation error is thereby a knob
+// of every run.
 #pragma once
 
 #include <memory>
@@ -20,6 +20,8 @@ class Estimator {
  public:
   virtual ~Estimator() = default;
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// Once, before it is asked: the trace whose jobs it will see. It outlives the run.
+  virtual void begin(const Trace&) {}
   /// Believed run time at the reference placement; at least one tick.
   [[nodiscard]] virtual Duration estimate(const TraceJob& job) = 0;
   /// A job is over after `work` reference seconds.

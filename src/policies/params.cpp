@@ -56,9 +56,22 @@ Result<Duration> parse_duration(std::string_view text) {
   return seconds_to_duration(*number * unit);
 }
 
+Result<Settings> parse_settings(std::string_view text, std::string_view option) {
+  Settings settings;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view one = text.substr(begin, end - begin);
+    const std::size_t equals = one.find('=');
+    if (equals == std::string_view::npos || equals == 0)
+      return fail(fmt::format("{}: '{}' is no option (write KEY=VALUE)", option, one));
+    settings.emplace_back(one.substr(0, equals), one.substr(equals + 1));
+    begin = end + 1;
+  }
+  return settings;
+}
+
 Result<Params> Params::make(std::string_view owner, const std::vector<ParamSpec>& specs,
-                            const std::vector<std::pair<std::string, std::string>>& settings,
-                            ParamVoice voice) {
+                            const Settings& settings, ParamVoice voice) {
   Params params;
   params.voice_ = std::move(voice);
   if (params.voice_.see.empty()) params.voice_.see = fmt::format("berth policies {}", owner);

@@ -25,12 +25,16 @@ struct ParamVoice {
   std::string see = {};            // a command; empty: `berth policies OWNER`
 };
 
+using Settings = std::vector<std::pair<std::string, std::string>>;
+/// "key=value,key=value"; `option` is named in complaints.
+[[nodiscard]] Result<Settings> parse_settings(std::string_view text, std::string_view option);
+
 class Params {
  public:
   /// Takes the given settings over the declared defaults; the error names key and owner.
-  [[nodiscard]] static Result<Params> make(
-      std::string_view owner, const std::vector<ParamSpec>& specs,
-      const std::vector<std::pair<std::string, std::string>>& settings, ParamVoice voice = {});
+  [[nodiscard]] static Result<Params> make(std::string_view owner,
+                                           const std::vector<ParamSpec>& specs,
+                                           const Settings& settings, ParamVoice voice = {});
 
   [[nodiscard]] const std::string& text(std::string_view key) const;
   [[nodiscard]] Result<double> number(std::string_view key, double low, double high) const;

@@ -27,7 +27,6 @@ struct PolicyEntry {
 [[nodiscard]] std::span<const PolicyEntry> policy_registry();
 [[nodiscard]] Result<const PolicyEntry*> find_policy(std::string_view name);
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view name,
                                                           const Settings& settings = {});
 

@@ -162,7 +162,7 @@ Duration SimExecutor::overhead_of(const Action& action, const JobTable& jobs) co
 }
 
 void SimExecutor::finish_at(Time at, JobId job) {
-  finishes_.push_back({at, job, attempt_[job], false});
+  finishes_.push_back({at, job, attempt_[job], Turn::End});
   std::ranges::push_heap(finishes_, Later{});
 }
 

@@ -13,24 +13,6 @@ namespace {
 
 constexpr Duration kLongestWait = std::chrono::seconds{60};
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
-/// "objective=sum,leftover=deal".
-Result<Settings> settings_of(std::string_view text) {
-  Settings settings;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view one = text.substr(begin, end - begin);
-    const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos || equals == 0)
-      return fail(fmt::format(
-          "--cpu aware: '{}' is no option (write KEY=VALUE, as in aware:objective=sum)", one));
-    settings.emplace_back(one.substr(0, equals), one.substr(equals + 1));
-    begin = end + 1;
-  }
-  return settings;
-}
-
 /// A policy that keeps its own books of servers would look for a job where it put it.
 Result<void> check_books(const Policy& policy, const Settings& settings) {
   if (!policy.shares_devices()) return {};
@@ -113,7 +95,7 @@ Result<std::unique_ptr<NodeTuner>> make_cpu_tuner(std::string_view text, const P
     return fail(fmt::format(
         "--cpu {}: only aware takes options (as in aware:objective=sum,leftover=deal)", text));
   }
-  BERTH_TRY(const Settings settings, settings_of(text.substr(colon + 1)));
+  BERTH_TRY(const Settings settings, parse_settings(text.substr(colon + 1), "--cpu aware"));
   BERTH_TRY(const CpuTunerOptions options, aware_options(settings, policy));
   return make_cpu_tuner(mode, options);
 }

@@ -53,17 +53,13 @@ Result<std::unique_ptr<PowerManager>> make_power_manager(std::string_view text) 
     return fail(fmt::format("--power: no power manager is called '{}' (known: off, ces)",
                             text.substr(0, colon)));
   }
-  std::vector<std::pair<std::string, std::string>> settings;
-  for (std::size_t begin = colon; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin + 1), text.size());
-    const std::string_view setting = text.substr(begin + 1, end - begin - 1);
-    const std::size_t equals = setting.find('=');
-    if (equals == std::string_view::npos)
-      return fail(fmt::format("--power {}: '{}' is not of the form KEY=VALUE", text, setting));
-    settings.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
-    begin = end;
+  Settings settings;
+  if (colon != std::string_view::npos) {
+    BERTH_TRY(settings, parse_settings(text.substr(colon + 1), "--power ces"));
   }
-  BERTH_TRY(const Params params, Params::make("ces", ces_params(), settings));
+  BERTH_TRY(const Params params,
+            Params::make("ces", ces_params(), settings,
+                         {.setting = "--power ces:", .see = "berth simulate --help"}));
   return make_ces(params);
 }
 
