@@ -147,6 +147,48 @@ TEST(CpuAware, StarvedJobsMoveToIdleCores) {
   EXPECT_LT(move.sum_jct, 0.8 * stay.sum_jct);
 }
 
+/// The most moves of one instant, and all of them.
+class MoveCounter final : public Observer {
+ public:
+  void append(Time, const Action& action) override {
+    now_ += action.kind == ActionKind::Migrate ? 1 : 0;
+  }
+  void instant_done(Time) override {
+    most = std::max(most, now_);
+    all += now_;
+    now_ = 0;
+  }
+  int most = 0;
+  int all = 0;
+
+ private:
+  int now_ = 0;
+};
+
+// Eight starved jobs, idle cores for all of them: one at a time, since 1 % of them is less than
+// one.
+TEST(CpuAware, FewMoveInOneRoundAndOnlyIfItPays) {
+  Scenario scenario = poster_server({}, 0);
+  scenario.cluster = "8x8";
+  scenario.jobs.assign(8, {.duration = 40'000, .model = "OverFeat"});
+  CpuTunerOptions options = cpu_options_for(**make_policy("fifo"));
+  options.place = false;
+  const auto moves = [&] {
+    auto tuner = *make_cpu_tuner("aware", options);
+    scenario.tuner = tuner.get();
+    MoveCounter counter;
+    EXPECT_EQ(run(scenario, &counter).finish.size(), 8U);
+    return std::pair(counter.most, counter.all);
+  };
+  const auto [most, all] = moves();
+  EXPECT_EQ(most, 1);
+  EXPECT_GE(all, 4);
+  options.moved_share = 0.5;  // of eight
+  EXPECT_EQ(moves().first, 4);
+  options.move_cost = std::chrono::hours{100};  // more than there is to gain
+  EXPECT_EQ(moves().second, 0);
+}
+
 /// Runs with beliefs that differ from the truth.
 struct TwoWorlds {
   std::vector<double> finish;

@@ -99,8 +99,9 @@ void AwareTuner::reschedule(const View& view, Plan& plan) {
     plan.cluster().jobs_on({i}, on_node_);
     running += on_node_.size();
   }
-  auto moves = static_cast<std::size_t>(options_.moved_share * static_cast<double>(running));
-  moves = std::max<std::size_t>(moves, 1);
+  const auto share = static_cast<std::size_t>(options_.moved_share * static_cast<double>(running));
+  const std::size_t limit = std::max<std::size_t>(share, 1);
+  std::size_t moves = limit;
   std::size_t tries = moves * kTriesPerMove;
   for (const Candidate& candidate : candidates_) {
     if (moves == 0 || tries-- == 0) break;
@@ -114,7 +115,8 @@ void AwareTuner::reschedule(const View& view, Plan& plan) {
     std::ranges::sort(targets_, {},
                       [](const Target& t) { return std::tuple(-t.free_milli, t.node); });
   }
-  may_move_ = false;  // until something changes again
+  // A round that moved somebody changed something; after one that did not, only others can.
+  may_move_ = moves < limit;
 }
 
 }  // namespace berth
