@@ -118,10 +118,11 @@ TEST(BsbfPartners, SearchEqualsBruteForce) {
                                .memory_mib = 0};
       const double left = static_cast<double>(1 + rng.below(400));
       all[JobId{i}] = {klass, left};
+      index.classify(JobId{i}, klass);
       if (rng.below(5) == 0) {
-        index.add_sharing(JobId{i}, klass, seconds_to_time(1000));
+        index.add_sharing(JobId{i}, seconds_to_time(1000));
       } else {
-        index.add_alone(JobId{i}, klass, seconds_to_time(1000 + left));
+        index.add_alone(JobId{i}, seconds_to_time(1000 + left));
       }
     }
     std::array<BesideClass, 3> by_profile;
@@ -136,6 +137,7 @@ TEST(BsbfPartners, SearchEqualsBruteForce) {
         .gpus = 1,
         .length = static_cast<double>(1 + rng.below(300)),
         .rank = rng.below(2) == 0 ? PartnerRank::AverageTime : PartnerRank::Benefit};
+    if (rng.below(2) == 0) newcomer.wanted = rng.below(8);
     std::vector<std::tuple<double, bool, JobId>> expected;
     for (const auto& [job, entry] : all) {
       const auto& [klass, left] = entry;
@@ -149,6 +151,7 @@ TEST(BsbfPartners, SearchEqualsBruteForce) {
       expected.emplace_back(rank, klass.gpus != 1, job);
     }
     std::ranges::sort(expected);
+    expected.resize(std::min(expected.size(), newcomer.wanted));
     PartnerSearch search;
     search.begin(
         index, newcomer, seconds_to_time(1000),

@@ -3,12 +3,14 @@
 // by the time at which they would finish alone; that order does not change while they do. Inside a
 // bucket the partners worth sharing with are those with more than T* left, and the average
 // completion time rises with what is left, so the best come first from T* on (or last, by benefit).
-// Jobs that already share some of their devices are few and are looked at one by one.
+// Jobs that already share some of their devices are few and are looked at one by one; of those no
+// more are kept than the newcomer can use.
 //
-// A query costs O(buckets log n) and then O(buckets) for each partner taken.
+// A query costs O(buckets log n + sharing jobs) and then O(buckets) for each partner taken.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory_resource>
 #include <optional>
@@ -78,10 +80,16 @@ class PartnerIndex {
 
   explicit PartnerIndex(std::size_t jobs, std::size_t pools) : where_(jobs), of_pool_(pools) {}
 
+  /// Before it is added, and again when its class changes while it is not kept.
+  void classify(JobId job, const PartnerClass& klass);
+  [[nodiscard]] const PartnerClass& class_of(JobId job) const noexcept {
+    return buckets_[where_[job].bucket.value].klass;
+  }
   /// A job that runs alone on all its devices and would be done at `finish`.
-  void add_alone(JobId job, const PartnerClass& klass, Time finish);
+  void add_alone(JobId job, Time finish);
   /// A job that shares some of its devices and has others to share.
-  void add_sharing(JobId job, const PartnerClass& klass, Time now);
+  void add_sharing(JobId job, Time now);
+  /// Nothing happens to one that is not kept.
   void remove(JobId job);
   [[nodiscard]] bool contains(JobId job) const noexcept { return where_[job].kept; }
   [[nodiscard]] BucketId bucket_of(JobId job) const noexcept { return where_[job].bucket; }
@@ -94,11 +102,10 @@ class PartnerIndex {
 
  private:
   struct Where {
-    bool kept = false;
-    BucketId bucket;
     Time finish{};  // kNever: among those that share
+    BucketId bucket;
+    bool kept = false;
   };
-  [[nodiscard]] BucketId bucket_of(const PartnerClass& klass);
 
   std::pmr::unsynchronized_pool_resource memory_;  // of the sets: jobs come and go
   std::vector<Bucket> buckets_;
@@ -115,66 +122,100 @@ class PartnerSearch {
     std::int32_t gpus = 1;
     double length = 0;  // seconds alone, without gradient accumulation
     PartnerRank rank = PartnerRank::AverageTime;
+    std::size_t wanted = std::numeric_limits<std::size_t>::max();  // no more partners are asked for
   };
   /// `beside(BucketId)` tells what the newcomer would be beside a class, `left(JobId)` the solo run
   /// time left of a job that shares already; one whose `from` is kNever is not kept.
   template <class Beside, class Left>
   void begin(const PartnerIndex& index, const Newcomer& newcomer, Time now, Beside&& beside,
              Left&& left) {
-    newcomer_ = newcomer;
-    now_ = now;
-    streams_.clear();
+    reset(newcomer, now);
     for (const BucketId id : index.buckets(newcomer.pool)) {
       const PartnerIndex::Bucket& bucket = index[id];
       if (bucket.alone.empty() && bucket.sharing.empty()) continue;
       const BesideClass& terms = beside(id);
       if (!terms.fits) continue;
-      add_bucket(bucket, terms);
+      const double least = least_left(terms);
+      add_bucket(bucket, terms, least);
       for (const PartnerIndex::Sharing& entry : bucket.sharing) {
         const bool kept = entry.known.from != kNever;
         const SoloLeft found = kept ? entry.known : left(entry.job);
         if (!kept && entry.filed < now) entry.known = found;
-        add_one(bucket, terms, entry.job, found.seconds(now));
+        const double seconds = found.seconds(now);
+        if (may_be_wanted(terms, seconds, least))
+          add_single({entry.job, bucket.klass.gpus}, terms, seconds);
       }
     }
+    order_singles();
   }
   /// The same among these jobs only.
   template <class Beside, class Left>
   void begin_with(const PartnerIndex& index, const Newcomer& newcomer, std::span<const JobId> jobs,
                   Time now, Beside&& beside, Left&& left) {
-    newcomer_ = newcomer;
-    now_ = now;
-    streams_.clear();
+    reset(newcomer, now);
     for (const JobId job : jobs) {
       if (!index.contains(job)) continue;
       const BucketId id = index.bucket_of(job);
       const BesideClass& terms = beside(id);
-      if (terms.fits) add_one(index[id], terms, job, left(job).seconds(now_));
+      if (!terms.fits) continue;
+      const double seconds = left(job).seconds(now);
+      if (may_be_wanted(terms, seconds, least_left(terms)))
+        add_single({job, index[id].klass.gpus}, terms, seconds);
     }
+    order_singles();
   }
-  /// Nothing: no more partners are worth it.
+  /// Nothing: no more partners are worth it, or as many as wanted were named.
   [[nodiscard]] std::optional<Partner> next();
 
  private:
-  struct Stream {  // what is left of a bucket, or one job
+  /// By the rank; then equal sizes, which free their devices together; then the earlier job.
+  struct Candidate {
+    double rank = 0;
+    bool other_size = false;
+    Partner partner{};
+    [[nodiscard]] bool comes_before(const Candidate& other) const noexcept;
+  };
+  struct Sized {
+    JobId job;
+    std::int32_t gpus = 1;
+  };
+  struct Stream {  // what is left of a bucket
     const PartnerIndex::Bucket* bucket = nullptr;
     BesideClass terms;
     PartnerIndex::ByFinish::const_iterator at;  // the best not taken yet
     PartnerIndex::ByFinish::const_iterator end;
-    bool is_bucket = false;
-    Partner best{};
+    Candidate best{};
   };
-  void add_bucket(const PartnerIndex::Bucket& bucket, const BesideClass& terms);
-  void add_one(const PartnerIndex::Bucket& bucket, const BesideClass& terms, JobId job,
-               double left);
-  [[nodiscard]] PairSetting setting(const BesideClass& terms, double left) const noexcept;
-  [[nodiscard]] bool comes_before(const Stream& a, const Stream& b) const noexcept;
+  void reset(const Newcomer& newcomer, Time now);
+  [[nodiscard]] double least_left(const BesideClass& terms) const noexcept;
+  void add_bucket(const PartnerIndex::Bucket& bucket, const BesideClass& terms, double least);
+  /// Cheaper than the averages: it is long enough, and not so long that others surely come before
+  /// it. The average is at least half of what is left unless sharing makes somebody faster.
+  [[nodiscard]] bool may_be_wanted(const BesideClass& terms, double left,
+                                   double least) const noexcept {
+    if (!(left > 0) || left < surely_below(least)) return false;
+    return left / 2 <= limit_ || terms.slowdown.running < 1 || terms.slowdown.newcomer < 1;
+  }
+  // A little to either side of the threshold, so that rounding cannot skip a partner worth having.
+  [[nodiscard]] static double surely_below(double least) noexcept {
+    return least * (1 - 1e-6) - 1e-5;
+  }
+  [[nodiscard]] static double surely_above(double least) noexcept {
+    return least * (1 + 1e-6) + 1e-5;
+  }
+  void add_single(const Sized& job, const BesideClass& terms, double left);
+  void limit_rank(double rank) noexcept;
+  void order_singles();
+  [[nodiscard]] Candidate candidate(const Sized& job, const BesideClass& terms,
+                                    double left) const noexcept;
   [[nodiscard]] bool look(Stream& stream) const;  // false: its next one is not worth it
   [[nodiscard]] bool advance(Stream& stream) const;
 
   Newcomer newcomer_;
   Time now_{};
+  double limit_ = 0;  // as many as wanted have this rank or a lower one
   std::vector<Stream> streams_;
+  std::vector<Candidate> singles_;  // a heap with the worst in front; then sorted, the best last
 };
 
 }  // namespace berth

@@ -24,23 +24,32 @@ bool SharingSjf::try_alone(Plan& plan, const View& view, Kind& kind, JobId job) 
   return false;
 }
 
-bool SharingSjf::try_share(const View& view, Plan& plan, Kind& kind, JobId job, PoolId pool) {
+bool SharingSjf::try_share(const View& view, Plan& plan, Kind& kind, JobId job, PoolId pool,
+                           std::int32_t& lacked) {
+  auto missing = static_cast<std::int32_t>(kind.gpus - view.cluster.free_gpus(pool));
   const PartnerSearch::Newcomer newcomer{
-      .pool = pool, .gpus = kind.gpus, .length = length(view, job), .rank = options_.rank};
+      .pool = pool,
+      .gpus = kind.gpus,
+      .length = length(view, job),
+      .rank = options_.rank,
+      .wanted = static_cast<std::size_t>(missing)};  // each has a device to share
   search_.begin(
       *partners_, newcomer, view.now,
       [&](BucketId bucket) -> const BesideClass& { return beside(view, kind, bucket); },
       [&](JobId mate) { return solo_left_of_sharing(view, mate); });
   std::int32_t steps = kind.alone_steps[pool.value].value_or(1);
   add_free(view.cluster, pool);
-  std::int32_t missing = kind.gpus - chosen_gpus();
   while (missing > 0) {
     const auto partner = search_.next();
-    if (!partner) return false;
+    if (!partner) {
+      lacked = std::min(lacked, missing);
+      return false;
+    }
     add_from(places_.slices(place_of_[partner->job]), missing);
     missing = kind.gpus - chosen_gpus();
     steps = std::max(steps, partner->setting.sub_steps);
   }
+  lacked = 0;
   return commit(view, plan, job, pool, steps);
 }
 
@@ -84,8 +93,11 @@ bool SharingSjf::try_server(const View& view, Plan& plan, Kind& kind, JobId job,
     missing -= add_first_fit(view, kind, node, missing, steps);
     return missing == 0 && commit(view, plan, job, pool, steps);
   }
-  const PartnerSearch::Newcomer newcomer{
-      .pool = pool, .gpus = kind.gpus, .length = length(view, job), .rank = options_.rank};
+  const PartnerSearch::Newcomer newcomer{.pool = pool,
+                                         .gpus = kind.gpus,
+                                         .length = length(view, job),
+                                         .rank = options_.rank,
+                                         .wanted = static_cast<std::size_t>(missing)};
   for (const Partner& partner : partners_on(view, kind, newcomer, node)) {
     if (missing == 0) break;
     const auto slices = places_.slices(place_of_[partner.job]);
@@ -187,8 +199,11 @@ void SharingSjf::add_devices(NodeId node, std::uint64_t devices) {
 }
 
 void SharingSjf::add_free(const ClusterState& state, PoolId pool) {
-  for (std::int32_t free = 1; free <= state.largest_node(pool); ++free) {
+  std::int64_t rest = state.free_gpus(pool);
+  for (std::int32_t free = 1; rest > 0; ++free) {
     const NodeSet& nodes = state.nodes_with(pool, free);
+    rest -= free * static_cast<std::int64_t>(nodes.size());
+    if (nodes.empty()) continue;
     for (auto node = nodes.first(); node; node = nodes.next(NodeId{node->value + 1}))
       add_devices(*node, state.free_mask(*node));
   }

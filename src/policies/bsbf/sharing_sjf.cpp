@@ -1,6 +1,7 @@
 #include "policies/bsbf/sharing_sjf.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -18,7 +19,6 @@ void SharingSjf::begin(const View& view) {
   occupancy_.begin(view.cluster);
   partners_.emplace(view.jobs.size(), view.cluster.pools());
   place_of_.resize(view.jobs.size());
-  class_of_.resize(view.jobs.size());
 }
 
 SharingSjf::KindId SharingSjf::kind_of(const View& view, JobId job) {
@@ -84,18 +84,19 @@ void SharingSjf::on_requeue(const View& view, JobId job) {
   wait(view, job);
 }
 
-void SharingSjf::on_capacity_change(const View&, NodeId) { ++changes_; }
+void SharingSjf::on_capacity_change(const View& view, NodeId node) {
+  ++changes_;
+  gained_ += view.cluster.cluster().nodes[node.value].gpus;
+}
 
 void SharingSjf::settle_down(const View& view, JobId job) {
   ++changes_;
-  if (partners_->contains(job)) partners_->remove(job);
+  partners_->remove(job);
   const auto slices = places_.slices(place_of_[job]);
   occupancy_.refresh(view.cluster, slices);
-  for (const Slice& slice : slices) {
-    for_each_device(slice.devices, [&](std::int32_t device) {
-      for (const JobId mate : view.cluster.jobs_on(slice.node, device)) file(view, mate);
-    });
-  }
+  file_mates(view, job, slices);
+  for (const Slice& slice : slices)
+    gained_ += std::popcount(slice.devices & view.cluster.free_mask(slice.node));
   places_.release(place_of_[job]);
   place_of_[job] = Allocation{};
 }
@@ -142,32 +143,40 @@ SoloLeft SharingSjf::solo_left_of_sharing(const View& view, JobId job) const {
 }
 
 /// Files a running job by how many of its devices it has for itself.
-void SharingSjf::file(const View& view, JobId job) {
-  if (partners_->contains(job)) partners_->remove(job);
-  const auto slices = places_.slices(place_of_[job]);
-  const std::int32_t single = occupancy_.single_of(slices);
-  const PartnerClass& klass = class_of_[job];
-  if (single == klass.gpus) {
-    partners_->add_alone(job, klass, view.now + seconds_to_duration(solo_left(view, job)));
+std::int32_t SharingSjf::file(const View& view, JobId job) {
+  partners_->remove(job);
+  const std::int32_t single = occupancy_.single_of(places_.slices(place_of_[job]));
+  if (single == partners_->class_of(job).gpus) {
+    partners_->add_alone(job, view.now + seconds_to_duration(solo_left(view, job)));
     if (options_.restore && view.jobs.terms[job].sub_steps > 1) survivors_.push_back(job);
   } else if (single > 0) {
-    partners_->add_sharing(job, klass, view.now);
+    partners_->add_sharing(job, view.now);
+  }
+  return single;
+}
+
+/// Those on devices that the job took or left. What is left of one that is filed anew may be more
+/// than was reckoned while it was not looked at, so its devices count as gained.
+void SharingSjf::file_mates(const View& view, JobId job, std::span<const Slice> slices) {
+  JobId filed = job;
+  for (const Slice& slice : slices) {
+    for_each_device(slice.devices & ~view.cluster.free_mask(slice.node), [&](std::int32_t device) {
+      for (const JobId mate : view.cluster.jobs_on(slice.node, device)) {
+        if (mate == job || mate == filed) continue;  // gangs meet on many devices at once
+        filed = mate;
+        gained_ += file(view, mate);
+      }
+    });
   }
 }
 
 void SharingSjf::started(const View& view, const Plan& plan, JobId job) {
   const auto slices = plan.slices(job);
   place_of_[job] = places_.store(plan.pool_of(job), slices);
-  class_of_[job] = compute_class(view, job);
+  partners_->classify(job, compute_class(view, job));
   occupancy_.refresh(view.cluster, slices);
   file(view, job);
-  for (const Slice& slice : slices) {
-    for_each_device(slice.devices, [&](std::int32_t device) {
-      for (const JobId mate : view.cluster.jobs_on(slice.node, device)) {
-        if (mate != job) file(view, mate);
-      }
-    });
-  }
+  file_mates(view, job, slices);
 }
 
 void SharingSjf::restore_batches(const View& view, Plan& plan) {
@@ -178,8 +187,9 @@ void SharingSjf::restore_batches(const View& view, Plan& plan) {
     const Kind& kind = kinds_[kind_of(view, job).value];
     terms.sub_steps = kind.alone_steps[place_of_[job].pool.value].value_or(terms.sub_steps);
     if (!plan.set_terms(job, terms, Reason::Packing)) continue;
-    class_of_[job] = compute_class(view, job);
-    file(view, job);
+    partners_->remove(job);
+    partners_->classify(job, compute_class(view, job));
+    gained_ += file(view, job);
   }
   survivors_.clear();
 }
@@ -234,7 +244,8 @@ void SharingSjf::pass(const View& view, Plan& plan) {
     const auto [candidate, id] = heap_.back();
     heap_.pop_back();
     Kind& kind = kinds_[id.value];
-    const Tried tried = try_job(view, plan, kind, candidate.job);
+    const Tried tried =
+        still_lacks(kind, candidate) ? Tried::Failed : try_job(view, plan, kind, candidate.job);
     if (tried == Tried::Failed) {
       ++kind.next;
       if (options_.age_weight > 0) {  // the order is not that of lengths: the next may do better
@@ -269,15 +280,42 @@ SharingSjf::Tried SharingSjf::try_job(const View& view, Plan& plan, Kind& kind, 
     }
   }
   if (try_alone(plan, view, kind, job)) return Tried::Alone;
+  std::int32_t lacked = lacks_are_known(view) ? kind.gpus : 0;
   for (const PoolId pool : pools) {
-    const std::int64_t free = view.cluster.free_gpus(pool);
-    if (free >= kind.gpus || free + occupancy_.single(pool) < kind.gpus) continue;
-    chosen_.clear();
-    if (options_.best_benefit ? try_share(view, plan, kind, job, pool)
-                              : try_first_fit(view, plan, kind, job, pool))
-      return Tried::Shared;
+    if (try_share_in(view, plan, kind, job, pool, lacked)) return Tried::Shared;
   }
+  kind.lacking = *kind.next;
+  kind.lacked = lacked;
+  kind.lacked_at = gained_;
   return Tried::Failed;
+}
+
+bool SharingSjf::try_share_in(const View& view, Plan& plan, Kind& kind, JobId job, PoolId pool,
+                              std::int32_t& lacked) {
+  const std::int64_t free = view.cluster.free_gpus(pool);
+  const std::int64_t out_of_reach = kind.gpus - free - occupancy_.single(pool);
+  if (out_of_reach > 0) {
+    lacked = static_cast<std::int32_t>(std::min<std::int64_t>(lacked, out_of_reach));
+    return false;
+  }
+  if (free >= kind.gpus) {  // enough devices, and yet it could not start on them
+    lacked = 0;
+    return false;
+  }
+  chosen_.clear();
+  if (options_.best_benefit) return try_share(view, plan, kind, job, pool, lacked);
+  return try_first_fit(view, plan, kind, job, pool);
+}
+
+/// A longer job finds no partner that a shorter one did not.
+bool SharingSjf::still_lacks(const Kind& kind, const Waiting& candidate) const noexcept {
+  return gained_ - kind.lacked_at < kind.lacked && kind.lacking <= candidate;
+}
+
+/// Only if what is left of running jobs shrinks whatever happens, and nothing but devices counts.
+bool SharingSjf::lacks_are_known(const View& view) const noexcept {
+  return options_.best_benefit && !options_.consolidate && options_.age_weight == 0 &&
+         view.believed().effects() == Effects{};
 }
 
 }  // namespace berth

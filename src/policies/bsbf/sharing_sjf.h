@@ -6,6 +6,8 @@
 // Waiting jobs of one kind (shape, model, batch) are alike but for their length, and a longer one
 // finds partners only where a shorter one does. So a pass tries each kind from its shortest job on
 // until one fails, and a kind that failed is left alone until a job ended or started by itself.
+// What is left of running jobs only shrinks, so one that lacked k devices, free or worth sharing,
+// still lacks some until k have come free or lost a sharer: until then it is not tried in earnest.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +80,10 @@ class SharingSjf final : public Policy {
     // Since the last change of that number the job with this key, and so every longer one, failed.
     std::uint64_t failed_at = 0;
     Waiting failed{};
+    // When `gained_` was this, the job with this key lacked so many devices; 0: not known.
+    std::int64_t lacked_at = 0;
+    std::int32_t lacked = 0;
+    Waiting lacking{};
   };
   enum class Tried : std::uint8_t { Alone, Shared, Failed };
 
@@ -88,6 +94,12 @@ class SharingSjf final : public Policy {
   void pass(const View& view, Plan& plan);
   void offer(Kind& kind);
   [[nodiscard]] Tried try_job(const View& view, Plan& plan, Kind& kind, JobId job);
+  /// Beside the best partners if there is no other way. Lowers `lacked` to the devices it lacks if
+  /// that is why it declines, else to 0.
+  [[nodiscard]] bool try_share_in(const View& view, Plan& plan, Kind& kind, JobId job, PoolId pool,
+                                  std::int32_t& lacked);
+  [[nodiscard]] bool still_lacks(const Kind& kind, const Waiting& candidate) const noexcept;
+  [[nodiscard]] bool lacks_are_known(const View& view) const noexcept;
   [[nodiscard]] bool try_alone(Plan& plan, const View& view, Kind& kind, JobId job);
   [[nodiscard]] bool try_one_server(const View& view, Plan& plan, Kind& kind, JobId job,
                                     PoolId pool);
@@ -96,13 +108,16 @@ class SharingSjf final : public Policy {
   [[nodiscard]] std::vector<Partner> partners_on(const View& view, Kind& kind,
                                                  const PartnerSearch::Newcomer& newcomer,
                                                  NodeId node);
-  [[nodiscard]] bool try_share(const View& view, Plan& plan, Kind& kind, JobId job, PoolId pool);
+  [[nodiscard]] bool try_share(const View& view, Plan& plan, Kind& kind, JobId job, PoolId pool,
+                               std::int32_t& lacked);
   [[nodiscard]] bool try_first_fit(const View& view, Plan& plan, Kind& kind, JobId job,
                                    PoolId pool);
   [[nodiscard]] bool commit(const View& view, Plan& plan, JobId job, PoolId pool,
                             std::int32_t sub_steps);
   void started(const View& view, const Plan& plan, JobId job);
-  void file(const View& view, JobId job);  // among the partners, if it is one
+  /// Among the partners, if it is one; how many devices it has to share.
+  std::int32_t file(const View& view, JobId job);
+  void file_mates(const View& view, JobId job, std::span<const Slice> slices);
 
   [[nodiscard]] const BesideClass& beside(const View& view, Kind& kind, BucketId bucket);
   [[nodiscard]] BesideClass compute_beside(const View& view, const Kind& kind,
@@ -131,10 +146,10 @@ class SharingSjf final : public Policy {
   Occupancy occupancy_;
   SliceArena places_;
   Column<JobId, Allocation> place_of_;
-  Column<JobId, PartnerClass> class_of_;  // of running jobs
-  std::vector<JobId> survivors_;          // whose gradient accumulation may end
-  std::uint64_t changes_ = 1;             // ends of jobs and starts on devices of their own
-  std::uint64_t passed_at_ = 0;           // after the last pass; 0: it was cut short
+  std::vector<JobId> survivors_;  // whose gradient accumulation may end
+  std::uint64_t changes_ = 1;     // ends of jobs and starts on devices of their own
+  std::uint64_t passed_at_ = 0;   // after the last pass; 0: it was cut short
+  std::int64_t gained_ = 0;       // devices that came free or whose job was filed anew
   Time next_pass_{};
   std::vector<std::pair<Waiting, KindId>> heap_;  // of a pass
   std::vector<KindId> blocked_;                   // in a pass
