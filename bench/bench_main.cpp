@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/split.h"
 #include "base/text_table.h"
 #include "cases.h"
 #include "report/chart.h"
@@ -30,16 +31,6 @@ using berth::bench::Measured;
 bool loop_allocates = false;  // some case did: the exit status says so
 
 const std::string kPhilly = "321x2,231x8";  // 552 nodes, 2,490 GPUs
-
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 void print_runs(std::string_view title, const std::vector<Case>& cases) {
   fmt::print("\n{}\n\n", title);
@@ -114,8 +105,6 @@ int plot_growth(const std::string& path) {
 }
 
 void full_table(std::size_t million) {
-  const std::vector<std::string> fast{"fifo", "fifo-skip",  "sjf", "srtf",
-                                      "srsf", "tiresias-l", "easy"};
   print_runs("Philly-like jobs on 2,490 GPUs",
              each_policy(kFast, {.policy = "", .cluster = kPhilly, .jobs = million}));
   print_runs("The same cluster and load, a hundredth of the jobs: 256 GPUs",
@@ -146,7 +135,9 @@ int main(int argc, char** argv) {
     } else if (option == "--jobs") {
       pattern.jobs = std::strtoull(value().c_str(), nullptr, 10);
     } else if (option == "--policies") {
-      policies = split(value());
+      const std::string names = value();
+      policies.clear();
+      for (const std::string_view name : berth::split(names, ',')) policies.emplace_back(name);
     } else if (option == "--cluster") {
       pattern.cluster = value();
     } else if (option == "--load") {

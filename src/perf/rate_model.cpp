@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/digest.h"
+#include "base/split.h"
 #include "perf/opportunistic.h"
 
 namespace berth {
@@ -55,9 +56,7 @@ Result<Effects> parse_effects(std::string_view text) {
   }
   Effects effects{.sharing = false};
   if (text == "none") return effects;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view name = text.substr(begin, end - begin);
+  for (const std::string_view name : split(text, ',')) {
     const auto found = std::ranges::find(kEffectNames, name, &EffectName::name);
     if (found == kEffectNames.end()) {
       return fail(fmt::format(
@@ -66,7 +65,6 @@ Result<Effects> parse_effects(std::string_view text) {
           name));
     }
     effects.*found->member = true;
-    begin = end + 1;
   }
   return effects;
 }

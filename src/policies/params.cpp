@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/check.h"
+#include "base/split.h"
 #include "base/suggest.h"
 
 namespace berth {
@@ -23,16 +24,6 @@ std::optional<double> parse_number(std::string_view text) {
       !std::isfinite(number))
     return std::nullopt;
   return number;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
 }
 
 }  // namespace

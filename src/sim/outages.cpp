@@ -5,21 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "base/split.h"
 #include "sim/sim_executor.h"
 
 namespace berth {
 
 namespace {
-
-std::vector<std::string_view> fields_of(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return fields;
-}
 
 bool read_seconds(std::string_view text, Time& time) {
   double seconds = 0;
@@ -40,10 +31,7 @@ Result<std::vector<NodeOutage>> parse_outages(std::string_view text, const std::
   Error error;
   std::vector<NodeOutage> outages;
   std::size_t line_number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
+  for (std::string_view line : split(text, '\n')) {
     ++line_number;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
@@ -51,7 +39,7 @@ Result<std::vector<NodeOutage>> parse_outages(std::string_view text, const std::
       if (line == "node,down_time,up_time") continue;
       return fail(fmt::format("{}:1:1: the header must be node,down_time,up_time", name));
     }
-    const auto fields = fields_of(line);
+    const auto fields = split(line, ',');
     NodeOutage outage;
     const auto wrong = [&](std::size_t column, std::string_view what) {
       error.messages.push_back(fmt::format("{}:{}:{}: {}", name, line_number, column, what));

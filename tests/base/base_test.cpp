@@ -14,12 +14,22 @@
 #include "base/names.h"
 #include "base/portable_math.h"
 #include "base/rng.h"
+#include "base/split.h"
 #include "base/suggest.h"
 #include "base/text_table.h"
 #include "base/time.h"
 
 namespace berth {
 namespace {
+
+TEST(Split, EmptyPartsArePartsToo) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(split("a,bc", ','), (Parts{"a", "bc"}));
+  EXPECT_EQ(split("a", ','), (Parts{"a"}));
+  EXPECT_EQ(split("", ','), (Parts{""}));
+  EXPECT_EQ(split(",a,", ','), (Parts{"", "a", ""}));
+  EXPECT_EQ(split("a:b,c", ':'), (Parts{"a", "b,c"}));
+}
 
 TEST(Rate, IsExactAtOneAndRoundsSoThatWorkIsDoneWhenTheTimeIsUp) {
   const Duration work = std::chrono::seconds{7};
