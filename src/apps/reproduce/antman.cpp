@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apps/reproduce.h"
+#include "apps/reproduce/synthetic.h"
 #include "apps/run.h"
 #include "base/rng.h"
 
@@ -19,38 +20,21 @@ constexpr std::string_view kOpportunistic = "opportunistic";
 constexpr double kSecondsBetweenArrivals = 24;
 
 /// Most jobs use a part of a GPU only.
-ProfileSet profiles() {
-  ProfileSet set;
-  for (const int percent : {20, 35, 50, 65, 80}) {
-    Profile profile;
-    profile.name = fmt::format("busy{}", percent);
-    profile.gpu_utilisation = percent / 100.0;
-    profile.memory = {.fixed_mib = 4000, .per_sample_mib = 0};
-    static_cast<void>(set.add(profile));
-  }
-  return set;
-}
+const std::array<BusyModel, 5> kModels{
+    {{"busy20", 0.20}, {"busy35", 0.35}, {"busy50", 0.50}, {"busy65", 0.65}, {"busy80", 0.80}}};
 
 Trace workload(std::size_t jobs, std::uint64_t seed) {
   Rng rng = Rng{seed}.fork("antman");
   const std::array<double, 4> sizes{0.6, 0.15, 0.15, 0.1};
-  const std::array<std::string, 5> models{"busy20", "busy35", "busy50", "busy65", "busy80"};
-  Trace trace;
-  trace.source = "synthetic";
   double submit = 0;
-  for (std::size_t i = 0; i < jobs; ++i) {
-    TraceJob job;
-    job.id = trace.names.intern(fmt::format("{}", i + 1));
+  return drawn_trace("synthetic", jobs, [&](Trace& trace, TraceJob& job) {
     job.submit = seconds_to_time(submit);
     job.gpus = 1 << rng.weighted(sizes);
     job.duration = seconds_to_duration(std::clamp(rng.lognormal(6.8, 1.0), 120.0, 14400.0));
-    job.model = trace.names.intern(models[rng.below(models.size())]);
+    job.model = trace.names.intern(kModels[rng.below(kModels.size())].name);
     if (rng.below(2) == 0) job.queue = trace.names.intern(kOpportunistic);
-    trace.jobs.push_back(job);
     submit += rng.exponential(kSecondsBetweenArrivals);
-  }
-  trace.normalise();
-  return trace;
+  });
 }
 
 struct Measured {
@@ -80,7 +64,7 @@ Result<Reproduced> reproduce_antman(const ReproduceOptions& options) {
   const std::size_t jobs = options.quick ? 200 : 600;
   const std::uint64_t seeds = options.quick ? 1 : 5;
   RunSpec fifo;
-  fifo.profiles = std::make_shared<const ProfileSet>(profiles());
+  fifo.profiles = std::make_shared<const ProfileSet>(busy_profiles(kModels));
   RunSpec antman = fifo;
   antman.policy = "antman";
   antman.settings = {{"op", std::string(kOpportunistic)}, {"op_upgrade", "0"}};

@@ -2,17 +2,16 @@
 // as the cluster has; how many GPUs are still unallocated then. Tasks that find no place are turned
 // away; nobody leaves. Pods without GPUs take part: their cores may strand devices.
 #include <array>
-#include <charconv>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "apps/fit/table.h"
 #include "apps/reproduce.h"
-#include "base/file.h"
 #include "base/rng.h"
 #include "policies/placements/fgd.h"
 #include "policies/placements/fraction_rules.h"
-#include "trace/csv.h"
 
 namespace berth {
 
@@ -28,47 +27,26 @@ struct Setting {
   std::vector<TargetWorkload::TaskClass> typical;
 };
 
-/// A table with a header; cells by column name.
-class Table {
- public:
-  Table(std::string_view bytes, std::string file) : rows_(bytes, ","), file_(std::move(file)) {
-    if (!rows_.next()) return;
-    for (const std::string_view name : rows_.fields()) columns_.emplace(name, columns_.size());
-  }
-  [[nodiscard]] bool next() { return rows_.next(); }
-  [[nodiscard]] std::string_view text(std::string_view column) const {
-    const auto at = columns_.find(std::string(column));
-    if (at == columns_.end() || at->second >= rows_.fields().size()) return {};
-    return rows_.fields()[at->second];
-  }
-  [[nodiscard]] Result<std::int64_t> whole(std::string_view column) const {
-    const std::string_view cell = text(column);
-    std::int64_t value = 0;
-    const auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (code != std::errc{} || end != cell.data() + cell.size() || value < 0) {
-      return fail(fmt::format("{}:{}: {} must be a whole number, got '{}'", file_, rows_.line(),
-                              column, cell));
-    }
-    return value;
-  }
-
- private:
-  CsvRows rows_;
-  std::string file_;
-  std::map<std::string, std::size_t> columns_;
-};
+Result<std::int64_t> whole(const Table& table, std::size_t row, std::string_view title) {
+  const auto number = table.number(row, title);
+  if (number && *number >= 0 && *number <= 1e15 && *number == std::floor(*number))
+    return static_cast<std::int64_t>(*number);
+  return fail(fmt::format("{}: {} must be a whole number, got '{}'",
+                          table.place(row, table.column(title).value_or(0)), title,
+                          table.text(row, title)));
+}
 
 Result<void> read_nodes(const std::string& path, Setting& setting) {
-  BERTH_TRY(const std::string bytes, read_file(path));
-  Table table{bytes, path};
+  BERTH_TRY(const Table table, Table::load(path));
   std::map<std::string, PoolId> pools;
-  while (table.next()) {
-    BERTH_TRY(const auto cpus, table.whole("cpu_milli"));
-    BERTH_TRY(const auto memory, table.whole("memory_mib"));
-    BERTH_TRY(const auto gpus, table.whole("gpu"));
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    BERTH_TRY(const auto cpus, whole(table, row, "cpu_milli"));
+    BERTH_TRY(const auto memory, whole(table, row, "memory_mib"));
+    BERTH_TRY(const auto gpus, whole(table, row, "gpu"));
     if (gpus > 8) return fail(fmt::format("{}: no node has more than 8 GPUs, got {}", path, gpus));
     const PoolId next{static_cast<std::uint32_t>(pools.size())};
-    const PoolId pool = pools.try_emplace(std::string(table.text("model")), next).first->second;
+    const PoolId pool =
+        pools.try_emplace(std::string(table.text(row, "model")), next).first->second;
     setting.rooms.add(pool, static_cast<std::int32_t>(gpus), cpus, memory);
     setting.gpus += gpus;
   }
@@ -77,15 +55,14 @@ Result<void> read_nodes(const std::string& path, Setting& setting) {
 }
 
 Result<void> read_pods(const std::string& path, Setting& setting) {
-  BERTH_TRY(const std::string bytes, read_file(path));
-  Table table{bytes, path};
+  BERTH_TRY(const Table table, Table::load(path));
   WorkloadHistory history;
-  while (table.next()) {
+  for (std::size_t row = 0; row < table.size(); ++row) {
     NodeDemand demand;
-    BERTH_TRY(demand.cpus_milli, table.whole("cpu_milli"));
-    BERTH_TRY(demand.memory_mib, table.whole("memory_mib"));
-    BERTH_TRY(const auto gpus, table.whole("num_gpu"));
-    BERTH_TRY(const auto milli, table.whole("gpu_milli"));
+    BERTH_TRY(demand.cpus_milli, whole(table, row, "cpu_milli"));
+    BERTH_TRY(demand.memory_mib, whole(table, row, "memory_mib"));
+    BERTH_TRY(const auto gpus, whole(table, row, "num_gpu"));
+    BERTH_TRY(const auto milli, whole(table, row, "gpu_milli"));
     demand.gpus = static_cast<std::int32_t>(gpus);
     demand.gpu_milli =
         gpus == 1 && milli < kWholeDevice ? static_cast<std::int32_t>(milli) : kWholeDevice;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apps/reproduce.h"
+#include "apps/reproduce/synthetic.h"
 #include "apps/run.h"
 #include "base/rng.h"
 
@@ -17,48 +18,24 @@ namespace {
 
 constexpr double kFeedbackSeconds = 20;  // of work: the first hundred mini-batches or so
 
-struct Kind {
-  std::string name;
-  double utilisation;
-  double share;
-};
-const std::array<Kind, 3> kKinds{
-    {{"autoencoder", 0.11, 0.35}, {"super-resolution", 0.45, 0.3}, {"cnn", 0.9, 0.35}}};
-
-ProfileSet profiles() {
-  ProfileSet set;
-  for (const Kind& kind : kKinds) {
-    Profile profile;
-    profile.name = kind.name;
-    profile.gpu_utilisation = kind.utilisation;
-    profile.memory = {.fixed_mib = 4000, .per_sample_mib = 0};
-    static_cast<void>(set.add(profile));
-  }
-  return set;
-}
+const std::array<BusyModel, 3> kModels{
+    {{"autoencoder", 0.11}, {"super-resolution", 0.45}, {"cnn", 0.9}}};
+constexpr std::array<double, 3> kShares{0.35, 0.3, 0.35};
 
 constexpr double kSecondsBetweenArrivals = 8;  // about twice what the cluster can do
 
 /// Poisson arrivals; 10 minutes to 2 hours each.
 Trace workload(std::size_t jobs, std::uint64_t seed) {
   Rng rng = Rng{seed}.fork("gandiva");
-  const std::array<double, 3> shares{kKinds[0].share, kKinds[1].share, kKinds[2].share};
   const std::array<double, 3> sizes{0.7, 0.15, 0.15};
-  Trace trace;
-  trace.source = "synthetic";
   double submit = 0;
-  for (std::size_t i = 0; i < jobs; ++i) {
-    TraceJob job;
-    job.id = trace.names.intern(fmt::format("{}", i + 1));
+  return drawn_trace("synthetic", jobs, [&](Trace& trace, TraceJob& job) {
     job.submit = seconds_to_time(submit);
     job.gpus = 1 << rng.weighted(sizes);
     job.duration = seconds_to_duration(std::clamp(rng.lognormal(7.8, 0.7), 600.0, 7200.0));
-    job.model = trace.names.intern(kKinds[rng.weighted(shares)].name);
-    trace.jobs.push_back(job);
+    job.model = trace.names.intern(kModels[rng.weighted(kShares)].name);
     submit += rng.exponential(kSecondsBetweenArrivals);
-  }
-  trace.normalise();
-  return trace;
+  });
 }
 
 struct Measured {
@@ -92,7 +69,7 @@ Result<Reproduced> reproduce_gandiva(const ReproduceOptions& options) {
   const std::size_t jobs = options.quick ? 300 : 900;
   const std::uint64_t seeds = options.quick ? 1 : 5;
   RunSpec fifo;
-  fifo.profiles = std::make_shared<const ProfileSet>(profiles());
+  fifo.profiles = std::make_shared<const ProfileSet>(busy_profiles(kModels));
   RunSpec gandiva = fifo;
   gandiva.policy = "gandiva";
   gandiva.settings = {{"max_height", "0"}};

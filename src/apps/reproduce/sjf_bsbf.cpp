@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apps/reproduce.h"
+#include "apps/reproduce/synthetic.h"
 #include "apps/run.h"
 #include "base/portable_math.h"
 #include "base/rng.h"
@@ -40,12 +41,8 @@ Trace workload(std::size_t jobs, std::uint64_t seed) {
   std::ranges::transform(kClasses, shares.begin(), &TaskClass::share);
   std::array<double, kGangs.size()> sizes{};
   std::ranges::transform(kGangs, sizes.begin(), [](const auto& gang) { return gang.second; });
-  Trace trace;
-  trace.source = "six task classes";
-  for (std::size_t i = 0; i < jobs; ++i) {
+  return drawn_trace("six task classes", jobs, [&](Trace& trace, TraceJob& job) {
     const TaskClass& kind = kClasses[rng.weighted(shares)];
-    TraceJob job;
-    job.id = trace.names.intern(fmt::format("{}", i + 1));
     job.submit = seconds_to_time(kWindowSeconds * rng.uniform());
     job.gpus = kGangs[rng.weighted(sizes)].first;
     job.model = trace.names.intern(kind.model);
@@ -53,10 +50,7 @@ Trace workload(std::size_t jobs, std::uint64_t seed) {
         kind.least_gpu_hours *
         portable_pow(kind.most_gpu_hours / kind.least_gpu_hours, rng.uniform());
     job.duration = seconds_to_duration(gpu_hours * 3600 / job.gpus);
-    trace.jobs.push_back(job);
-  }
-  trace.normalise();
-  return trace;
+  });
 }
 
 /// Average completion time of each policy, over the seeds.
