@@ -49,14 +49,11 @@ Result<Duration> parse_duration(std::string_view text) {
 
 Result<Settings> parse_settings(std::string_view text, std::string_view option) {
   Settings settings;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view one = text.substr(begin, end - begin);
+  for (const std::string_view one : split(text, ',')) {
     const std::size_t equals = one.find('=');
     if (equals == std::string_view::npos || equals == 0)
       return fail(fmt::format("{}: '{}' is no option (write KEY=VALUE)", option, one));
     settings.emplace_back(one.substr(0, equals), one.substr(equals + 1));
-    begin = end + 1;
   }
   return settings;
 }
