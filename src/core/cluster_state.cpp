@@ -13,6 +13,9 @@ constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 std::uint64_t all_devices(std::int32_t count) noexcept {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << static_cast<unsigned>(count)) - 1;
 }
+
+/// One for each device; who asks for no device is one as well.
+std::int64_t workers(const Slice& slice) noexcept { return std::max(1, slice.gpus); }
 }  // namespace
 
 ClusterState::ClusterState(const Cluster& cluster, Mode mode)
@@ -46,8 +49,20 @@ ClusterState::ClusterState(const Cluster& cluster, Mode mode)
 }
 
 void ClusterState::track_topology() {
-  topology_.emplace(std::make_shared<const Topology>(*cluster_));
-  for (std::uint32_t i = 0; i < nodes_.size(); ++i) tell_topology(NodeId{i});
+  const auto tree = std::make_shared<const Topology>(*cluster_);
+  topology_.emplace(tree);
+  if (devices_) slots_.emplace(tree);
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+    tell(NodeId{i}, all_devices(cluster_->nodes[i].gpus));
+}
+
+void ClusterState::tell(NodeId node, std::uint64_t devices) {
+  if (topology_) topology_->set_free(node, nodes_[node.value].mask);
+  if (changes_.log) changes_.log->note(node);
+  if (!slots_) return;
+  for_each_device(devices, [&](std::int32_t device) {
+    slots_->set_free(node, device, is_up(node) ? free_slots(node, device) : 0);
+  });
 }
 
 void ClusterState::add_free(NodeId node, std::int32_t change) {
@@ -62,9 +77,9 @@ void ClusterState::add_free(NodeId node, std::int32_t change) {
   free_ += change;
 }
 
-std::int32_t ClusterState::room_on(NodeId node, const Shape& shape) const noexcept {
+std::int32_t ClusterState::side_room_on(NodeId node, const Shape& shape) const noexcept {
   const NodeRow& row = nodes_[node.value];
-  std::int64_t room = row.free;
+  std::int64_t room = cluster_->nodes[node.value].gpus;
   if (shape.cpus_milli_per_gpu > 0 && row.cpus_milli != kUnlimited) {
     room = std::min(room, row.cpus_milli / shape.cpus_milli_per_gpu);
   }
@@ -89,12 +104,11 @@ void ClusterState::take(std::span<const Slice> slices, const Shape& shape, JobId
     const std::uint64_t emptied = devices_ ? join(slice, job, use) : slice.devices;
     BERTH_CHECK(row.up && (emptied & ~row.mask) == 0, "no device is given twice");
     row.mask &= ~emptied;
-    tell_topology(slice.node);
+    tell(slice.node, slice.devices);
     add_free(slice.node, -std::popcount(emptied));
-    if (row.cpus_milli != kUnlimited)
-      row.cpus_milli -= std::int64_t{slice.gpus} * shape.cpus_milli_per_gpu;
-    if (row.memory_mib != kUnlimited)
-      row.memory_mib -= std::int64_t{slice.gpus} * shape.memory_mib_per_gpu;
+    row.cores_only += slice.gpus == 0 ? 1 : 0;
+    if (row.cpus_milli != kUnlimited) row.cpus_milli -= workers(slice) * shape.cpus_milli_per_gpu;
+    if (row.memory_mib != kUnlimited) row.memory_mib -= workers(slice) * shape.memory_mib_per_gpu;
     BERTH_CHECK(row.cpus_milli >= 0 && row.memory_mib >= 0, "no core or memory is given twice");
   }
 }
@@ -106,12 +120,11 @@ void ClusterState::give(std::span<const Slice> slices, const Shape& shape, JobId
     const std::uint64_t freed = devices_ ? leave(slice, job, use) : slice.devices;
     BERTH_CHECK((freed & row.mask) == 0, "only a taken device comes back");
     row.mask |= freed;
-    tell_topology(slice.node);
+    tell(slice.node, slice.devices);
     add_free(slice.node, std::popcount(freed));
-    if (row.cpus_milli != kUnlimited)
-      row.cpus_milli += std::int64_t{slice.gpus} * shape.cpus_milli_per_gpu;
-    if (row.memory_mib != kUnlimited)
-      row.memory_mib += std::int64_t{slice.gpus} * shape.memory_mib_per_gpu;
+    row.cores_only -= slice.gpus == 0 ? 1 : 0;
+    if (row.cpus_milli != kUnlimited) row.cpus_milli += workers(slice) * shape.cpus_milli_per_gpu;
+    if (row.memory_mib != kUnlimited) row.memory_mib += workers(slice) * shape.memory_mib_per_gpu;
   }
 }
 
@@ -139,11 +152,20 @@ std::uint64_t ClusterState::leave(const Slice& slice, JobId job, const DeviceUse
   return last_off;
 }
 
-/// A device with a job that is no fraction has nothing left to give in thousandths.
+/// A device with a job that is no fraction, or with as many as it can be shared by, has nothing
+/// left to give in thousandths.
 std::int32_t ClusterState::free_milli(NodeId node, std::int32_t device) const noexcept {
+  const std::size_t jobs = devices_->jobs(node, device).size();
+  if (jobs == 0) return 1000;
   const std::int32_t used = devices_->milli_used(node, device);
-  if (used > 0) return 1000 - used;
-  return devices_->jobs(node, device).empty() ? 1000 : 0;
+  const auto most = std::min<std::size_t>(kMaxSharers, static_cast<std::size_t>(slots_of(node)));
+  return used > 0 && jobs < most ? 1000 - used : 0;
+}
+
+std::int32_t ClusterState::free_slots(NodeId node, std::int32_t device) const noexcept {
+  const auto jobs = static_cast<std::int32_t>(devices_->jobs(node, device).size());
+  const std::int32_t left = free_milli(node, device) * slots_of(node) / 1000;
+  return std::clamp(slots_of(node) - jobs, 0, left);
 }
 
 std::int64_t ClusterState::free_memory_mib(NodeId node, std::int32_t device) const noexcept {
@@ -174,10 +196,9 @@ bool ClusterState::can_join(std::span<const Slice> slices, const Shape& shape, c
   return std::ranges::all_of(slices, [&](const Slice& slice) {
     const NodeRow& row = nodes_[slice.node.value];
     if (!row.up) return false;
-    const std::int64_t gpus = slice.gpus;
-    if (row.cpus_milli != kUnlimited && gpus * shape.cpus_milli_per_gpu > row.cpus_milli)
+    if (row.cpus_milli != kUnlimited && workers(slice) * shape.cpus_milli_per_gpu > row.cpus_milli)
       return false;
-    if (row.memory_mib != kUnlimited && gpus * shape.memory_mib_per_gpu > row.memory_mib)
+    if (row.memory_mib != kUnlimited && workers(slice) * shape.memory_mib_per_gpu > row.memory_mib)
       return false;
     for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
       if (!device_has_room(slice.node, std::countr_zero(rest))) return false;
@@ -214,7 +235,8 @@ void ClusterState::give_count(PoolId pool, const Shape& shape) {
 bool ClusterState::is_free(std::span<const Slice> slices, const Shape& shape) const noexcept {
   return std::ranges::all_of(slices, [&](const Slice& slice) {
     const NodeRow& row = nodes_[slice.node.value];
-    return row.up && (slice.devices & ~row.mask) == 0 && room_on(slice.node, shape) >= slice.gpus;
+    return row.up && (slice.devices & ~row.mask) == 0 &&
+           side_room_on(slice.node, shape) >= workers(slice);
   });
 }
 
@@ -247,7 +269,7 @@ void ClusterState::leave_service(NodeId node) {
   BERTH_CHECK(row.free == described.gpus, "a node leaves service empty");
   row.up = false;
   row.mask = 0;
-  tell_topology(node);
+  tell(node, all_devices(described.gpus));
   pool.by_free[static_cast<std::size_t>(row.free)].erase(node);
   row.free = 0;
   pool.free -= described.gpus;
@@ -264,7 +286,7 @@ void ClusterState::enter_service(NodeId node) {
   PoolRow& pool = pools_[described.pool.value];
   row.up = true;
   row.mask = all_devices(described.gpus);
-  tell_topology(node);
+  tell(node, all_devices(described.gpus));
   row.free = described.gpus;
   pool.by_free[static_cast<std::size_t>(row.free)].insert(node);
   pool.free += described.gpus;

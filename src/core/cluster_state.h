@@ -9,6 +9,7 @@
 // In Count mode there are no nodes, only totals per pool: the classic "C GPUs" of the literature.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -16,9 +17,11 @@
 #include <vector>
 
 #include "base/id.h"
+#include "core/change_log.h"
 #include "core/device_table.h"
 #include "core/node_set.h"
 #include "core/shape.h"
+#include "core/slot_index.h"
 #include "core/topology_index.h"
 #include "model/cluster.h"
 
@@ -59,7 +62,8 @@ class ClusterState {
   [[nodiscard]] bool has_failed(NodeId node) const noexcept { return nodes_[node.value].failed; }
   /// No job on it, and in service.
   [[nodiscard]] bool is_idle(NodeId node) const noexcept {
-    return nodes_[node.value].up && nodes_[node.value].free == cluster_->nodes[node.value].gpus;
+    const NodeRow& row = nodes_[node.value];
+    return row.up && row.free == cluster_->nodes[node.value].gpus && row.cores_only == 0;
   }
   [[nodiscard]] std::int32_t free_on(NodeId node) const noexcept { return nodes_[node.value].free; }
   [[nodiscard]] std::uint64_t free_mask(NodeId node) const noexcept {
@@ -80,7 +84,11 @@ class ClusterState {
     return rack_nodes_[rack.value];
   }
   /// How many devices of this node a gang of the shape could use now: devices, cores and memory.
-  [[nodiscard]] std::int32_t room_on(NodeId node, const Shape& shape) const noexcept;
+  [[nodiscard]] std::int32_t room_on(NodeId node, const Shape& shape) const noexcept {
+    return std::min(free_on(node), side_room_on(node, shape));
+  }
+  /// The same by cores and memory alone.
+  [[nodiscard]] std::int32_t side_room_on(NodeId node, const Shape& shape) const noexcept;
   /// Necessary for the shape to fit in the pool: enough devices without a job, or for a fraction of
   /// one enough thousandths.
   [[nodiscard]] bool may_hold(PoolId pool, const Shape& shape) const noexcept {
@@ -88,11 +96,20 @@ class ClusterState {
     return shape.is_fraction() ? row.free_milli >= shape.gpu_milli : row.free >= shape.gpus;
   }
 
-  /// Keeps an index over the topology tree from now on: runs without one do not pay for it.
+  /// Keeps an index over the topology tree from now on, and one of shareable slots if devices are
+  /// tracked already: runs without do not pay for them.
   void track_topology();
   /// Nothing unless it is tracked.
   [[nodiscard]] const TopologyIndex* topology() const noexcept {
     return topology_ ? &*topology_ : nullptr;
+  }
+  [[nodiscard]] const SlotIndex* slots() const noexcept { return slots_ ? &*slots_ : nullptr; }
+
+  /// Keeps a log of the nodes that change from now on.
+  void track_changes() { changes_.log.emplace(); }
+  /// Nothing unless it is tracked. A copy of the state has none: it goes its own way.
+  [[nodiscard]] const ChangeLog* changes() const noexcept {
+    return changes_.log ? &*changes_.log : nullptr;
   }
 
   // Sharing.
@@ -105,6 +122,8 @@ class ClusterState {
   /// All jobs of a node, each once, ascending.
   void jobs_on(NodeId node, std::vector<JobId>& jobs) const;
   [[nodiscard]] std::int32_t free_milli(NodeId node, std::int32_t device) const noexcept;
+  /// In how many of its equal parts the device could still be given; every job takes at least one.
+  [[nodiscard]] std::int32_t free_slots(NodeId node, std::int32_t device) const noexcept;
   [[nodiscard]] std::int64_t free_milli(PoolId pool) const noexcept {
     return pools_[pool.value].free_milli;
   }
@@ -145,6 +164,7 @@ class ClusterState {
     bool up = true;
     bool failed = false;
     PowerState power = PowerState::On;
+    std::int32_t cores_only = 0;  // jobs here without a device
     std::int64_t cpus_milli = std::numeric_limits<std::int64_t>::max();
     std::int64_t memory_mib = std::numeric_limits<std::int64_t>::max();
   };
@@ -163,9 +183,22 @@ class ClusterState {
   void refresh(NodeId node);  // in service or out of it, as failures and power say
   void enter_service(NodeId node);
   void leave_service(NodeId node);
-  void tell_topology(NodeId node) {
-    if (topology_) topology_->set_free(node, nodes_[node.value].mask);
+  /// Parts in which a device of the node can be shared.
+  [[nodiscard]] std::int32_t slots_of(NodeId node) const noexcept {
+    return cluster_->pools[cluster_->nodes[node.value].pool.value].slots;
   }
+  /// A log that stays with its state: who follows it must not take a copy's changes for its own.
+  struct OwnLog {
+    OwnLog() = default;
+    OwnLog(const OwnLog&) noexcept {}
+    OwnLog& operator=(const OwnLog&) noexcept {
+      log.reset();
+      return *this;
+    }
+    std::optional<ChangeLog> log;
+  };
+  /// After every change of what is free on a node; `devices` are those it happened to.
+  void tell(NodeId node, std::uint64_t devices);
   /// The devices of the slice whose state changes between free and in use.
   [[nodiscard]] std::uint64_t join(const Slice& slice, JobId job, const DeviceUse& use);
   [[nodiscard]] std::uint64_t leave(const Slice& slice, JobId job, const DeviceUse& use);
@@ -177,6 +210,8 @@ class ClusterState {
   std::vector<PoolRow> pools_;
   std::optional<DeviceTable> devices_;
   std::optional<TopologyIndex> topology_;
+  std::optional<SlotIndex> slots_;
+  OwnLog changes_;
   std::int64_t free_ = 0;
   std::int64_t usable_ = 0;
 };

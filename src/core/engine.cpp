@@ -38,7 +38,9 @@ Engine::Engine(const EngineParts& parts)
       view_(trace_, jobs_, state_, shapes_, estimates_, parts.believed, parts.executor,
             parts.policy.needs()),
       plan_(state_, jobs_, shapes_, arena_, placement_, parts.believed, placement_rng_) {
-  const bool fractions = placement_.places_fractions();
+  const bool fractions =
+      placement_.places_fractions() &&
+      std::ranges::any_of(trace_.jobs, [](const TraceJob& job) { return job.gpu_milli < 1000; });
   if (state_.mode() == ClusterState::Mode::Devices &&
       (policy_.shares_devices() || fractions || tuner_ != nullptr)) {
     state_.track_devices();
@@ -48,6 +50,7 @@ Engine::Engine(const EngineParts& parts)
   plan_.set_tuner(tuner_);
   make_shapes();
   find_profiles();
+  if (placement_.wants_changes()) state_.track_changes();  // trying shapes was no part of the run
 }
 
 void Engine::make_shapes() {

@@ -67,7 +67,7 @@ ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
   if (is_new) model->second = placement_->locality_of(request, trace_->text(request.model));
   const bool fraction = placement_->places_fractions() && request.gpus == 1;
   const Key key{.gpus = request.gpus,
-                .gpu_milli = fraction ? request.gpu_milli : 1000,
+                .gpu_milli = fraction || request.gpu_milli == 0 ? request.gpu_milli : 1000,
                 .cpus_milli = limits_cpus_ ? request.cpus_milli : 0,
                 .memory_mib = limits_memory_ ? request.memory_mib : 0,
                 .types = request.gpu_type,
@@ -89,6 +89,8 @@ ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
 }
 
 std::string ShapeMaker::why_never(const Shape& shape, std::string_view types) const {
+  if (shape.gpu_milli == 0 && !placement_->places_fractions())
+    return "asks for no GPU: only placements for fractions of one take such jobs";
   if (shape.pools.empty())
     return fmt::format("asks for device type '{}', which this cluster does not have", types);
   Rng rng{1};
@@ -105,6 +107,10 @@ std::string ShapeMaker::why_never(const Shape& shape, std::string_view types) co
   }
   if (most < shape.gpus) {
     return fmt::format("needs {} GPUs of one type, the cluster has at most {}", shape.gpus, most);
+  }
+  if (shape.gpu_milli == 0) {
+    return fmt::format("needs {:.1f} cores and {:.1f} GiB without a GPU: no node gives that",
+                       shape.cpus_milli_per_gpu / 1000.0, shape.memory_mib_per_gpu / 1024.0);
   }
   return fmt::format(
       "needs {} GPUs with {:.1f} cores and {:.1f} GiB each: no set of nodes has that", shape.gpus,

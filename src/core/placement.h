@@ -3,6 +3,7 @@
 // the rng, and must place a Relaxed shape whenever the pool has enough usable room.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ class Placement {
   [[nodiscard]] virtual bool places_fractions() const noexcept { return false; }
   /// True: it asks the state's topology index, which is kept for it then.
   [[nodiscard]] virtual bool wants_topology() const noexcept { return false; }
+  /// True: it follows the state's log of changes, which is kept for it then.
+  [[nodiscard]] virtual bool wants_changes() const noexcept { return false; }
   /// How close the devices of this job must be; part of its shape. A function of the model and the
   /// number of GPUs alone.
   [[nodiscard]] virtual Locality locality_of(const JobRequest&, std::string_view model) const {
@@ -34,6 +37,17 @@ class Placement {
   /// Fills `slices` with a legal placement in the pool, or answers false and leaves it unspecified.
   [[nodiscard]] virtual bool place(const ClusterState& state, const Shape& shape, PoolId pool,
                                    Rng& rng, std::vector<Slice>& slices) = 0;
+  /// The same in any pool of the shape; says in which. By default the first that has a place, in
+  /// the order of the request: who weighs nodes of several types against each other does it here.
+  [[nodiscard]] virtual std::optional<PoolId> place_in_any(const ClusterState& state,
+                                                           const Shape& shape, Rng& rng,
+                                                           std::vector<Slice>& slices) {
+    for (const PoolId pool : shape.pools) {
+      slices.clear();
+      if (state.may_hold(pool, shape) && place(state, shape, pool, rng, slices)) return pool;
+    }
+    return std::nullopt;
+  }
 };
 
 }  // namespace berth

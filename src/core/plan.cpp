@@ -97,21 +97,38 @@ bool Plan::try_start(JobId job, Reason reason) {
       try_start_in(touched_[at - 1].original.pool, job, reason)) {
     return true;  // stopped in this plan: stay in the pool it knows if possible
   }
-  return std::ranges::any_of(shape.pools,
-                             [&](PoolId pool) { return try_start_in(pool, job, reason); });
+  if (state_->mode() == ClusterState::Mode::Count) {
+    return std::ranges::any_of(shape.pools,
+                               [&](PoolId pool) { return try_start_in(pool, job, reason); });
+  }
+  check_startable(job);
+  scratch_.clear();
+  const auto pool = placement_->place_in_any(*state_, shape, *rng_, scratch_);
+  if (!pool) return false;
+  if (tuner_ != nullptr && !tuner_->place(*this, job, *pool, scratch_)) {
+    return std::ranges::any_of(shape.pools, [&](PoolId other) {
+      return other != *pool && try_start_in(other, job, reason);
+    });
+  }
+  put(job, arena_->store(*pool, scratch_), jobs_->terms[job], reason);
+  return true;
 }
 
-bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
+void Plan::check_startable(JobId job) const {
   BERTH_CHECK(!holds(job), "a job that holds devices is not started again");
   BERTH_DCHECK(jobs_->is_waiting(job) || jobs_->is_running(job),
                "only a waiting job can be started");
+}
+
+bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
+  check_startable(job);
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
   if (!state_->may_hold(pool, shape)) return false;
   return retake(pool, job, shape, reason) || place(pool, job, shape, reason);
 }
 
 bool Plan::try_start_sized(PoolId pool, JobId job, std::int32_t gpus, Reason reason) {
-  BERTH_CHECK(!holds(job), "a job that holds devices is not started again");
+  check_startable(job);
   BERTH_CHECK(state_->mode() == ClusterState::Mode::Devices, "a policy that resizes says so");
   Shape shape = (*shapes_)[jobs_->shape[job]];
   shape.gpus = gpus;

@@ -29,7 +29,8 @@ class Plan {
        Placement& placement, const RateModel& rates, Rng& rng);
 
   /// Grants the job its gang: its own devices if it was stopped in this plan and they are still
-  /// free, otherwise a new placement in the first acceptable pool that has one. False: not now.
+  /// free, otherwise a new placement in the acceptable pool that the placement prefers. False: not
+  /// now.
   [[nodiscard]] bool try_start(JobId job, Reason reason = Reason::Order);
   [[nodiscard]] bool try_start_in(PoolId pool, JobId job, Reason reason = Reason::Order);
   /// The same with so many devices, whatever the job asked for.
@@ -120,6 +121,7 @@ class Plan {
     PowerState original;
     Reason reason;
   };
+  void check_startable(JobId job) const;
   Touched& touch(JobId job);
   [[nodiscard]] bool retake(PoolId pool, JobId job, const Shape& shape, Reason reason);
   [[nodiscard]] bool place(PoolId pool, JobId job, const Shape& shape, Reason reason);

@@ -15,37 +15,51 @@ std::size_t TopologyIndex::InnerTier::key(std::int32_t free, std::int32_t server
   return (count * server_counts + second) * members.size() + position;
 }
 
-void TopologyIndex::UpperSet::make(std::size_t positions, std::int64_t most) {
-  size = positions;
-  set = BitIndex(positions * (static_cast<std::size_t>(most) + 1));
-}
-
-void TopologyIndex::UpperSet::move(std::size_t position, std::int32_t from, std::int32_t to) {
-  if (from > 0) set.erase(static_cast<std::size_t>(from) * size + position);
-  if (to > 0) set.insert(static_cast<std::size_t>(to) * size + position);
-}
-
 TopologyIndex::TopologyIndex(std::shared_ptr<const Topology> topology)
     : topology_(std::move(topology)),
       first_server_(topology_->server(NodeId{0}).value),
       position_(topology_->vertices().size()),
-      by_build_(topology_->builds() * topology_->cluster().pools.size()),
-      masks_(topology_->cluster().nodes.size()),
+      by_build_(topology_->servers().size() * topology_->cluster().pools.size()),
+      leaf_span_(topology_->vertices().size()),
       pools_(topology_->cluster().pools.size()) {
   for (std::uint32_t i = 0; i < first_server_; ++i) {
     std::uint32_t position = 0;
     for (const VertexId child : topology_->children(VertexId{i}))
       position_[child.value] = position++;
   }
+  order_leaves();
   for (std::uint32_t i = 0; i < pools_.size(); ++i) {
     add_tiers(PoolId{i});
     most_tiers_ = std::max(most_tiers_, pools_[i].tiers.size());
   }
-  member_start_.resize(masks_.size() * most_tiers_);
+  member_start_.resize(leaves_.size() * most_tiers_);
   for (std::uint32_t i = 0; i < pools_.size(); ++i) {
     add_members(PoolId{i});
     size_upper_sets(PoolId{i});
   }
+}
+
+/// Servers in the order in which a walk over the tree meets them: all that is free below a vertex
+/// is then one run of the array. Four levels, each knows where its children begin once it is
+/// reached.
+void TopologyIndex::order_leaves() {
+  const std::span<const Vertex> vertices = topology_->vertices();
+  for (std::size_t i = vertices.size(); i-- > 1;) {  // first only how many: children come later
+    LeafSpan& mine = leaf_span_[i];
+    if (i >= first_server_) mine.end = 1;
+    leaf_span_[vertices[i].parent.value].end += mine.end;
+  }
+  leaves_.resize(leaf_span_[Topology::root().value].end);
+  for (std::uint32_t i = 0; i < first_server_; ++i) {
+    std::uint32_t next = leaf_span_[i].begin;
+    for (const VertexId child : topology_->children(VertexId{i})) {
+      LeafSpan& span = leaf_span_[child.value];
+      span = {next, next + span.end};
+      next = span.end;
+    }
+  }
+  for (std::uint32_t i = first_server_; i < vertices.size(); ++i)
+    leaves_[leaf_span_[i].begin].node = NodeId{vertices[i].id};
 }
 
 /// Which (level, type) there are in the pool, and which vertices of each build belong to them. A
@@ -53,15 +67,15 @@ TopologyIndex::TopologyIndex(std::shared_ptr<const Topology> topology)
 /// bus.
 void TopologyIndex::add_tiers(PoolId pool) {
   const Cluster& cluster = topology_->cluster();
-  std::vector<bool> has_build(topology_->builds());
+  std::vector<bool> has_build(topology_->servers().size());
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
-    if (cluster.nodes[i].pool == pool) has_build[topology_->build_of(NodeId{i})] = true;
+    if (cluster.nodes[i].pool == pool) has_build[topology_->servers().build_of(NodeId{i})] = true;
   }
   std::map<std::pair<Level, VertexType>, std::uint32_t> ids;
   const auto for_each_level = [&](auto&& visit) {
     for (std::uint32_t build = 0; build < has_build.size(); ++build) {
       if (!has_build[build]) continue;
-      const ServerTree& tree = topology_->build(build);
+      const ServerTree& tree = topology_->servers()[build];
       for (std::uint32_t i = 0; i < tree.vertices.size(); ++i) {
         const InnerVertex& vertex = tree.vertices[i];
         if (vertex.type == VertexType::Device) continue;
@@ -123,6 +137,7 @@ void TopologyIndex::size_upper_sets(PoolId pool) {
   }
   PoolIndex& index = pools_[pool.value];
   index.free.resize(first_server_);
+  index.has_free.resize((leaves_.size() + 63) / 64);
   index.children.resize(first_server_);
   const auto most = [&](std::uint32_t from, std::size_t count) {
     std::int64_t result = 0;
@@ -133,30 +148,36 @@ void TopologyIndex::size_upper_sets(PoolId pool) {
     if (node.pool == pool) index.largest_server = std::max(index.largest_server, node.gpus);
   }
   index.largest_rack = most(topology_->rack(RackId{0}).value, cluster.racks.size());
-  index.racks.make(cluster.racks.size(), index.largest_rack);
-  index.zones.make(cluster.zones.size(),
-                   most(topology_->zone(ZoneId{0}).value, cluster.zones.size()));
+  index.racks = CountSet(cluster.racks.size(), index.largest_rack);
+  index.zones =
+      CountSet(cluster.zones.size(), most(topology_->zone(ZoneId{0}).value, cluster.zones.size()));
   for (std::uint32_t i = 0; i < first_server_; ++i) {
     if (capacity[i] == 0) continue;  // nothing of this pool below
     std::int64_t largest = 0;
     for (const VertexId child : topology_->children(VertexId{i}))
       largest = std::max(largest, capacity[child.value]);
-    index.children[i].make(topology_->children(VertexId{i}).size(), largest);
+    index.children[i] = CountSet(topology_->children(VertexId{i}).size(), largest);
   }
 }
 
 std::span<const TopologyIndex::Membership> TopologyIndex::memberships(NodeId node) const noexcept {
   const std::size_t pool = topology_->cluster().nodes[node.value].pool.value;
-  return by_build_[topology_->build_of(node) * pools_.size() + pool];
+  return by_build_[topology_->servers().build_of(node) * pools_.size() + pool];
 }
 
 void TopologyIndex::set_free(NodeId node, std::uint64_t devices) {
-  const std::uint64_t before = masks_[node.value];
+  const std::uint32_t leaf = leaf_of(node);
+  const std::uint64_t before = leaves_[leaf].devices;
   if (before == devices) return;
-  masks_[node.value] = devices;
+  leaves_[leaf].devices = devices;
   const std::int32_t server_from = std::popcount(before);
   const std::int32_t server_to = std::popcount(devices);
   PoolIndex& index = pools_[topology_->cluster().nodes[node.value].pool.value];
+  const std::uint64_t bit = std::uint64_t{1} << (leaf % 64);
+  if (devices != 0)
+    index.has_free[leaf / 64] |= bit;
+  else
+    index.has_free[leaf / 64] &= ~bit;
   const ServerTree& tree = topology_->inside(node);
   for (const Membership& each : memberships(node)) {
     InnerTier& tier = index.tiers[each.tier];
@@ -196,17 +217,15 @@ Level TopologyIndex::lowest_possible(PoolId pool, std::int32_t gpus) const noexc
 std::int32_t TopologyIndex::free_devices(VertexId vertex, PoolId pool) const noexcept {
   if (vertex.value < first_server_) return pools_[pool.value].free[vertex.value];
   const NodeId node{(*topology_)[vertex].id};
-  return topology_->cluster().nodes[node.value].pool == pool ? std::popcount(masks_[node.value])
-                                                             : 0;
+  return topology_->cluster().nodes[node.value].pool == pool ? std::popcount(free_mask(node)) : 0;
 }
 
 std::int32_t TopologyIndex::max_free_child(VertexId vertex, PoolId pool) const noexcept {
   if (vertex.value < first_server_) {
-    const UpperSet& children = pools_[pool.value].children[vertex.value];
-    if (children.size == 0) return 0;
-    const auto most = static_cast<std::size_t>(free_devices(vertex, pool));
-    const auto last = children.set.previous((most + 1) * children.size);
-    return last ? static_cast<std::int32_t>(*last / children.size) : 0;
+    const CountSet& children = pools_[pool.value].children[vertex.value];
+    if (!children.is_made()) return 0;
+    const auto last = children.last_below(free_devices(vertex, pool) + 1);
+    return last ? last->count : 0;
   }
   const NodeId node{(*topology_)[vertex].id};
   const ServerTree& tree = topology_->inside(node);
@@ -214,7 +233,7 @@ std::int32_t TopologyIndex::max_free_child(VertexId vertex, PoolId pool) const n
   std::int32_t result = 0;
   for (std::uint32_t i = 0; i < server.child_count; ++i) {
     const std::uint64_t mine = tree.vertices[server.first_child + i].devices;
-    result = std::max(result, std::popcount(masks_[node.value] & mine));
+    result = std::max(result, std::popcount(free_mask(node) & mine));
   }
   return topology_->cluster().nodes[node.value].pool == pool ? result : 0;
 }

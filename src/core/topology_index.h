@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/bit_index.h"
+#include "core/count_set.h"
 #include "model/topology.h"
 
 namespace berth {
@@ -58,7 +59,9 @@ class TopologyIndex {
   [[nodiscard]] const Topology& topology() const noexcept { return *topology_; }
   /// The free devices of a node are these from now on.
   void set_free(NodeId node, std::uint64_t devices);
-  [[nodiscard]] std::uint64_t free_mask(NodeId node) const noexcept { return masks_[node.value]; }
+  [[nodiscard]] std::uint64_t free_mask(NodeId node) const noexcept {
+    return leaves_[leaf_of(node)].devices;
+  }
 
   /// Of a cluster, zone, rack or server vertex.
   [[nodiscard]] std::int32_t free_devices(VertexId vertex, PoolId pool) const noexcept;
@@ -89,19 +92,13 @@ class TopologyIndex {
     [[nodiscard]] std::size_t key(std::int32_t free, std::int32_t server_free,
                                   std::size_t position) const noexcept;
   };
-  /// Racks or zones of the cluster, by (free devices, id); or the children of one of them.
-  struct UpperSet {
-    std::size_t size = 0;  // positions
-    BitIndex set;
-    void make(std::size_t positions, std::int64_t most);
-    void move(std::size_t position, std::int32_t from, std::int32_t to);
-  };
   struct PoolIndex {
     std::vector<InnerTier> tiers;  // ascending by (level, type)
-    UpperSet racks;
-    UpperSet zones;
-    std::vector<UpperSet> children;  // by vertex down to racks
-    std::vector<std::int32_t> free;  // by vertex down to racks
+    CountSet racks;                // by free devices
+    CountSet zones;
+    std::vector<CountSet> children;       // by vertex down to racks
+    std::vector<std::int32_t> free;       // by vertex down to racks
+    std::vector<std::uint64_t> has_free;  // by leaf, a bit each: servers with a free device
     std::int32_t largest_server = 0;
     std::int64_t largest_rack = 0;
   };
@@ -112,6 +109,16 @@ class TopologyIndex {
     std::uint32_t ordinal = 0;  // among the members of the same server in the tier
   };
 
+  /// The servers below a vertex are neighbours among the leaves.
+  struct LeafSpan {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  struct Offer;
+  void order_leaves();
+  [[nodiscard]] std::uint32_t leaf_of(NodeId node) const noexcept {
+    return leaf_span_[first_server_ + node.value].begin;
+  }
   void add_tiers(PoolId pool);
   void add_members(PoolId pool);
   void size_upper_sets(PoolId pool);
@@ -122,7 +129,7 @@ class TopologyIndex {
                                                   const MatchQuery& query) const;
   [[nodiscard]] bool holds(const InnerTier& tier, const Member& member,
                            const MatchQuery& query) const;
-  [[nodiscard]] std::optional<VertexId> best_upper(const UpperSet& set, VertexId first,
+  [[nodiscard]] std::optional<VertexId> best_upper(const CountSet& set, VertexId first,
                                                    const MatchQuery& query) const;
   [[nodiscard]] Match match_inside(const Member& member, const MatchQuery& query,
                                    Parts& parts) const;
@@ -131,9 +138,6 @@ class TopologyIndex {
   [[nodiscard]] std::uint64_t pick(NodeId node, std::uint32_t inner, std::int32_t count) const;
   void take(VertexId vertex, PoolId pool, std::int32_t count, Parts& parts) const;
   void take_all(VertexId vertex, PoolId pool, Parts& parts) const;
-  [[nodiscard]] std::int64_t room_below(VertexId vertex, const MatchQuery& query) const;
-  void take_within_room(VertexId vertex, const MatchQuery& query, std::int32_t count,
-                        Parts& parts) const;
 
   std::shared_ptr<const Topology> topology_;
   std::uint32_t first_server_;                     // vertex
@@ -141,7 +145,8 @@ class TopologyIndex {
   std::vector<std::vector<Membership>> by_build_;  // by (build, pool)
   std::vector<std::uint32_t> member_start_;        // by (node, tier)
   std::size_t most_tiers_ = 0;
-  std::vector<std::uint64_t> masks_;  // by NodeId
+  std::vector<LeafSpan> leaf_span_;  // by vertex
+  std::vector<DeviceSet> leaves_;    // free devices of the servers, in the order of the tree
   std::vector<PoolIndex> pools_;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/collect.h"
 #include "core/topology_index.h"
 
 namespace berth {
@@ -48,9 +49,24 @@ std::uint64_t pick_below(const ServerTree& tree, std::uint32_t at, std::uint64_t
 
 }  // namespace
 
+/// What servers give within the limits of a query.
+struct TopologyIndex::Offer {
+  const TopologyIndex& index;
+  const MatchQuery& query;
+  [[nodiscard]] bool may_have(VertexId vertex) const {
+    return index.free_devices(vertex, query.pool) > 0;
+  }
+  [[nodiscard]] std::int32_t room(NodeId node) const {
+    return std::min(query.room->room(node), std::popcount(index.free_mask(node)));
+  }
+  [[nodiscard]] std::uint64_t pick(NodeId node, std::int32_t count) const {
+    return index.pick(node, 0, count);
+  }
+};
+
 std::uint64_t TopologyIndex::pick(NodeId node, std::uint32_t inner, std::int32_t count) const {
   const ServerTree& tree = topology_->inside(node);
-  const std::uint64_t free = masks_[node.value] & tree.vertices[inner].devices;
+  const std::uint64_t free = free_mask(node) & tree.vertices[inner].devices;
   if (count == 1 || !tree.rings) return pick_below(tree, inner, free, count);
   return tree.rings->best(free, count);
 }
@@ -70,7 +86,8 @@ std::optional<Match> TopologyIndex::find(const MatchQuery& query, Parts& buffer)
   if (query.max_level < Level::CrossRack) return std::nullopt;
   if (const auto zone = best_upper(index.zones, topology_->zone(ZoneId{0}), query))
     return match_above(*zone, query, buffer);
-  if (query.room != nullptr && room_below(Topology::root(), query) < query.gpus)
+  if (query.room != nullptr &&
+      room_below(*topology_, Topology::root(), Offer{*this, query}) < query.gpus)
     return std::nullopt;
   return match_above(Topology::root(), query, buffer);
 }
@@ -106,12 +123,12 @@ std::optional<TopologyIndex::Member> TopologyIndex::best_member(const InnerTier&
   return best;
 }
 
-std::optional<VertexId> TopologyIndex::best_upper(const UpperSet& set, VertexId first,
+std::optional<VertexId> TopologyIndex::best_upper(const CountSet& set, VertexId first,
                                                   const MatchQuery& query) const {
-  const auto from = static_cast<std::size_t>(query.gpus) * set.size;
-  for (auto key = set.set.next(from); key; key = set.set.next(*key + 1)) {
-    const VertexId vertex{first.value + static_cast<std::uint32_t>(*key % set.size)};
-    if (query.room == nullptr || room_below(vertex, query) >= query.gpus) return vertex;
+  for (auto member = set.first_from(query.gpus); member; member = set.after(*member)) {
+    const VertexId vertex{first.value + static_cast<std::uint32_t>(member->position)};
+    if (query.room == nullptr || room_below(*topology_, vertex, Offer{*this, query}) >= query.gpus)
+      return vertex;
   }
   return std::nullopt;
 }
@@ -126,7 +143,7 @@ Match TopologyIndex::match_above(VertexId vertex, const MatchQuery& query, Parts
   if (query.room == nullptr)
     take(vertex, query.pool, query.gpus, parts);
   else
-    take_within_room(vertex, query, query.gpus, parts);
+    collect_below(*topology_, vertex, Offer{*this, query}, query.gpus, parts);
   return {(*topology_)[vertex].level, parts};
 }
 
@@ -136,80 +153,42 @@ void TopologyIndex::take(VertexId vertex, PoolId pool, std::int32_t count, Parts
     parts.push_back({node, pick(node, 0, count)});
     return;
   }
-  const UpperSet& set = pools_[pool.value].children[vertex.value];
-  const auto child = [&](std::size_t key) { return topology_->children(vertex)[key % set.size]; };
-  const auto room = [&](std::size_t key) { return static_cast<std::int32_t>(key / set.size); };
-  const auto most = static_cast<std::size_t>(max_free_child(vertex, pool));
-  for (std::size_t free = most; count > 0;) {
-    for (auto key = set.set.next(free * set.size);
-         key && static_cast<std::size_t>(room(*key)) == free && count > 0;
-         key = set.set.next(*key + 1)) {
-      if (room(*key) < count) {
-        take_all(child(*key), pool, parts);
-        count -= room(*key);
+  const CountSet& set = pools_[pool.value].children[vertex.value];
+  const auto child = [&](const CountSet::Member& member) {
+    return topology_->children(vertex)[member.position];
+  };
+  for (auto last = set.last_below(free_devices(vertex, pool) + 1); last && count > 0;) {
+    const std::int32_t room = last->count;  // the roomiest that are left
+    for (auto next = set.first_from(room); next && next->count == room && count > 0;
+         next = set.after(*next)) {
+      if (room < count) {
+        take_all(child(*next), pool, parts);
+        count -= room;
         continue;
       }
       // the rest goes to the tightest; as loose as this one it is this one, others are taken
-      const auto tightest = set.set.next(static_cast<std::size_t>(count) * set.size);
-      take(child(room(*tightest) < room(*key) ? *tightest : *key), pool, count, parts);
+      const auto tightest = set.first_from(count);
+      take(child(tightest->count < room ? *tightest : *next), pool, count, parts);
       return;
     }
-    const auto lower = set.set.previous(free * set.size);
-    if (!lower) return;
-    free = static_cast<std::size_t>(room(*lower));
+    last = set.last_below(room);
   }
 }
 
+/// Copies words of the bitmap as a whole: a gang of a thousand on a full cluster has that many
+/// parts.
 void TopologyIndex::take_all(VertexId vertex, PoolId pool, Parts& parts) const {
-  if (free_devices(vertex, pool) == 0) return;
-  if (vertex.value >= first_server_) {
-    const NodeId node{(*topology_)[vertex].id};
-    parts.push_back({node, masks_[node.value]});
-    return;
-  }
-  for (const VertexId child : topology_->children(vertex)) take_all(child, pool, parts);
-}
-
-std::int64_t TopologyIndex::room_below(VertexId vertex, const MatchQuery& query) const {
-  if (free_devices(vertex, query.pool) == 0) return 0;
-  if (vertex.value >= first_server_) {
-    const NodeId node{(*topology_)[vertex].id};
-    return std::max(0, std::min(query.room->room(node), std::popcount(masks_[node.value])));
-  }
-  std::int64_t room = 0;
-  for (const VertexId child : topology_->children(vertex)) room += room_below(child, query);
-  return room;
-}
-
-void TopologyIndex::take_within_room(VertexId vertex, const MatchQuery& query, std::int32_t count,
-                                     Parts& parts) const {
-  if (vertex.value >= first_server_) {
-    const NodeId node{(*topology_)[vertex].id};
-    parts.push_back({node, pick(node, 0, count)});
-    return;
-  }
-  struct Child {
-    VertexId vertex;
-    std::int64_t room = 0;
-  };
-  std::vector<Child> children;
-  for (const VertexId child : topology_->children(vertex)) {
-    if (const std::int64_t room = room_below(child, query); room > 0)
-      children.push_back({child, room});
-  }
-  std::ranges::sort(children, [](const Child& a, const Child& b) {
-    return a.room != b.room ? a.room > b.room : a.vertex < b.vertex;
-  });
-  for (std::size_t i = 0; i < children.size() && count > 0; ++i) {
-    std::size_t chosen = i;
-    if (children[i].room >= count) {  // the tightest that is enough, lowest id
-      for (std::size_t j = i; j < children.size() && children[j].room >= count; ++j)
-        if (children[j].room < children[chosen].room) chosen = j;
-    }
-    const auto part =
-        static_cast<std::int32_t>(std::min<std::int64_t>(count, children[chosen].room));
-    take_within_room(children[chosen].vertex, query, part, parts);
-    count -= part;
+  const auto [begin, end] = leaf_span_[vertex.value];
+  const std::vector<std::uint64_t>& has_free = pools_[pool.value].has_free;
+  for (std::uint32_t leaf = begin; leaf < end;) {
+    const std::uint32_t width = std::min(64 - leaf % 64, end - leaf);
+    std::uint64_t rest = has_free[leaf / 64] >> (leaf % 64);
+    if (width < 64) rest &= (std::uint64_t{1} << width) - 1;
+    std::size_t at = parts.size();
+    parts.resize(at + static_cast<std::size_t>(std::popcount(rest)));
+    for (; rest != 0; rest &= rest - 1)
+      parts[at++] = leaves_[leaf + static_cast<std::uint32_t>(std::countr_zero(rest))];
+    leaf += width;
   }
 }
 

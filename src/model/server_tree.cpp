@@ -184,4 +184,18 @@ Level ServerTree::level_of(std::uint64_t devices) const noexcept {
   return level;
 }
 
+Level ServerTree::lowest_level(std::int32_t gpus) const noexcept {
+  if (gpus <= 1) return Level::Device;
+  Level level = Level::Server;
+  for (const InnerVertex& vertex : vertices) {
+    if (std::popcount(vertex.devices) >= gpus)
+      level = std::min(level, rings ? vertex.bus : vertex.level);
+  }
+  if (!rings) return level;
+  for (std::uint64_t mask = 1; mask <= vertices.front().devices; ++mask) {
+    if (std::popcount(mask) == gpus && rings->is_direct(mask)) return Level::Nvlink;
+  }
+  return level;
+}
+
 }  // namespace berth

@@ -1,6 +1,5 @@
 #include "model/topology.h"
 
-#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -20,30 +19,30 @@ std::string_view to_string(VertexType type) noexcept {
   return "cluster";
 }
 
-Topology::Topology(const Cluster& cluster) : cluster_(&cluster) {
+Topology::Topology(const Cluster& cluster) : servers_(cluster) {
   add_upper_vertices();
   link_children();
-  add_builds();
 }
 
 void Topology::add_upper_vertices() {
-  const Links& links = cluster_->links;
+  const Cluster& described = cluster();
+  const Links& links = described.links;
   const auto count = [](const auto& rows) { return static_cast<std::uint32_t>(rows.size()); };
-  first_rack_ = 1 + count(cluster_->zones);
-  first_server_ = first_rack_ + count(cluster_->racks);
-  vertices_.reserve(first_server_ + cluster_->nodes.size());
+  first_rack_ = 1 + count(described.zones);
+  first_server_ = first_rack_ + count(described.racks);
+  vertices_.reserve(first_server_ + described.nodes.size());
   vertices_.push_back({});
-  for (std::uint32_t i = 0; i < cluster_->zones.size(); ++i) {
+  for (std::uint32_t i = 0; i < described.zones.size(); ++i) {
     vertices_.push_back(
         {VertexType::Zone, Level::CrossRack, i, root(), 0, 0, links.at(Level::CrossRack)});
   }
-  for (std::uint32_t i = 0; i < cluster_->racks.size(); ++i) {
-    vertices_.push_back({VertexType::Rack, Level::Rack, i, zone(cluster_->zone_of(RackId{i})), 0, 0,
+  for (std::uint32_t i = 0; i < described.racks.size(); ++i) {
+    vertices_.push_back({VertexType::Rack, Level::Rack, i, zone(described.zone_of(RackId{i})), 0, 0,
                          links.at(Level::CrossRack)});
   }
-  for (std::uint32_t i = 0; i < cluster_->nodes.size(); ++i) {
-    vertices_.push_back({VertexType::Server, Level::Server, i, rack(cluster_->nodes[i].rack), 0, 0,
-                         links.at(Level::Rack)});
+  for (std::uint32_t i = 0; i < described.nodes.size(); ++i) {
+    vertices_.push_back({VertexType::Server, inside(NodeId{i}).vertices.front().level, i,
+                         rack(described.nodes[i].rack), 0, 0, links.at(Level::Rack)});
   }
 }
 
@@ -64,29 +63,17 @@ void Topology::link_children() {
   }
 }
 
-void Topology::add_builds() {
+ServerBuilds::ServerBuilds(const Cluster& cluster) : cluster_(&cluster) {
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::uint32_t>;
   std::map<Key, std::uint32_t> known;
-  build_of_.reserve(cluster_->nodes.size());
-  for (std::uint32_t i = 0; i < cluster_->nodes.size(); ++i) {
-    const Node& node = cluster_->nodes[i];
+  build_of_.reserve(cluster.nodes.size());
+  for (const Node& node : cluster.nodes) {
     const Key key{node.gpus, node.shape.sockets, node.shape.switches, node.shape.nvlink_island,
                   node.nvlink ? *node.nvlink + 1 : 0};
     const auto [entry, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(trees_.size()));
-    if (fresh) trees_.push_back(make_server_tree(*cluster_, node));
+    if (fresh) trees_.push_back(make_server_tree(cluster, node));
     build_of_.push_back(entry->second);
-    vertices_[first_server_ + i].level = trees_[entry->second].vertices.front().level;
   }
-}
-
-Level Topology::level_of(std::span<const DeviceSet> gang) const noexcept {
-  if (gang.empty()) return Level::Device;
-  const NodeId first = gang.front().node;
-  if (gang.size() == 1) return inside(first).level_of(gang.front().devices);
-  const auto same_rack = [&](const DeviceSet& other) {
-    return cluster_->nodes[other.node.value].rack == cluster_->nodes[first.value].rack;
-  };
-  return std::ranges::all_of(gang, same_rack) ? Level::Rack : Level::CrossRack;
 }
 
 }  // namespace berth

@@ -65,6 +65,8 @@ struct ServerTree {
   /// How far apart these devices are: the level of their lowest common ancestor, or of the best
   /// ring through them where the mesh is described link by link.
   [[nodiscard]] Level level_of(std::uint64_t devices) const noexcept;
+  /// The lowest level of any so many of its devices; there must be so many.
+  [[nodiscard]] Level lowest_level(std::int32_t gpus) const noexcept;
 };
 
 /// Devices of one node.
@@ -74,11 +76,46 @@ struct DeviceSet {
   friend bool operator==(const DeviceSet&, const DeviceSet&) = default;
 };
 
+/// The insides of all servers of a cluster: nodes of one build share a tree. All that is needed to
+/// say how far apart the devices of a gang are. The cluster must outlive it.
+class ServerBuilds {
+ public:
+  explicit ServerBuilds(const Cluster& cluster);
+
+  [[nodiscard]] const Cluster& cluster() const noexcept { return *cluster_; }
+  [[nodiscard]] std::size_t size() const noexcept { return trees_.size(); }
+  [[nodiscard]] std::uint32_t build_of(NodeId node) const noexcept { return build_of_[node.value]; }
+  [[nodiscard]] const ServerTree& operator[](std::uint32_t build) const noexcept {
+    return trees_[build];
+  }
+  [[nodiscard]] const ServerTree& inside(NodeId node) const noexcept {
+    return trees_[build_of_[node.value]];
+  }
+  /// The level of the lowest common ancestor of a gang; parts (`node`, `devices`) of one node each,
+  /// in any order.
+  template <class Part>
+  [[nodiscard]] Level level_of(std::span<const Part> gang) const noexcept {
+    if (gang.empty()) return Level::Device;
+    const NodeId first = gang.front().node;
+    if (gang.size() == 1) return inside(first).level_of(gang.front().devices);
+    for (const Part& part : gang) {
+      if (cluster_->nodes[part.node.value].rack != cluster_->nodes[first.value].rack)
+        return Level::CrossRack;
+    }
+    return Level::Rack;
+  }
+
+ private:
+  const Cluster* cluster_;
+  std::vector<ServerTree> trees_;
+  std::vector<std::uint32_t> build_of_;  // by NodeId
+};
+
 class Topology {
  public:
   explicit Topology(const Cluster& cluster);
 
-  [[nodiscard]] const Cluster& cluster() const noexcept { return *cluster_; }
+  [[nodiscard]] const Cluster& cluster() const noexcept { return servers_.cluster(); }
   /// Cluster, zones, racks and servers, in this order and by their ids.
   [[nodiscard]] std::span<const Vertex> vertices() const noexcept { return vertices_; }
   [[nodiscard]] const Vertex& operator[](VertexId id) const noexcept { return vertices_[id.value]; }
@@ -95,34 +132,26 @@ class Topology {
     return VertexId{first_server_ + node.value};
   }
 
-  [[nodiscard]] std::size_t builds() const noexcept { return trees_.size(); }
-  /// Which of the distinct server builds a node has.
-  [[nodiscard]] std::uint32_t build_of(NodeId node) const noexcept { return build_of_[node.value]; }
-  [[nodiscard]] const ServerTree& build(std::uint32_t index) const noexcept {
-    return trees_[index];
-  }
+  [[nodiscard]] const ServerBuilds& servers() const noexcept { return servers_; }
   [[nodiscard]] const ServerTree& inside(NodeId node) const noexcept {
-    return trees_[build_of_[node.value]];
+    return servers_.inside(node);
   }
-
-  /// The level of the lowest common ancestor of a gang; sets of one node each, in any order.
-  [[nodiscard]] Level level_of(std::span<const DeviceSet> gang) const noexcept;
+  [[nodiscard]] Level level_of(std::span<const DeviceSet> gang) const noexcept {
+    return servers_.level_of(gang);
+  }
 
  private:
   void add_upper_vertices();
   void link_children();
-  void add_builds();
 
-  const Cluster* cluster_;
+  ServerBuilds servers_;
   std::vector<Vertex> vertices_;
   std::vector<VertexId> children_;
   std::uint32_t first_rack_ = 0;
   std::uint32_t first_server_ = 0;
-  std::vector<ServerTree> trees_;
-  std::vector<std::uint32_t> build_of_;  // by NodeId
 };
 
-/// The inside of one node; what Topology is made of, for tests and drawings.
+/// The inside of one node; what ServerBuilds is made of, for tests and drawings.
 [[nodiscard]] ServerTree make_server_tree(const Cluster& cluster, const Node& node);
 
 }  // namespace berth

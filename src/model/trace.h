@@ -30,7 +30,7 @@ struct JobRequest {
   std::int32_t gpus = 1;      // the gang; all or nothing
   std::int32_t gpus_min = 0;  // elastic range; 0 = not elastic
   std::int32_t gpus_max = 0;
-  std::int32_t gpu_milli = 1000;  // share of one device a single-GPU job asks for
+  std::int32_t gpu_milli = 1000;  // share of one device a single-GPU job asks for; 0 = cores alone
   std::int32_t cpus_milli = 0;    // for the whole gang; 0 = not stated
   std::int32_t memory_mib = 0;    // host memory for the whole gang; 0 = not stated
   std::int32_t batch_size = 0;

@@ -26,14 +26,6 @@ constexpr std::array<EffectName, 7> kEffectNames{{{"sharing", &Effects::sharing}
                                                   {"device", &Effects::device},
                                                   {"efficiency", &Effects::efficiency}}};
 
-/// The lowest level inside this server that could hold so many devices.
-Level level_in_server(const Node& node, std::int32_t gpus) {
-  if (gpus <= 1) return Level::Device;
-  if (gpus <= node.shape.nvlink_island) return Level::Nvlink;
-  if (node.shape.switches > 0 && gpus <= node.gpus / node.shape.switches) return Level::Pcie;
-  return Level::Server;
-}
-
 double speed_of(const Profile& profile, const DeviceType& device) {
   const std::string name = plain_model_name(device.name);
   for (const auto& [type, speed] : profile.speeds) {
@@ -82,6 +74,7 @@ std::string to_string(const Effects& effects) {
 RateModel::RateModel(ProfileSet profiles, const Cluster& cluster, Effects effects)
     : profiles_(std::move(profiles)),
       cluster_(&cluster),
+      servers_(cluster),
       effects_(effects),
       level_of_size_(cluster.pools.size()),
       rack_size_(cluster.pools.size()) {
@@ -92,15 +85,20 @@ RateModel::RateModel(ProfileSet profiles, const Cluster& cluster, Effects effect
   }
   std::vector<std::vector<std::int64_t>> racks(cluster.pools.size(),
                                                std::vector<std::int64_t>(cluster.racks.size()));
-  for (const Node& node : cluster.nodes) {
+  std::vector<std::vector<bool>> seen(cluster.pools.size(), std::vector<bool>(servers_.size()));
+  for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+    const Node& node = cluster.nodes[i];
+    racks[node.pool.value][node.rack.value] += node.gpus;
+    const std::uint32_t build = servers_.build_of(NodeId{i});
+    if (seen[node.pool.value][build]) continue;
+    seen[node.pool.value][build] = true;
     auto& levels = level_of_size_[node.pool.value];
     const auto sizes = static_cast<std::size_t>(node.gpus) + 1;
     if (levels.size() < sizes) levels.resize(sizes, Level::CrossRack);
     for (std::int32_t gpus = 0; gpus <= node.gpus; ++gpus) {
       Level& best = levels[static_cast<std::size_t>(gpus)];
-      best = std::min(best, level_in_server(node, gpus));
+      best = std::min(best, servers_[build].lowest_level(gpus));
     }
-    racks[node.pool.value][node.rack.value] += node.gpus;
   }
   for (std::size_t i = 0; i < racks.size(); ++i)
     rack_size_[i] = racks[i].empty() ? 0 : *std::ranges::max_element(racks[i]);

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "model/cluster.h"
+#include "model/topology.h"
 #include "perf/profile.h"
 #include "perf/rate_function.h"
 #include "perf/terms.h"
@@ -68,6 +69,8 @@ class RateModel {
   [[nodiscard]] const Profile& profile(ProfileId id) const noexcept { return profiles_[id]; }
   [[nodiscard]] const Effects& effects() const noexcept { return effects_; }
   [[nodiscard]] const Cluster& cluster() const noexcept { return *cluster_; }
+  /// How far apart devices are.
+  [[nodiscard]] const ServerBuilds& servers() const noexcept { return servers_; }
 
   /// Relative to a V100; 1 while device types have no effect.
   [[nodiscard]] double speed(ProfileId profile, PoolId pool) const noexcept;
@@ -109,6 +112,7 @@ class RateModel {
 
   ProfileSet profiles_;
   const Cluster* cluster_;
+  ServerBuilds servers_;
   Effects effects_;
   std::vector<std::vector<double>> speeds_;        // by profile, pool
   std::vector<std::vector<Level>> level_of_size_;  // by pool, GPUs of a gang in one server

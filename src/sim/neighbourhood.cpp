@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "base/check.h"
-#include "core/locality.h"
 
 namespace berth {
 
@@ -34,7 +33,7 @@ void Neighbourhood::enter(JobId job, PoolId pool, std::span<const Slice> slices)
   Place& place = standing_[job];
   BERTH_CHECK(!place.place.holds(), "a job enters once");
   place.place = places_.store(pool, slices);
-  place.level = level_of(truth_->cluster(), slices);
+  place.level = truth_->servers().level_of(slices);
   mark(job);
   for (const Slice& slice : slices) {
     mark_around(slice);
@@ -75,6 +74,7 @@ void Neighbourhood::rates(Time now, const JobTable& jobs, std::vector<RateChange
 }
 
 double Neighbourhood::rate_of(Time now, JobId job, const JobTable& jobs) {
+  if (jobs.granted[job] == 0) return 1;  // cores alone: nothing of a device that could be slow
   const Place& place = standing_[job];
   const auto slices = places_.slices(place.place);
   Standing standing{.profile = jobs.profile[job],
@@ -143,7 +143,8 @@ double Neighbourhood::server_slowdown(JobId job, const JobTable& jobs,
   BusPressure pressure{truth_->profile(jobs.profile[job]).bus};
   for (const Resident& other : residents_[slice.node.value]) {
     const bool same_device = (other.devices & slice.devices) != 0;  // itself, or priced elsewhere
-    if (!same_device) pressure.add_neighbour(truth_->profile(jobs.profile[other.job]).bus);
+    if (!same_device && other.devices != 0)
+      pressure.add_neighbour(truth_->profile(jobs.profile[other.job]).bus);
   }
   return pressure.slowdown();
 }

@@ -2,8 +2,9 @@
 // neighbourhood changes.
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "core/engine.h"
-#include "core/locality.h"
 #include "support/run.h"
 
 namespace berth::test {
@@ -73,13 +74,40 @@ TEST(Levels, AreTheKindOfTheLowestCommonAncestor) {
   cluster.racks = {"r0", "r1"};
   for (Node& node : cluster.nodes) node.shape = {.sockets = 2, .switches = 2, .nvlink_island = 2};
   cluster.nodes[2].rack = cluster.nodes[3].rack = RackId{1};
-  const auto on = [&](std::vector<Slice> slices) { return level_of(cluster, slices); };
+  const auto on = [&](std::vector<Slice> slices) {
+    return ServerBuilds(cluster).level_of(std::span<const Slice>(slices));
+  };
   EXPECT_EQ(on({{NodeId{0}, 1, 0b1}}), Level::Device);
   EXPECT_EQ(on({{NodeId{0}, 2, 0b11}}), Level::Nvlink);
   EXPECT_EQ(on({{NodeId{0}, 2, 0b110}}), Level::Pcie);
   EXPECT_EQ(on({{NodeId{0}, 2, 0b11000}}), Level::Server);
   EXPECT_EQ(on({{NodeId{0}, 1, 1}, {NodeId{1}, 1, 1}}), Level::Rack);
   EXPECT_EQ(on({{NodeId{0}, 1, 1}, {NodeId{2}, 1, 1}}), Level::CrossRack);
+}
+
+// The square 0-1-3-2: neighbours have a link, 0 and 3 do not, and three have no ring.
+TEST(Levels, OfAMeshAreThoseOfItsRings) {
+  const Cluster cluster = *parse_cluster_yaml(
+      "groups: [{count: 2, gpus: 4, nvlink: [[0,25,50,0],[25,0,0,50],[50,0,0,25],[0,50,25,0]]}]",
+      "c.yaml");
+  const RateModel rates(ProfileSet{}, cluster, {.locality = true});
+  const auto on = [&](std::uint64_t devices) {
+    const std::vector<Slice> slices{{NodeId{1}, std::popcount(devices), devices}};
+    return rates.servers().level_of(std::span<const Slice>(slices));
+  };
+  EXPECT_EQ(on(0b0101), Level::Nvlink);
+  EXPECT_EQ(on(0b1001), Level::Server);
+  EXPECT_EQ(on(0b0111), Level::Server);
+  EXPECT_EQ(on(0b1111), Level::Nvlink);
+  EXPECT_EQ(rates.best_level(PoolId{0}, 2), Level::Nvlink);
+  EXPECT_EQ(rates.best_level(PoolId{0}, 3), Level::Server);
+  EXPECT_EQ(rates.best_level(PoolId{0}, 4), Level::Nvlink);
+  EXPECT_EQ(rates.best_level(PoolId{0}, 5), Level::Rack);
+  const auto rate = [&](std::uint64_t devices) {
+    return rates.alone({.profile = {}, .pool = {}, .gpus = 2, .wanted = 2, .level = on(devices)});
+  };
+  EXPECT_EQ(rate(0b0101), 1);
+  EXPECT_LT(rate(0b1001), 1) << "the pair without a link talks over the bus";
 }
 
 /// Starts each job on the devices of a script, at its arrival.

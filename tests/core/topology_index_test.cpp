@@ -271,6 +271,68 @@ std::optional<Level> brute_force(const World& world, PoolId pool, std::int32_t g
   return best;
 }
 
+/// The parts of a gang above one server by walking: the roomiest child first, the last one the
+/// tightest that is enough.
+void collect_naively(const World& world, PoolId pool, VertexId vertex, std::int32_t count,
+                     std::vector<DeviceSet>& parts) {
+  const Vertex& row = (*world.topology)[vertex];
+  if (row.type == VertexType::Server) {
+    const std::uint64_t mask = world.index.free_mask(NodeId{row.id});
+    if (std::popcount(mask) == count) parts.push_back({NodeId{row.id}, mask});
+    if (std::popcount(mask) > count)  // which ones is another rule
+      parts.push_back({NodeId{row.id}, 0});
+    return;
+  }
+  std::vector<VertexId> left(world.topology->children(vertex).begin(),
+                             world.topology->children(vertex).end());
+  const auto free = [&](VertexId child) { return world.index.free_devices(child, pool); };
+  while (count > 0) {
+    const auto enough = [&](VertexId child) { return free(child) >= count; };
+    std::ranges::stable_sort(left, [&](VertexId a, VertexId b) {
+      if (enough(a) != enough(b)) return enough(a);
+      return enough(a) ? free(a) < free(b) : free(a) > free(b);
+    });
+    const std::int32_t part = std::min(count, free(left.front()));
+    collect_naively(world, pool, left.front(), part, parts);
+    count -= part;
+    left.erase(left.begin());
+    std::ranges::sort(left);
+  }
+}
+
+// Racks that are taken whole are copied in one go; nobody may notice.
+TEST(TopologyIndexProperty, LargeGangsHaveThePartsOfAPlainWalk) {
+  World world(
+      "groups: [{count: 300, gpus: 4, nodes_per_rack: 7, racks_per_zone: 5}, "
+      "{count: 40, gpus: 8, type: a100, nodes_per_rack: 9}]");
+  Rng rng(9);
+  for (int step = 0; step < 300; ++step) {
+    for (std::uint32_t i = 0; i < world.cluster->nodes.size(); ++i)
+      world.index.set_free(NodeId{i}, rng.next() & rng.next() & world.full(i));
+    const auto gpus = static_cast<std::int32_t>(9 + rng.below(400));
+    const auto match = world.find({.pool = PoolId{0}, .gpus = gpus});
+    if (!match) continue;
+    VertexId vertex = Topology::root();  // the tightest of the lowest level
+    for (std::uint32_t i = world.topology->server(NodeId{0}).value; i-- > 1;) {
+      const auto key = [&](VertexId at) {
+        return std::pair((*world.topology)[at].level, world.index.free_devices(at, PoolId{0}));
+      };
+      const bool fits = world.index.free_devices(VertexId{i}, PoolId{0}) >= gpus;
+      if (fits && (vertex == Topology::root() || key(VertexId{i}) <= key(vertex)))
+        vertex = VertexId{i};
+    }
+    std::vector<DeviceSet> expected;
+    collect_naively(world, PoolId{0}, vertex, gpus, expected);
+    ASSERT_EQ(match->parts.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(match->parts[i].node, expected[i].node);
+      if (expected[i].devices != 0) {
+        EXPECT_EQ(match->parts[i].devices, expected[i].devices);
+      }
+    }
+  }
+}
+
 TEST(TopologyIndexProperty, TheMatchersLevelIsTheLowestThereIs) {
   for (const std::string& text : kWorlds) {
     World world(text);

@@ -83,7 +83,7 @@ groups:
   EXPECT_EQ(tree[tree.server(NodeId{4})].parent, tree.rack(RackId{2}));
   EXPECT_EQ(tree[tree.server(NodeId{4})].up, (Link{10e9, 20e-6}));
   EXPECT_EQ(tree[tree.rack(RackId{3})].up.bandwidth, 1e9);
-  EXPECT_EQ(tree.builds(), 2U);  // servers of one build share their inside
+  EXPECT_EQ(tree.servers().size(), 2U);  // servers of one build share their inside
 
   using Gang = std::vector<DeviceSet>;
   EXPECT_EQ(tree.level_of(Gang{{NodeId{0}, 1}}), Level::Device);
@@ -120,6 +120,25 @@ TEST(Topology, ABrokenLinkBelowASwitchFallsBackToTheSwitch) {
   const ServerTree tree = make_server_tree(cluster, cluster.nodes[0]);
   EXPECT_EQ(tree.level_of(0b011), Level::Pcie);
   EXPECT_EQ(tree.level_of(0b110), Level::Nvlink);
+}
+
+// What a gang is rated against is the best any of its size could have.
+TEST(ServerTree, LowestLevelIsTheLowestOfAllSubsets) {
+  for (const std::string group :
+       {"gpus: 8, sockets: 2, switches: 4", "gpus: 7, switches: 3", "gpus: 8, nvlink_island: 4",
+        "gpus: 6, sockets: 2, nvlink_island: 2",
+        "gpus: 4, switches: 2, nvlink: [[0,50,25,50],[50,0,50,0],[25,50,0,50],[50,0,50,0]]",
+        "gpus: 4, nvlink: [[0,25,50,0],[25,0,0,50],[50,0,0,25],[0,50,25,0]]",
+        "gpus: 3, nvlink: [[0,1,0],[1,0,1],[0,1,0]]"}) {
+    const auto cluster = *parse_cluster_yaml("groups: [{count: 1, " + group + "}]", "c.yaml");
+    const ServerTree tree = make_server_tree(cluster, cluster.nodes[0]);
+    for (std::int32_t gpus = 1; gpus <= cluster.nodes[0].gpus; ++gpus) {
+      Level lowest = Level::CrossRack;
+      for (std::uint64_t mask = 1; mask <= tree.vertices[0].devices; ++mask)
+        if (std::popcount(mask) == gpus) lowest = std::min(lowest, tree.level_of(mask));
+      EXPECT_EQ(tree.lowest_level(gpus), lowest) << group << " " << gpus;
+    }
+  }
 }
 
 }  // namespace

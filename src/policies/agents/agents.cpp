@@ -4,7 +4,6 @@
 #include <cmath>
 #include <tuple>
 
-#include "core/locality.h"
 #include "perf/locality.h"
 #include "policies/placements/topology.h"
 
@@ -303,7 +302,7 @@ void Agents::migrate(const View& view, Plan& plan) {
 void Agents::try_move(const View& view, Plan& plan, JobId job) {
   const PoolId pool = plan.pool_of(job);
   const Shape& shape = view.shape(job);
-  const Level here = level_of(view.cluster.cluster(), plan.slices(job));
+  const Level here = view.believed().servers().level_of(plan.slices(job));
   if (here <= view.believed().best_level(pool, shape.gpus)) return;
   const ShapeRoom room(plan.cluster(), shape);
   const auto match =

@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "core/locality.h"
-
 namespace berth {
 
 SharingSjf::SharingSjf(std::string name, const SharingSjfOptions& options)
@@ -124,7 +122,7 @@ double SharingSjf::solo_left(const View& view, JobId job) const {
                           .gpus = view.gpus(job),
                           .wanted = view.gpus(job),
                           .batch = view.jobs.batch[job],
-                          .level = level_of(view.cluster.cluster(), slices),
+                          .level = view.believed().servers().level_of(slices),
                           .link_jobs = 1,
                           .terms = terms};
   return left / view.believed().alone(standing);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/locality.h"
-
 namespace berth {
 namespace {
 
@@ -30,9 +28,8 @@ CpuBeliefs::Kind CpuBeliefs::kind_of(const Plan& plan, JobId job, Phase phase) c
           .gpus = gpus,
           .batch = plan.jobs().batch[job],
           .sub_steps = plan.terms(job).sub_steps,
-          .level = believed_->effects().locality
-                       ? level_of(plan.cluster().cluster(), plan.slices(job))
-                       : believed_->best_level(pool, gpus)};
+          .level = believed_->effects().locality ? believed_->servers().level_of(plan.slices(job))
+                                                 : believed_->best_level(pool, gpus)};
 }
 
 CpuBeliefs::Kind CpuBeliefs::kind_in(const Plan& plan, JobId job, PoolId pool) const {
