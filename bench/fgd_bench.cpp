@@ -1,6 +1,7 @@
 // How long one placement by fragmentation gradient descent takes on 1,500 nodes, beside a rule that
 // looks at every node. Tasks of openb-like shapes arrive and leave so that the cluster stays about
-// nine tenths full. Exits with 1 if FGD needs 50 microseconds or more.
+// nine tenths full; the third figure is the whole placement of a run, over the state of a cluster
+// of four device types. Exits with 1 if FGD needs 50 microseconds or more.
 //   fgd_bench [NODES]
 #include <algorithm>
 #include <cstdio>
@@ -11,7 +12,9 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "core/cluster_state.h"
 #include "policies/placements/fgd.h"
+#include "policies/placements/fraction_placements.h"
 #include "policies/placements/fraction_rules.h"
 
 namespace {
@@ -82,6 +85,74 @@ double microseconds_per_placement(std::uint32_t nodes, Choose make_chooser) {
   return spent / measured;
 }
 
+Cluster described(std::uint32_t nodes) {
+  Cluster cluster = *parse_cluster_short("1x8:t4,1x8:v100,1x8:a100,1x8:h100");
+  const Node first = cluster.nodes.front();
+  cluster.nodes.clear();
+  const NodeRooms rooms = cluster_of(nodes);
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    const NodeRooms::Room& room = rooms[NodeId{i}];
+    Node& node = cluster.nodes.emplace_back(first);
+    node.pool = room.pool;
+    node.gpus = room.gpus;
+    node.cpus_milli = room.cpus_milli;
+    node.memory_mib = room.memory_mib;
+  }
+  return cluster;
+}
+
+Shape shape_of(const NodeDemand& demand) {
+  Shape shape;
+  shape.gpus = demand.gpus;
+  shape.gpu_milli = demand.gpu_milli;
+  shape.cpus_milli_per_gpu = static_cast<std::int32_t>(demand.cpus_milli / demand.gpus);
+  shape.memory_mib_per_gpu = static_cast<std::int32_t>(demand.memory_mib / demand.gpus);
+  shape.pools = {PoolId{0}, PoolId{1}, PoolId{2}, PoolId{3}};
+  return shape;
+}
+
+/// As above, through the placement of a run.
+double microseconds_in_a_run(std::uint32_t nodes) {
+  struct Running {
+    JobId job;
+    Shape shape;
+    std::vector<Slice> slices;
+  };
+  Rng rng{1};
+  const Cluster cluster = described(nodes);
+  ClusterState state{cluster, ClusterState::Mode::Devices};
+  state.track_devices();
+  state.track_changes();
+  const auto classes = shapes(rng);
+  std::vector<double> weights;
+  for (const auto& each : classes) weights.push_back(static_cast<double>(each.weight));
+  const auto fgd = make_fraction_placement("fgd");
+  std::vector<Running> running;
+  double spent = 0;
+  int measured = 0;
+  for (std::uint32_t step = 0; step < 60'000; ++step) {
+    Running next{JobId{step}, shape_of(classes[rng.weighted(weights)].demand), {}};
+    const std::clock_t begin = std::clock();
+    const bool placed = fgd->place_in_any(state, next.shape, rng, next.slices).has_value();
+    const auto took = static_cast<double>(std::clock() - begin) * (1e6 / CLOCKS_PER_SEC);
+    if (step >= 20'000) {
+      spent += took;
+      ++measured;
+    }
+    if (placed) {
+      state.take(next.slices, next.shape, next.job, {.milli = next.shape.gpu_milli});
+      running.push_back(next);
+    }
+    if (!placed || running.size() > nodes * 5) {
+      std::swap(running[rng.below(running.size())], running.back());
+      const Running& last = running.back();
+      state.give(last.slices, last.shape, last.job, {.milli = last.shape.gpu_milli});
+      running.pop_back();
+    }
+  }
+  return spent / measured;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -101,7 +172,9 @@ int main(int argc, char** argv) {
     return [placer = FractionPlacer{FractionRule::BestFit, rooms, nobody}](
                const NodeDemand& demand, Rng& rng) mutable { return placer.choose(demand, rng); };
   });
-  fmt::print("{} nodes: fgd {:.1f} us, best-fit by scan {:.1f} us per placement\n", nodes, fgd,
-             scan);
-  return fgd < 50 ? 0 : 1;
+  const double run = microseconds_in_a_run(nodes);
+  fmt::print(
+      "{} nodes: fgd {:.1f} us, best-fit by scan {:.1f} us, fgd in a run {:.1f} us per placement\n",
+      nodes, fgd, scan, run);
+  return fgd < 50 && run < 50 ? 0 : 1;
 }

@@ -284,7 +284,8 @@ Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cl
 
 TraceFacts facts_of(const Trace& trace) {
   TraceFacts facts{.name = trace.source, .jobs = trace.jobs.size()};
-  for (const TraceJob& job : trace.jobs) facts.gpu_seconds += to_seconds(job.duration) * job.gpus;
+  for (const TraceJob& job : trace.jobs)
+    facts.gpu_seconds += to_seconds(job.duration) * devices_of(job);
   if (!trace.jobs.empty())
     facts.span_seconds = to_seconds(trace.jobs.back().submit - trace.jobs.front().submit);
   return facts;

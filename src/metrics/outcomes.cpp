@@ -71,7 +71,7 @@ Outcomes outcomes_of(const Engine& engine, const Trace& trace) {
     row.queue = job.queue;
     row.model = job.model;
     row.state = table.state[id];
-    row.gpus = job.gpus;
+    row.gpus = devices_of(job);
     row.submit = job.submit;
     if (table.first_start[id] != kNever) row.start = table.first_start[id];
     if (table.finished[id] != kNever && row.state != JobState::Rejected)

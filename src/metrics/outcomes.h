@@ -57,6 +57,11 @@ struct JobOutcome {
   [[nodiscard]] std::optional<double> rho() const noexcept;  // Themis: JCT / (work x N)
 };
 
+/// Devices a job asks for: none if it wants cores and memory alone.
+[[nodiscard]] inline std::int32_t devices_of(const JobRequest& job) noexcept {
+  return job.gpu_milli == 0 ? 0 : job.gpus;
+}
+
 [[nodiscard]] std::string_view status_text(JobState state) noexcept;
 [[nodiscard]] std::optional<JobState> status_from(std::string_view text) noexcept;
 

@@ -4,13 +4,16 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "metrics/outcomes.h"
 
 namespace berth {
 
 Recorder::Recorder(const Trace& trace, const Cluster& cluster, const RecordOptions& options)
     : trace_(&trace), options_(options), stretches_(trace.jobs.size()) {
   integrals_.held.resize(cluster.pools.size());
-  for (const TraceJob& job : trace.jobs) sizes_.push_back(job.gpus);
+  for (const TraceJob& job : trace.jobs) {
+    if (const std::int32_t gpus = devices_of(job); gpus > 0) sizes_.push_back(gpus);
+  }
   std::ranges::sort(sizes_);
   sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
   waiting_of_size_.resize(sizes_.size());
@@ -88,8 +91,9 @@ void Recorder::finished(Time now, JobId job, JobState outcome) {
 }
 
 void Recorder::wait(JobId job, std::int32_t change) {
-  const std::int32_t gpus = trace_->jobs[job.value].gpus;
+  const std::int32_t gpus = devices_of(trace_->jobs[job.value]);
   queue_ += change;
+  if (gpus == 0) return;
   queued_gpus_ += std::int64_t{gpus} * change;
   const auto size = std::ranges::lower_bound(sizes_, gpus) - sizes_.begin();
   waiting_of_size_[static_cast<std::size_t>(size)] += change;

@@ -126,7 +126,7 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
     case Field::Study: job.study = builder.intern(word); return;
     case Field::GpusMin: return store_whole(builder, cell, {1, kMaxGpus}, job.gpus_min);
     case Field::GpusMax: return store_whole(builder, cell, {1, kMaxGpus}, job.gpus_max);
-    case Field::GpuMilli: return store_whole(builder, cell, {1, 1000}, job.gpu_milli);
+    case Field::GpuMilli: return store_whole(builder, cell, {0, 1000}, job.gpu_milli);
     case Field::Cpus: return store_parts(builder, cell, 1000, job.cpus_milli);
     case Field::MemoryGb: return store_parts(builder, cell, 1024, job.memory_mib);
     case Field::BatchSize: return store_whole(builder, cell, {0, kMaxInt32}, job.batch_size);

@@ -162,8 +162,7 @@ void complete_pai_task(TableRow& row) {
       parse_instant(row.texts[2], kTicksPerSecond).value;  // queueing is not in the log
 }
 
-void complete_openb(TableRow& row) {
-  if (row.job.gpus == 0) return row.builder.leave_out("rows that ask for no GPU");
+void complete_pod(TableRow& row) {
   row.job.cpus_milli =
       static_cast<std::int32_t>(whole_or_problem(row, 0, "cpu_milli", 2'000'000'000));
   row.job.memory_mib =
@@ -172,6 +171,19 @@ void complete_openb(TableRow& row) {
   if (row.job.gpus == 1 && milli >= 1) row.job.gpu_milli = static_cast<std::int32_t>(milli);
   row.job.status = status_or_completed(row.texts[3]);
   run_between(row, 5, 4);
+}
+
+void complete_openb(TableRow& row) {
+  if (row.job.gpus == 0) return row.builder.leave_out("rows that ask for no GPU");
+  complete_pod(row);
+}
+
+/// A pod without a GPU is nothing of one device.
+void complete_openb_all(TableRow& row) {
+  const bool cores_only = row.job.gpus == 0;
+  if (cores_only) row.job.gpus = 1;
+  complete_pod(row);
+  if (cores_only) row.job.gpu_milli = 0;
 }
 
 void complete_dlrm(TableRow& row) {
@@ -277,6 +289,14 @@ const TableFormat kOpenb{
     .no_gpu = NoGpu::LeaveOut,
     .complete = complete_openb,
     .note = "run time is deletion minus scheduling; pods alive at the end of the log end there"};
+const TableFormat kOpenbAll{
+    .name = "openb-all",
+    .columns = kOpenbColumns,
+    .no_gpu = NoGpu::LeaveOut,
+    .complete = complete_openb_all,
+    .note =
+        "run time is deletion minus scheduling; pods alive at the end of the log end there; "
+        "pods without a GPU hold cores and memory"};
 const TableFormat kDlrm{
     .name = "dlrm", .columns = kDlrmColumns, .no_gpu = NoGpu::LeaveOut, .complete = complete_dlrm};
 const TableFormat kItp{.name = "itp", .columns = kItpColumns};

@@ -68,6 +68,7 @@ const std::array kShapes{
     FormatShape{.name = "pai", .table = &tables::kPaiSample},
     FormatShape{.name = "pai", .table = &tables::kPaiTasks},
     FormatShape{.name = "openb", .fits = is_pod_list, .read = read_openb},
+    FormatShape{.name = "openb-all", .table = &tables::kOpenbAll},  // only by its name
     FormatShape{.name = "dlrm", .table = &tables::kDlrm},
     FormatShape{.name = "muri", .table = &tables::kMuri},
     FormatShape{.name = "muri", .table = &tables::kMuriResults},
@@ -133,6 +134,7 @@ std::vector<FormatInfo> trace_formats() {
       {"helios", "SenseTime Helios 2020: cluster_log.csv or the Venus sample"},
       {"pai", "Alibaba PAI 2020: task samples or pai_task_table with its header"},
       {"openb", "Alibaba GPU-sharing pods 2023, fractions of a GPU included"},
+      {"openb-all", "the same with the pods that ask for cores and memory alone"},
       {"dlrm", "Alibaba disaggregated inference instances 2025"},
       {"itp", "Microsoft ITP 2021, raw or with ElasticFlow's models and deadlines"},
       {"acme", "Acme Kalos 2023, converted to iterations"},

@@ -18,6 +18,7 @@ extern const TableFormat kHeliosSample;  // job_id, arrival_s, service_sec, gpu_
 extern const TableFormat kPaiSample;     // the same columns, ids that begin with "ali-"
 extern const TableFormat kPaiTasks;      // pai_task_table with its header
 extern const TableFormat kOpenb;         // pod list with times
+extern const TableFormat kOpenbAll;      // the same, pods without a GPU too
 extern const TableFormat kDlrm;          // disaggregated inference instances
 extern const TableFormat kItp;
 extern const TableFormat kAcmeKalos;

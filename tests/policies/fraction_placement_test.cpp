@@ -90,6 +90,126 @@ TEST(FractionPlacement, FgdKeepsWholeDevicesForThoseWhoAskForThem) {
   EXPECT_EQ(outcome.start.back(), 3002);
 }
 
+// The request would take either type and the v100 comes first in the cluster, but there it would
+// break a pair; what is left of the a100 is of use to nobody else.
+TEST(FractionPlacement, FgdWeighsNodesOfAllTypesAgainstEachOther) {
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < 20; ++i) jobs.push_back({.submit = i * 100.0, .gpus = 2, .duration = 10});
+  jobs.push_back(fraction(3000, 600, 1000));
+  jobs.back().type = "a100";
+  jobs.push_back(fraction(3001, 400, 1000));
+  jobs.push_back({.submit = 3002, .gpus = 2, .duration = 10, .type = "v100"});
+  const Outcome outcome = run(
+      {.policy = "fifo-skip", .cluster = "1x2:v100,1x2:a100", .placement = "fgd", .jobs = jobs});
+  EXPECT_EQ(outcome.start.back(), 3002);
+}
+
+// Who follows the changes of a state decides as who looks at all of it anew.
+TEST(FractionPlacement, FollowingChangesIsLookingAtEverything) {
+  const Cluster cluster = *parse_cluster_short("6x2:v100,4x4:a100");
+  for (const std::string name : {"fraction-best-fit", "gpu-clustering", "gpu-packing"}) {
+    Rng rng{3};
+    ClusterState state{cluster, ClusterState::Mode::Devices};
+    state.track_devices();
+    state.track_changes();
+    const auto follows = *make_placement(name, {});
+    struct Held {
+      JobId job;
+      Shape shape;
+      std::vector<Slice> slices;
+    };
+    std::vector<Held> running;
+    for (std::uint32_t step = 0; step < 2000; ++step) {
+      Shape shape;
+      shape.pools = {PoolId{1}, PoolId{0}};
+      if (rng.below(2) == 0)
+        shape.gpus = 1 + static_cast<std::int32_t>(rng.below(4));
+      else
+        shape.gpu_milli = 100 * (1 + static_cast<std::int32_t>(rng.below(9)));
+      const ClusterState copy = state;
+      EXPECT_EQ(copy.changes(), nullptr);
+      Held held{JobId{step}, shape, {}};
+      std::vector<Slice> slices;
+      Rng one{step}, other{step};
+      const auto pool = follows->place_in_any(state, shape, one, held.slices);
+      const auto expected = (*make_placement(name, {}))->place_in_any(copy, shape, other, slices);
+      ASSERT_EQ(pool, expected);
+      if (pool) {
+        ASSERT_EQ(held.slices, slices);
+        state.take(held.slices, shape, held.job, {.milli = shape.gpu_milli});
+        running.push_back(held);
+      }
+      if (!pool || rng.below(3) == 0) {
+        std::swap(running[rng.below(running.size())], running.back());
+        const Held& last = running.back();
+        state.give(last.slices, last.shape, last.job, {.milli = last.shape.gpu_milli});
+        running.pop_back();
+      }
+    }
+  }
+}
+
+// Ten small jobs do not fit on one device that is shared by eight at most.
+TEST(FractionPlacement, ADeviceIsSharedByNoMoreThanItCanBe) {
+  for (const std::string& name : kNames) {
+    Thousandths observer;
+    Scenario scenario{.policy = "fifo-skip", .cluster = "1x1", .placement = name, .jobs = {}};
+    for (int i = 0; i < 10; ++i) scenario.jobs.push_back(fraction(0, 50));
+    const Outcome outcome = run(scenario, &observer);
+    EXPECT_EQ(observer.most_on_a_device, kMaxSharers) << name;
+    EXPECT_EQ(outcome.start.back(), 100) << name;
+  }
+}
+
+JobSpec cores_only(double submit, int cpus, double duration = 100) {
+  return {.submit = submit, .duration = duration, .cpus = cpus, .gpu_milli = 0};
+}
+
+// Cores may strand a GPU: ten of sixteen cores without a device, and nobody with eight gets in.
+TEST(FractionPlacement, JobsWithoutAGpuHoldCoresAlone) {
+  for (const std::string& name : kNames) {
+    Thousandths observer;
+    const Outcome outcome = run({.policy = "fifo-skip",
+                                 .cluster = "1x1",
+                                 .placement = name,
+                                 .jobs = {cores_only(0, 10),
+                                          {.submit = 1, .duration = 10, .cpus = 8},
+                                          {.submit = 2, .duration = 10, .cpus = 6},
+                                          cores_only(3, 1)},
+                                 .node_cpus = 16},
+                                &observer);
+    EXPECT_EQ(outcome.start, (std::vector<double>{0, 100, 2, 12})) << name;
+    EXPECT_EQ(outcome.finish[0], 100) << name;
+    EXPECT_EQ(observer.most_on_a_device, 1U) << name;
+  }
+}
+
+// The effects of devices do not reach them, and a lost node sends them back to the queue.
+TEST(FractionPlacement, JobsWithoutAGpuRunAtTheirOwnPaceAndMoveWithTheirNode) {
+  Scenario scenario{.policy = "fifo-skip",
+                    .cluster = "2x2",
+                    .placement = "fgd",
+                    .jobs = {cores_only(0, 4, 50), {.submit = 0, .gpus = 2, .duration = 50}},
+                    .effects = {.locality = true, .server = true},
+                    .node_cpus = 8};
+  EXPECT_EQ(run(scenario).finish[0], 50);
+  scenario.jobs.pop_back();
+  scenario.sim.outages = {{NodeId{0}, seconds_to_time(20), seconds_to_time(90)}};
+  EXPECT_EQ(run(scenario).finish[0], 50) << "it goes on on the other node";
+}
+
+TEST(FractionPlacement, OtherPlacementsRefuseJobsWithoutAGpu) {
+  for (const std::string name : {"best-fit", "topology", "count"}) {
+    const Outcome outcome = run({.policy = "fifo",
+                                 .cluster = "1x1",
+                                 .placement = name,
+                                 .jobs = {cores_only(0, 1), {.submit = 0, .duration = 10}},
+                                 .node_cpus = 8});
+    EXPECT_EQ(outcome.state[0], JobState::Rejected) << name;
+    EXPECT_EQ(outcome.finish[1], 10) << name;
+  }
+}
+
 TEST(FractionPlacement, RandomWorldsKeepTheThousandths) {
   for (const std::string& name : kNames) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -93,5 +93,25 @@ TEST(TopologyPlacement, WorksOnStatesWithoutAnIndex) {
   }
 }
 
+// Two halves of eight slots share a device, a third one opens the next; a device that is never
+// shared takes one job, however small.
+TEST(TopologyPlacement, FractionsFillTheTightestDevice) {
+  const std::vector<JobSpec> halves{{.duration = 10, .gpu_milli = 500},
+                                    {.duration = 10, .gpu_milli = 400},
+                                    {.duration = 10, .gpu_milli = 500},
+                                    {.duration = 10}};
+  Scenario scenario{
+      .policy = "fifo-skip", .cluster = "1x2", .placement = "topology", .jobs = halves};
+  EXPECT_EQ(run(scenario).start, (std::vector<double>{0, 0, 0, 10}));
+  scenario.cluster = "1x3";
+  EXPECT_EQ(run(scenario).start, (std::vector<double>{0, 0, 0, 0}));
+  scenario.cluster = "1x2:tpu-v4";
+  EXPECT_EQ(run(scenario).start, (std::vector<double>{0, 0, 10, 10}));
+  scenario.cluster = "1x2";
+  scenario.node_cpus = 4;
+  for (JobSpec& job : scenario.jobs) job.cpus = 2;
+  EXPECT_EQ(run(scenario).start, (std::vector<double>{0, 0, 10, 10}));
+}
+
 }  // namespace
 }  // namespace berth::test

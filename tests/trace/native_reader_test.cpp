@@ -135,7 +135,7 @@ TEST(NativeReader, TellsWhereAndWhatIsWrong) {
            {"1,0,4,1,,,1,3,,,,", "gpus_max must not be below gpus"},
            {"1,0,4,1,,,0,,,,,", "t.csv:2:7: gpus_min must be at least 1, got 0"},
            {"1,0,2,1,,,,,500,,,", "gpu_milli below 1000 needs gpus = 1"},
-           {"1,0,1,1,,,,,0,,,", "t.csv:2:9: gpu_milli must be at least 1"},
+           {"1,0,1,1,,,,,1001,,,", "t.csv:2:9: gpu_milli must be at most 1000"},
            {"1,9,1,1,,,,,,5,,", "deadline must not be before submit_time"},
            {"1,9,1,1,,,,,,,,5", "cancel_time must not be before submit_time"},
            {"1,0,1,1,,,,,,,0,", "t.csv:2:11: weight must be greater than 0, got 0"},

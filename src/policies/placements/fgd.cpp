@@ -159,8 +159,8 @@ void FragmentationIndex::rescore_all(Board& board, const NodeDemand& demand) con
 }
 
 void FragmentationIndex::refresh(Board& board, const NodeDemand& demand) const {
-  const auto changed = rooms_->changed_since(board.seen);
-  board.seen = rooms_->changes();
+  const auto changed = rooms_->changes().since(board.seen);
+  board.seen = rooms_->changes().position();
   if (!board.is_made || !changed || changed->size() > rooms_->size())
     return rescore_all(board, demand);
   for (const NodeId node : *changed) {

@@ -26,7 +26,7 @@ constexpr std::array<RuleName, 6> kRules{{{"fgd", std::nullopt},
 NodeDemand demand_of(const Shape& shape) {
   return {.cpus_milli = std::int64_t{shape.gpus} * shape.cpus_milli_per_gpu,
           .memory_mib = std::int64_t{shape.gpus} * shape.memory_mib_per_gpu,
-          .gpus = shape.gpus,
+          .gpus = shape.gpu_milli == 0 ? 0 : shape.gpus,
           .gpu_milli = shape.gpu_milli,
           .pools = shape.pools};
 }
@@ -46,17 +46,26 @@ class Mirror {
   [[nodiscard]] const TaskSizes& sizes() const noexcept { return sizes_; }
 
   enum class Sizes : std::uint8_t { Ignored, Wanted };
-  void update(const ClusterState& state, PoolId pool, Sizes sizes) {
-    for (std::uint32_t i = 0; i < rooms_.size(); ++i) {
-      const NodeId node{i};
-      if (rooms_[node].pool != pool) continue;
-      const std::uint32_t version = rooms_[node].version;
-      read(state, node);
-      if (sizes == Sizes::Wanted && rooms_[node].version != version) count_sizes(state, node);
+  /// Looks at what changed since the last call with this state, at everything if that is not known.
+  void update(const ClusterState& state, Sizes sizes) {
+    const ChangeLog* log = state.changes();
+    const auto changed = log != nullptr && followed_ == log ? log->since(seen_) : std::nullopt;
+    if (changed) {
+      for (const NodeId node : *changed) look_at(state, node, sizes);
+    } else {
+      for (std::uint32_t i = 0; i < rooms_.size(); ++i) look_at(state, NodeId{i}, sizes);
     }
+    followed_ = log;
+    seen_ = log != nullptr ? log->position() : 0;
   }
 
  private:
+  void look_at(const ClusterState& state, NodeId node, Sizes sizes) {
+    const std::uint32_t version = rooms_[node].version;
+    read(state, node);
+    if (sizes == Sizes::Wanted && rooms_[node].version != version) count_sizes(state, node);
+  }
+
   void read(const ClusterState& state, NodeId node) {
     std::array<std::uint16_t, kMaxGpusPerNode> free;
     const auto gpus = static_cast<std::size_t>(rooms_[node].gpus);
@@ -100,6 +109,8 @@ class Mirror {
 
   NodeRooms rooms_;
   TaskSizes sizes_;
+  const ChangeLog* followed_ = nullptr;  // of the last call; compared, never read
+  std::uint64_t seen_ = 0;
   std::vector<JobId> here_;  // scratch
 };
 
@@ -127,20 +138,38 @@ class FractionPlacement final : public Placement {
   explicit FractionPlacement(const RuleName& rule) : rule_(rule) {}
   [[nodiscard]] std::string_view name() const noexcept override { return rule_.name; }
   [[nodiscard]] bool places_fractions() const noexcept override { return true; }
+  [[nodiscard]] bool wants_changes() const noexcept override { return true; }
   [[nodiscard]] bool place(const ClusterState& state, const Shape& shape, PoolId pool, Rng& rng,
                            std::vector<Slice>& slices) override {
-    meet(state.cluster());
-    const bool clusters = rule_.rule == FractionRule::GpuClustering;
-    mirror_->update(state, pool, clusters ? Mirror::Sizes::Wanted : Mirror::Sizes::Ignored);
-    const NodeDemand demand = demand_of(shape);
-    const auto choice = choose(demand, pool, state.pools(), rng);
-    if (!choice)
-      return !shape.is_fraction() && fewest_nodes(state, shape, pool, std::nullopt, slices);
-    slices.push_back({.node = choice->node, .gpus = shape.gpus, .devices = choice->devices});
-    return true;
+    return place_among(state, shape, {pool}, rng, slices).has_value();
+  }
+  [[nodiscard]] std::optional<PoolId> place_in_any(const ClusterState& state, const Shape& shape,
+                                                   Rng& rng, std::vector<Slice>& slices) override {
+    return place_among(state, shape, shape.pools, rng, slices);
   }
 
  private:
+  std::optional<PoolId> place_among(const ClusterState& state, const Shape& shape,
+                                    const std::vector<PoolId>& pools, Rng& rng,
+                                    std::vector<Slice>& slices) {
+    meet(state.cluster());
+    const bool clusters = rule_.rule == FractionRule::GpuClustering;
+    mirror_->update(state, clusters ? Mirror::Sizes::Wanted : Mirror::Sizes::Ignored);
+    NodeDemand demand = demand_of(shape);
+    demand.pools = pools;
+    if (const auto choice = choose(demand, state.pools(), rng)) {
+      // a look ahead, on a state that nobody follows, is not what usually runs here
+      if (state.changes() != nullptr) remember(shape, state.pools());
+      slices.push_back({.node = choice->node, .gpus = demand.gpus, .devices = choice->devices});
+      return state.cluster().nodes[choice->node.value].pool;
+    }
+    if (shape.is_fraction()) return std::nullopt;
+    for (const PoolId pool : pools) {
+      slices.clear();
+      if (fewest_nodes(state, shape, pool, std::nullopt, slices)) return pool;
+    }
+    return std::nullopt;
+  }
   /// A placement serves one cluster at a time.
   void meet(const Cluster& cluster) {
     if (cluster_ == &cluster) return;
@@ -150,17 +179,15 @@ class FractionPlacement final : public Placement {
     mirror_ = std::make_unique<Mirror>(cluster);
     if (rule_.rule) placer_.emplace(*rule_.rule, mirror_->rooms(), mirror_->sizes());
   }
-  /// In this pool alone, but with the whole demand in mind for the history.
-  std::optional<NodeChoice> choose(const NodeDemand& demand, PoolId pool, std::size_t pools,
-                                   Rng& rng) {
-    NodeDemand here = demand;
-    here.pools = {pool};
-    if (rule_.rule) return placer_->choose(here, rng);
+  std::optional<NodeChoice> choose(const NodeDemand& demand, std::size_t pools, Rng& rng) {
+    if (rule_.rule) return placer_->choose(demand, rng);
     if (!index_) index_.emplace(mirror_->rooms(), TargetWorkload{{{demand, 1}}, pools});
-    const auto choice = index_->choose(here);
-    if (choice) history_.add(demand);
-    if (choice && history_.has_grown()) index_->set_target(history_.target(pools));
-    return choice;
+    return index_->choose(demand);
+  }
+  void remember(const Shape& shape, std::size_t pools) {
+    if (!index_) return;
+    history_.add(demand_of(shape));
+    if (history_.has_grown()) index_->set_target(history_.target(pools));
   }
 
   RuleName rule_;

@@ -6,9 +6,9 @@
 //   dot-product, gpu-packing, gpu-clustering   as in fraction_rules.h
 //
 // The typical workload is what was placed before: every tenth of growth of that history the most
-// frequent shapes are counted again. A gang that no single node holds takes the fewest nodes.
-// A call first compares the nodes with what was known of them: O(devices of the cluster), some ten
-// microseconds for six thousand.
+// frequent shapes are counted again. A gang that no single node holds takes the fewest nodes. All
+// acceptable device types are weighed together. Of the state of a run only nodes that changed since
+// the last call are looked at; of another one all: O(devices of the cluster).
 #pragma once
 
 #include <memory>

@@ -30,19 +30,7 @@ NodeId NodeRooms::add(PoolId pool, std::int32_t gpus, std::int64_t cpus_milli,
 
 void NodeRooms::note_change(NodeId node) {
   ++rooms_[node.value].version;
-  // Whoever has not looked for that long has to look at most nodes anyway.
-  if (log_.size() >= 4 * rooms_.size() + 64) {
-    const std::size_t half = log_.size() / 2;
-    log_.erase(log_.begin(), log_.begin() + static_cast<std::ptrdiff_t>(half));
-    log_begin_ += half;
-  }
-  log_.push_back(node);
-}
-
-std::optional<std::span<const NodeId>> NodeRooms::changed_since(
-    std::uint64_t position) const noexcept {
-  if (position < log_begin_) return std::nullopt;
-  return std::span<const NodeId>{log_}.subspan(static_cast<std::size_t>(position - log_begin_));
+  log_.note(node);
 }
 
 void NodeRooms::set(NodeId node, std::int64_t cpus_milli, std::int64_t memory_mib,

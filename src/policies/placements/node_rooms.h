@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "core/change_log.h"
 
 namespace berth {
 
@@ -72,11 +73,8 @@ class NodeRooms {
   /// The device with the least room that holds the fraction; the lowest of equals.
   [[nodiscard]] std::uint64_t tightest_device(NodeId node, std::int32_t milli) const noexcept;
 
-  /// Position in the log of changes, and the nodes changed since a position. Nothing if the log
-  /// does not reach back that far: then everything may have changed.
-  [[nodiscard]] std::uint64_t changes() const noexcept { return log_begin_ + log_.size(); }
-  [[nodiscard]] std::optional<std::span<const NodeId>> changed_since(
-      std::uint64_t position) const noexcept;
+  /// Which nodes changed, the first time when they were added.
+  [[nodiscard]] const ChangeLog& changes() const noexcept { return log_; }
 
  private:
   void note_change(NodeId node);
@@ -85,8 +83,7 @@ class NodeRooms {
   std::size_t stride_;
   std::vector<Room> rooms_;
   std::vector<std::uint16_t> free_;  // stride_ per node
-  std::vector<NodeId> log_;
-  std::uint64_t log_begin_ = 0;  // position of log_[0]
+  ChangeLog log_;
 };
 
 }  // namespace berth

@@ -9,6 +9,19 @@ namespace berth {
 
 namespace {
 
+/// What cores and memory alone leave of a server: devices may be in use by others.
+class SideRoom final : public ServerRoom {
+ public:
+  SideRoom(const ClusterState& state, const Shape& shape) : state_(state), shape_(shape) {}
+  [[nodiscard]] std::int32_t room(NodeId node) const override {
+    return state_.side_room_on(node, shape_);
+  }
+
+ private:
+  const ClusterState& state_;
+  const Shape& shape_;
+};
+
 class TopologyPlacement final : public Placement {
  public:
   explicit TopologyPlacement(std::shared_ptr<const ProfileSet> profiles)
@@ -16,6 +29,7 @@ class TopologyPlacement final : public Placement {
 
   [[nodiscard]] std::string_view name() const noexcept override { return "topology"; }
   [[nodiscard]] bool wants_topology() const noexcept override { return true; }
+  [[nodiscard]] bool places_fractions() const noexcept override { return true; }
 
   [[nodiscard]] Locality locality_of(const JobRequest& request,
                                      std::string_view model) const override {
@@ -38,12 +52,28 @@ class TopologyPlacement final : public Placement {
  private:
   bool place_by(const TopologyIndex& index, const ClusterState& state, const Shape& shape,
                 PoolId pool, std::vector<Slice>& slices) {
+    if (shape.is_fraction() && state.slots() != nullptr)
+      return place_fraction(*state.slots(), state, shape, pool, slices);
     const ShapeRoom room(state, shape);
     MatchQuery query{.pool = pool, .gpus = shape.gpus};
     if (shape.needs_side_resources())
       query.room = &room;
     else if (shape.locality == Locality::Consolidated)
       query.max_level = index.lowest_possible(pool, shape.gpus);
+    const auto match = index.find(query, buffer_);
+    if (!match) return false;
+    append_slices(match->parts, slices);
+    return true;
+  }
+
+  /// A fraction takes as many slots of one device as it fills.
+  bool place_fraction(const SlotIndex& index, const ClusterState& state, const Shape& shape,
+                      PoolId pool, std::vector<Slice>& slices) {
+    if (shape.gpu_milli == 0) return false;  // cores alone have no place in a tree of devices
+    const SideRoom room(state, shape);
+    SlotQuery query{.pool = pool};
+    query.slots = (shape.gpu_milli * index.slots_per_device(pool) + 999) / 1000;
+    if (shape.needs_side_resources()) query.room = &room;
     const auto match = index.find(query, buffer_);
     if (!match) return false;
     append_slices(match->parts, slices);

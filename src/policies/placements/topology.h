@@ -2,7 +2,8 @@
 // it to the tightest vertex (core/topology_index.h). Classes that spreading hurts most (label
 // strict of perf/locality.h) wait for the lowest level that could ever hold them, at best a server;
 // the others take the closest place there is now. So do those whose cores or memory decide how many
-// of them a server holds: which level could ever do is not known without looking at every server.
+// of them a server holds: which level could ever do is not known without looking at every server. A
+// fraction goes to the device with the fewest free slots that suffice (core/slot_index.h).
 #pragma once
 
 #include <memory>
