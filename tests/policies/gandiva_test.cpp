@@ -189,6 +189,89 @@ TEST(Gandiva, APackingMustFitTheMemory) {
   EXPECT_EQ(log.count(ActionKind::Share), 0);
 }
 
+/// Two jobs that ask a lot of their server's bus, the second 100 s later on the same server.
+Scenario bad_company_scenario(const std::string& cluster, const Settings& settings) {
+  ProfileSet profiles;
+  Profile loud;
+  loud.name = "loud";
+  loud.bus = 0.9;
+  profiles.add(loud);
+  return {.policy = "gandiva",
+          .settings = with({{"packing", "off"}}, settings),
+          .cluster = cluster,
+          .placement = "best-fit",
+          .jobs = {{.submit = 0, .duration = 1000, .model = "loud"},
+                   {.submit = 100, .duration = 1000, .model = "loud"}},
+          .profiles = profiles,
+          .effects = {.server = true}};
+}
+
+// Together each takes 1 + 0.4 x (0.9 + 0.9 - 1) = 1.32 times as long. A has run alone before and
+// knows; the tick at 120 moves it to the empty server for 2 s. B has never seen better and stays.
+TEST(Gandiva, LeavesBadCompanyForAnEmptyServer) {
+  Log log;
+  const Outcome outcome = run(bad_company_scenario("2x2", {}), &log);
+  EXPECT_EQ(outcome.migrations, (std::vector<int>{1, 0}));
+  const auto moved = std::ranges::find(log.entries, ActionKind::Migrate, &Log::Entry::kind);
+  ASSERT_NE(moved, log.entries.end());
+  EXPECT_EQ(moved->at, 120);
+  EXPECT_EQ(moved->reason, Reason::Interference);
+  const double together = 20 / 1.32;  // of either, between 100 and 120
+  EXPECT_NEAR(outcome.finish[0], 122 + 1000 - 100 - together, 1e-3);
+  EXPECT_NEAR(outcome.finish[1], 120 + 1000 - together, 1e-3);
+}
+
+TEST(Gandiva, StaysInBadCompanyWithoutAnEmptyServerOrAGain) {
+  const double finish = 100 + 900 * 1.32;  // of A; B is alone from then on
+  EXPECT_NEAR(run(bad_company_scenario("1x2", {})).finish[0], finish, 1e-3);
+  // in a second a move wins 0.24 s and costs 2
+  const Outcome short_sighted = run(bad_company_scenario("2x2", {{"horizon", "1"}}));
+  EXPECT_EQ(short_sighted.migrations, (std::vector<int>{0, 0}));
+  EXPECT_NEAR(short_sighted.finish[0], finish, 1e-3);
+}
+
+/// Three servers with four small jobs each, of which two soon leave, and two gangs of four that
+/// take turns on the last server.
+Scenario unbalanced_scenario(const std::string& rebalance) {
+  Scenario scenario{.policy = "gandiva",
+                    .settings = {{"packing", "off"}, {"rebalance", rebalance}},
+                    .cluster = "4x4",
+                    .placement = "best-fit",
+                    .jobs = {}};
+  for (int i = 0; i < 12; ++i)
+    scenario.jobs.push_back({.submit = 0, .duration = i % 4 < 2 ? 5000.0 : 30.0});
+  scenario.jobs.push_back({.submit = 1, .gpus = 4, .duration = 1000});
+  scenario.jobs.push_back({.submit = 2, .gpus = 4, .duration = 1000});
+  return scenario;
+}
+
+// Small jobs want 6 GPUs and have servers with 12, gangs want 8 and have 4: of 16 GPUs they deserve
+// 6 and 8. At 100 the two jobs of one server join those of another, and the gang whose turn it is
+// not goes there.
+TEST(Gandiva, GivesAServerToTheClassThatHasLessThanItDeserves) {
+  Log log;
+  const Outcome outcome = run(unbalanced_scenario("100"), &log);
+  std::map<std::uint32_t, Reason> moves;
+  for (const auto& entry : log.entries) {
+    if (entry.at != 100) continue;
+    moves[entry.job] = entry.reason;
+  }
+  EXPECT_EQ(moves, (std::map<std::uint32_t, Reason>{
+                       {0, Reason::Balance}, {1, Reason::Balance}, {12, Reason::Balance}}));
+  EXPECT_EQ(outcome.migrations[0] + outcome.migrations[1], 2);
+  EXPECT_EQ(outcome.finish[0], 5002) << "the pause of one migration";
+  // X 1-61, its turn is over; Y 62-1062; X from 102 on
+  EXPECT_EQ(outcome.finish[12], 102 + 1000 - 60);
+  EXPECT_EQ(outcome.finish[13], 1062);
+}
+
+TEST(Gandiva, ClassesKeepTheirServersWithoutRebalancing) {
+  Log log;
+  const Outcome outcome = run(unbalanced_scenario("0"), &log);
+  EXPECT_EQ(log.count(ActionKind::Migrate), 0);
+  EXPECT_GT(outcome.finish[13], 1900) << "two gangs take turns to the end";
+}
+
 // Jobs that may grow, jobs that take turns, gangs larger than a server: nobody is shrunk below what
 // he asked for, and all end.
 TEST(Gandiva, NeverGivesLessThanRequested) {
