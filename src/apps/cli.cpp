@@ -141,7 +141,9 @@ class CommandLine {
          kWorld)
         ->allow_extra_args(false);
     take(sub, "--estimator", world.estimator, "ESTIMATOR",
-         "what is believed about run times; see `berth estimators` (default oracle)", kWorld);
+         "what is believed about run times; see `berth estimators` (default: the "
+         "policy's own, for most the oracle)",
+         kWorld);
     take(sub, "--seed", world.seed, "N",
          "drives estimation error, random placement and random outages (default 1)", kWorld);
     take(sub, "--restart-cost", world.restart_cost, "TIME",

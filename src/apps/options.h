@@ -24,7 +24,7 @@ struct InputOptions {
 struct WorldOptions {
   std::string placement = "best-fit";
   std::vector<std::string> set;  // KEY=VALUE or POLICY.KEY=VALUE
-  std::string estimator = "oracle";
+  std::string estimator;         // empty: the policy's own
   std::uint64_t seed = 1;
   std::string restart_cost = "0";
   std::string start_cost = "0";

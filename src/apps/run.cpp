@@ -39,6 +39,13 @@ Result<std::unique_ptr<Placement>> placement_from(const RunSpec& spec) {
   return make_placement(name, options);
 }
 
+/// What the run says, or whom the policy asks by itself.
+std::string estimator_of(const RunSpec& spec) {
+  if (!spec.estimator.empty()) return spec.estimator;
+  const auto entry = find_policy(spec.policy);
+  return entry ? (*entry)->estimator : "oracle";
+}
+
 void add(Error& error, const Error& more) {
   error.messages.insert(error.messages.end(), more.messages.begin(), more.messages.end());
 }
@@ -90,7 +97,7 @@ Result<void> check_spec(const Trace& trace, const Cluster& cluster, const RunSpe
     check_against(**policy, spec, error);
   }
   if (const auto placement = placement_from(spec); !placement) add(error, placement.error());
-  if (const auto estimator = make_estimator(spec.estimator, spec.seed); !estimator)
+  if (const auto estimator = make_estimator(estimator_of(spec), spec.seed); !estimator)
     add(error, estimator.error());
   const auto outages =
       draw_outages(cluster, spec.random_outages, outage_horizon(trace, cluster), spec.seed);
@@ -104,7 +111,7 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
   const auto began = std::chrono::steady_clock::now();
   BERTH_TRY(const auto policy, make_policy(spec.policy, spec.settings));
   BERTH_TRY(const auto placement, placement_from(spec));
-  BERTH_TRY(const auto estimator, make_estimator(spec.estimator, spec.seed));
+  BERTH_TRY(const auto estimator, make_estimator(estimator_of(spec), spec.seed));
   SimOptions sim = spec.sim;
   BERTH_TRY(const auto random,
             draw_outages(cluster, spec.random_outages, outage_horizon(trace, cluster), spec.seed));
@@ -151,7 +158,7 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
                  {.policy = spec.policy,
                   .label = spec.label,
                   .placement = spec.placement,
-                  .estimator = spec.estimator,
+                  .estimator = estimator_of(spec),
                   .seed = spec.seed,
                   .wall_seconds = wall.count(),
                   .profiles_matter = profiles_matter,

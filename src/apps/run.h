@@ -28,8 +28,8 @@ struct RunSpec {
   Settings settings = {};
   std::string label = {};              // how people call the run; empty: the policy's name
   std::string placement = "best-fit";  // a name, or skew:LIMIT
-  std::string estimator = "oracle";
-  std::uint64_t seed = 1;  // of estimates, random placements and random outages
+  std::string estimator = {};          // empty: the policy's own
+  std::uint64_t seed = 1;              // of estimates, random placements and random outages
   SimOptions sim = {};
   Effects effects = {};  // what makes jobs faster or slower than their trace says
   std::shared_ptr<const ProfileSet> profiles = {};  // empty: the built-in catalogue

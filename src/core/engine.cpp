@@ -77,7 +77,7 @@ void Engine::find_profiles() {
     jobs_.profile[job] = entry->second.value_or(ProfileSet::fallback());
     // Of a model nobody knows the batch says nothing.
     const bool has_batch = request.batch_size > 0 && entry->second.has_value();
-    jobs_.batch[job] = has_batch ? std::max(1, request.batch_size / request.gpus) : 0;
+    jobs_.batch[job] = has_batch ? std::max(1, request.batch_size / std::max(1, request.gpus)) : 0;
     const Shape& shape = shapes_[jobs_.shape[job]];
     const bool names_type = !trace_.text(request.gpu_type).empty();
     const bool known = (one_pool || names_type) && !shape.pools.empty();

@@ -20,6 +20,7 @@
 #include "policies/muri/entry.h"
 #include "policies/preemptive/preemptive.h"
 #include "policies/priority/entry.h"
+#include "policies/qssf/qssf.h"
 #include "policies/synergy/entry.h"
 #include "policies/tiresias/tiresias.h"
 
@@ -150,6 +151,7 @@ std::vector<PolicyEntry> make_registry() {
       capacity_entry(),
       drf_entry(),
       priority_entry(),
+      qssf_entry(),
       {"srtf",
        "preemptive, least estimated work left first",
        Need::RunTime,

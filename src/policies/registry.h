@@ -22,6 +22,7 @@ struct PolicyEntry {
   bool preempts = false;
   std::vector<ParamSpec> params;
   Result<std::unique_ptr<Policy>> (*make)(const PolicyEntry& entry, const Params& params);
+  std::string estimator = "oracle";  // whom it asks for run times unless the run says otherwise
 };
 
 [[nodiscard]] std::span<const PolicyEntry> policy_registry();

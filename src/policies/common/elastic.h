@@ -24,11 +24,11 @@ struct ElasticRule {
   std::int32_t max_gpus = 16;  // these grow so far, or to what they ask for if that is more
 };
 
-/// A fraction of a device is never resized.
+/// A fraction of a device is never resized, nor is a job that wants none.
 [[nodiscard]] inline ElasticRange elastic_range(const JobRequest& request,
                                                 const ElasticRule& rule) noexcept {
   if (request.gpus_max > 0) return {std::max(1, request.gpus_min), request.gpus_max};
-  if (!rule.all || request.gpu_milli < 1000) return {request.gpus, request.gpus};
+  if (!rule.all || request.gpu_milli < 1000 || request.gpus == 0) return {request.gpus, request.gpus};
   return {1, std::max(request.gpus, rule.max_gpus)};
 }
 [[nodiscard]] inline ElasticRange elastic_range(const View& view, JobId job,

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/locality.h"
 #include "policies/cpu/aware_tuner.h"
 #include "policies/placements/node_picker.h"
 
@@ -40,7 +39,10 @@ void AwareTuner::list_sites(const Plan& plan, JobId job, PoolId pool, const Slic
   sites_.clear();
   const ClusterState& state = plan.cluster();
   const Shape& shape = plan.shape(job);
-  const Level farthest = level_of(state.cluster(), {&placed, 1});
+  const auto level_of = [&](const Slice& slice) {
+    return beliefs_.rates().servers().inside(slice.node).level_of(slice.devices);
+  };
+  const Level farthest = level_of(placed);
   std::int64_t cores_of_empty = 0;
   add_site(plan, job, placed);
   for (std::int32_t free = shape.gpus; free <= state.largest_node(pool); ++free) {
@@ -52,7 +54,7 @@ void AwareTuner::list_sites(const Plan& plan, JobId job, PoolId pool, const Slic
       if (is_empty && server.cpus_milli <= cores_of_empty) continue;
       if (state.room_on(*node, shape) < shape.gpus) continue;
       const Slice slice = slice_of(state, *node, shape.gpus);
-      if (level_of(state.cluster(), {&slice, 1}) > farthest) continue;
+      if (level_of(slice) > farthest) continue;
       if (is_empty) cores_of_empty = server.cpus_milli;
       add_site(plan, job, slice);
     }

@@ -17,6 +17,7 @@ namespace berth {
 class CpuBeliefs {
  public:
   void begin(const RateModel& believed);
+  [[nodiscard]] const RateModel& rates() const noexcept { return *believed_; }
 
   /// All cores of the largest server of the pool.
   [[nodiscard]] std::int32_t most_cores(PoolId pool) const noexcept {
