@@ -28,7 +28,8 @@ struct ElasticRule {
 [[nodiscard]] inline ElasticRange elastic_range(const JobRequest& request,
                                                 const ElasticRule& rule) noexcept {
   if (request.gpus_max > 0) return {std::max(1, request.gpus_min), request.gpus_max};
-  if (!rule.all || request.gpu_milli < 1000 || request.gpus == 0) return {request.gpus, request.gpus};
+  if (!rule.all || request.gpu_milli < 1000 || request.gpus == 0)
+    return {request.gpus, request.gpus};
   return {1, std::max(request.gpus, rule.max_gpus)};
 }
 [[nodiscard]] inline ElasticRange elastic_range(const View& view, JobId job,
