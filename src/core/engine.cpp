@@ -38,9 +38,11 @@ Engine::Engine(const EngineParts& parts)
       view_(trace_, jobs_, state_, shapes_, estimates_, parts.believed, parts.executor,
             parts.policy.needs()),
       plan_(state_, jobs_, shapes_, arena_, placement_, parts.believed, placement_rng_) {
+  // Of those who place fractions the one by topology asks who is on a device for these alone.
   const bool fractions =
       placement_.places_fractions() &&
-      std::ranges::any_of(trace_.jobs, [](const TraceJob& job) { return job.gpu_milli < 1000; });
+      (!placement_.wants_topology() ||
+       std::ranges::any_of(trace_.jobs, [](const TraceJob& job) { return job.gpu_milli < 1000; }));
   if (state_.mode() == ClusterState::Mode::Devices &&
       (policy_.shares_devices() || fractions || tuner_ != nullptr)) {
     state_.track_devices();
