@@ -14,29 +14,15 @@ namespace berth {
 
 namespace {
 
-/// A name, or "skew:0.7" with the limit above which a model is consolidated; Tiresias calls that
-/// limit pack_limit, so it may also come with the policy's settings.
+/// Tiresias calls the limit of skew pack_limit, so it may also come with the policy's settings.
 Result<std::unique_ptr<Placement>> placement_from(const RunSpec& spec) {
-  const std::string& text = spec.placement;
   PlacementOptions options;
   options.profiles = spec.profiles;
   for (const auto& [key, value] : spec.settings) {
     if (key != "pack_limit") continue;
     std::from_chars(value.data(), value.data() + value.size(), options.pack_limit);
   }
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) return make_placement(text, options);
-  const std::string name = text.substr(0, colon);
-  const std::string_view limit = std::string_view(text).substr(colon + 1);
-  const auto [end, code] =
-      std::from_chars(limit.data(), limit.data() + limit.size(), options.pack_limit);
-  const bool is_number =
-      code == std::errc{} && end == limit.data() + limit.size() && !limit.empty();
-  if (name != "skew" || !is_number || !(options.pack_limit >= 0 && options.pack_limit <= 1)) {
-    return fail(fmt::format(
-        "--placement {}: only skew takes a number, from 0 to 1 (as in skew:0.5)", text));
-  }
-  return make_placement(name, options);
+  return make_placement(spec.placement, options);
 }
 
 /// What the run says, or whom the policy asks by itself.

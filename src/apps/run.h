@@ -27,7 +27,7 @@ struct RunSpec {
   std::string policy = "fifo";
   Settings settings = {};
   std::string label = {};              // how people call the run; empty: the policy's name
-  std::string placement = "best-fit";  // a name, or skew:LIMIT
+  std::string placement = "best-fit";  // a name, skew:LIMIT or topology:interference
   std::string estimator = {};          // empty: the policy's own
   std::uint64_t seed = 1;              // of estimates, random placements and random outages
   SimOptions sim = {};

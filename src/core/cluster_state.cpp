@@ -110,6 +110,7 @@ void ClusterState::take(std::span<const Slice> slices, const Shape& shape, JobId
     if (row.cpus_milli != kUnlimited) row.cpus_milli -= workers(slice) * shape.cpus_milli_per_gpu;
     if (row.memory_mib != kUnlimited) row.memory_mib -= workers(slice) * shape.memory_mib_per_gpu;
     BERTH_CHECK(row.cpus_milli >= 0 && row.memory_mib >= 0, "no core or memory is given twice");
+    if (buses_) buses_->enter(slice.node, {job, shape.bus_milli});
   }
 }
 
@@ -125,6 +126,7 @@ void ClusterState::give(std::span<const Slice> slices, const Shape& shape, JobId
     row.cores_only -= slice.gpus == 0 ? 1 : 0;
     if (row.cpus_milli != kUnlimited) row.cpus_milli += workers(slice) * shape.cpus_milli_per_gpu;
     if (row.memory_mib != kUnlimited) row.memory_mib += workers(slice) * shape.memory_mib_per_gpu;
+    if (buses_) buses_->leave(slice.node, job);
   }
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "core/bus_table.h"
 #include "core/change_log.h"
 #include "core/device_table.h"
 #include "core/node_set.h"
@@ -111,6 +112,11 @@ class ClusterState {
   [[nodiscard]] const ChangeLog* changes() const noexcept {
     return changes_.log ? &*changes_.log : nullptr;
   }
+
+  /// Keeps who is on which server from now on, with the share of the bus their shapes name.
+  void track_buses() { buses_.emplace(cluster_->nodes.size()); }
+  /// Nothing unless it is tracked.
+  [[nodiscard]] const BusTable* buses() const noexcept { return buses_ ? &*buses_ : nullptr; }
 
   // Sharing.
   void track_devices() { devices_.emplace(*cluster_); }
@@ -209,6 +215,7 @@ class ClusterState {
   std::vector<NodeRow> nodes_;
   std::vector<PoolRow> pools_;
   std::optional<DeviceTable> devices_;
+  std::optional<BusTable> buses_;
   std::optional<TopologyIndex> topology_;
   std::optional<SlotIndex> slots_;
   OwnLog changes_;

@@ -50,6 +50,9 @@ Engine::Engine(const EngineParts& parts)
   const bool wants_topology = policy_.wants_topology() || placement_.wants_topology();
   if (state_.mode() == ClusterState::Mode::Devices && wants_topology) state_.track_topology();
   plan_.set_tuner(tuner_);
+  const bool minds_neighbours =
+      placement_.minds_neighbours() || (policy_.minds_neighbours() && believed_.effects().server);
+  if (state_.mode() == ClusterState::Mode::Devices && minds_neighbours) state_.track_buses();
   make_shapes();
   find_profiles();
   if (placement_.wants_changes()) state_.track_changes();  // trying shapes was no part of the run
@@ -58,7 +61,8 @@ Engine::Engine(const EngineParts& parts)
 void Engine::make_shapes() {
   const SideLimits limits{.cores = tuner_ == nullptr && !policy_.sets_cores(),
                           .memory = !policy_.sets_memory()};
-  ShapeMaker maker{trace_, state_, placement_, limits};
+  const ProfileSet* buses = state_.buses() != nullptr ? &believed_.profiles() : nullptr;
+  ShapeMaker maker{trace_, state_, placement_, limits, buses};
   for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) {
     const JobId job{i};
     jobs_.shape[job] = maker.shape_of(trace_.jobs[i], shapes_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -40,8 +41,8 @@ std::vector<PoolId> ShapeMaker::acceptable_pools(std::string_view types) const {
 }
 
 ShapeMaker::ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement,
-                       SideLimits limits)
-    : trace_(&trace), empty_(&empty), placement_(&placement) {
+                       SideLimits limits, const ProfileSet* buses)
+    : trace_(&trace), empty_(&empty), placement_(&placement), buses_(buses) {
   // Only what some node limits is part of a shape: otherwise every odd core count would be a queue
   // of its own.
   for (const Node& node : empty.cluster().nodes) {
@@ -57,21 +58,32 @@ std::size_t ShapeMaker::KeyHash::operator()(const Key& key) const noexcept {
   digest.add((std::uint64_t{static_cast<std::uint32_t>(key.memory_mib)} << 32U) | key.types.value);
   digest.add((static_cast<std::uint64_t>(key.locality) << 32U) |
              static_cast<std::uint32_t>(key.gpu_milli));
+  digest.add(static_cast<std::uint64_t>(key.bus_milli));
   return digest.value();
+}
+
+ShapeMaker::OfModel ShapeMaker::traits_of(const JobRequest& request) const {
+  const std::string_view model = trace_->text(request.model);
+  OfModel traits{.locality = placement_->locality_of(request, model), .bus_milli = 0};
+  if (buses_ == nullptr) return traits;
+  const Profile& profile = (*buses_)[buses_->find(model).value_or(ProfileSet::fallback())];
+  traits.bus_milli = static_cast<std::int32_t>(std::lround(profile.bus * 1000));
+  return traits;
 }
 
 ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
   const std::uint64_t model_and_gpus =
       (std::uint64_t{request.model.value} << 32U) | static_cast<std::uint32_t>(request.gpus);
-  const auto [model, is_new] = locality_of_model_.try_emplace(model_and_gpus, Locality::Relaxed);
-  if (is_new) model->second = placement_->locality_of(request, trace_->text(request.model));
+  const auto [model, is_new] = of_model_.try_emplace(model_and_gpus);
+  if (is_new) model->second = traits_of(request);
   const bool fraction = placement_->places_fractions() && request.gpus == 1;
   const Key key{.gpus = request.gpus,
                 .gpu_milli = fraction || request.gpu_milli == 0 ? request.gpu_milli : 1000,
                 .cpus_milli = limits_cpus_ ? request.cpus_milli : 0,
                 .memory_mib = limits_memory_ ? request.memory_mib : 0,
                 .types = request.gpu_type,
-                .locality = model->second};
+                .locality = model->second.locality,
+                .bus_milli = model->second.bus_milli};
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const std::string_view types = trace_->text(request.gpu_type);
   Shape shape;
@@ -80,6 +92,7 @@ ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
   shape.cpus_milli_per_gpu = per_gpu(key.cpus_milli, key.gpus);
   shape.memory_mib_per_gpu = per_gpu(key.memory_mib, key.gpus);
   shape.locality = key.locality;
+  shape.bus_milli = key.bus_milli;
   shape.pools = acceptable_pools(types);
   const std::size_t size = shapes.size();
   const ShapeId id = shapes.intern(shape);

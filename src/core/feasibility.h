@@ -10,6 +10,7 @@
 #include "core/placement.h"
 #include "core/shape.h"
 #include "model/trace.h"
+#include "perf/profile.h"
 
 namespace berth {
 
@@ -22,8 +23,9 @@ struct SideLimits {
 class ShapeMaker {
  public:
   /// `empty` is the cluster with nothing on it.
+  /// What a job takes of the bus is part of its shape if `buses` says so of its model.
   ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement,
-             SideLimits limits = {});
+             SideLimits limits = {}, const ProfileSet* buses = nullptr);
   [[nodiscard]] ShapeId shape_of(const JobRequest& request, ShapeTable& shapes);
 
  private:
@@ -32,6 +34,7 @@ class ShapeMaker {
     std::int32_t gpus, gpu_milli, cpus_milli, memory_mib;
     NameId types;
     Locality locality;
+    std::int32_t bus_milli;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct KeyHash {
@@ -43,10 +46,17 @@ class ShapeMaker {
   const Trace* trace_;
   const ClusterState* empty_;
   Placement* placement_;
+  const ProfileSet* buses_;
   bool limits_cpus_ = false;  // some node describes its cores
   bool limits_memory_ = false;
-  std::unordered_map<Key, ShapeId, KeyHash> known_;                // lookup only
-  std::unordered_map<std::uint64_t, Locality> locality_of_model_;  // by model and GPUs; lookup only
+  std::unordered_map<Key, ShapeId, KeyHash> known_;  // lookup only
+  /// What of a shape comes from the model.
+  struct OfModel {
+    Locality locality = Locality::Relaxed;
+    std::int32_t bus_milli = 0;
+  };
+  [[nodiscard]] OfModel traits_of(const JobRequest& request) const;
+  std::unordered_map<std::uint64_t, OfModel> of_model_;  // by model and GPUs; lookup only
 };
 
 }  // namespace berth

@@ -28,6 +28,8 @@ class Placement {
   [[nodiscard]] virtual bool wants_topology() const noexcept { return false; }
   /// True: it follows the state's log of changes, which is kept for it then.
   [[nodiscard]] virtual bool wants_changes() const noexcept { return false; }
+  /// True: it asks the state who is on which server, which is kept for it then.
+  [[nodiscard]] virtual bool minds_neighbours() const noexcept { return false; }
   /// How close the devices of this job must be; part of its shape. A function of the model and the
   /// number of GPUs alone.
   [[nodiscard]] virtual Locality locality_of(const JobRequest&, std::string_view model) const {

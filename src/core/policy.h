@@ -44,6 +44,10 @@ class Policy {
   /// True: it asks the state's topology index, which is kept for it then.
   [[nodiscard]] virtual bool wants_topology() const noexcept { return false; }
 
+  /// True: it asks the state who is on which server, which is kept for it then if servers are
+  /// believed to have an effect.
+  [[nodiscard]] virtual bool minds_neighbours() const noexcept { return false; }
+
   /// True: it shares out the cores of servers itself, so that they do not limit where a job fits.
   [[nodiscard]] virtual bool sets_cores() const noexcept { return false; }
   /// The same for their memory.

@@ -25,7 +25,8 @@ struct Shape {
   std::int32_t cpus_milli_per_gpu = 0;
   std::int32_t memory_mib_per_gpu = 0;
   Locality locality = Locality::Relaxed;
-  std::vector<PoolId> pools;  // acceptable device types, preferred first
+  std::int32_t bus_milli = 0;  // of a server's bus; 0 also where nobody minds its neighbours
+  std::vector<PoolId> pools;   // acceptable device types, preferred first
 
   [[nodiscard]] bool is_fraction() const noexcept { return gpu_milli < 1000; }
   [[nodiscard]] bool needs_side_resources() const noexcept {

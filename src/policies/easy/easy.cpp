@@ -89,7 +89,7 @@ Easy::Shadow Easy::map_shadow(const View& view, const Plan& plan, const Shape& s
   ends_.pool(pool).for_each([&](const RankedSet<EndKey>::Entry& entry) {
     const JobId job = entry.key.job;
     if (!plan.holds(job)) return true;
-    future.give(plan.slices(job), view.shape(job));
+    future.give(plan.slices(job), view.shape(job), job, plan.use_of(job));
     reserved_.clear();
     if (!plan.place_on(future, shape, pool, reserved_)) return true;
     shadow.at = std::max(entry.key.at, view.now + kOverrun);

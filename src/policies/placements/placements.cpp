@@ -1,6 +1,7 @@
 #include "policies/placements/placements.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 
 #include <fmt/format.h>
@@ -186,27 +187,47 @@ class Skew final : public Placement {
   double pack_limit_;
 };
 
+bool read_limit(std::string_view text, double& limit) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  const bool is_number = code == std::errc{} && end == text.data() + text.size() && !text.empty();
+  return is_number && limit >= 0 && limit <= 1;
+}
+
 }  // namespace
 
 std::vector<PlacementInfo> placements() {
-  return {
-      {"count", "totals only: GPUs are counted, nodes ignored"},
-      {"first-fit", "lowest-numbered node that holds the job, else lowest-numbered nodes"},
-      {"best-fit", "one node with the smallest rest, else the fewest nodes (default)"},
-      {"consolidated", "best-fit that waits for the fewest nodes that could ever hold the job"},
-      {"spread", "over as many nodes as possible, emptiest first"},
-      {"random", "a random node that holds the job, else random nodes"},
-      {"skew", "Tiresias: models with a skewed tensor are consolidated, the others fill holes"},
-      {"topology", "lowest level of the topology tree with room; models hurt by spreading wait"},
-      {"fgd", "fractions too: where what the usual jobs cannot use grows least"},
-      {"fraction-best-fit", "fractions too: least weighted rest of cores and GPUs"},
-      {"fraction-random", "fractions too: any node and GPU that hold the job"},
-      {"dot-product", "fractions too: least alignment of what is free with what is asked"},
-      {"gpu-packing", "fractions too: GPUs in use first, then nodes in use"},
-      {"gpu-clustering", "fractions too: jobs of one size together"}};
+  return {{"count", "totals only: GPUs are counted, nodes ignored"},
+          {"first-fit", "lowest-numbered node that holds the job, else lowest-numbered nodes"},
+          {"best-fit", "one node with the smallest rest, else the fewest nodes (default)"},
+          {"consolidated", "best-fit that waits for the fewest nodes that could ever hold the job"},
+          {"spread", "over as many nodes as possible, emptiest first"},
+          {"random", "a random node that holds the job, else random nodes"},
+          {"skew", "Tiresias: models with a skewed tensor are consolidated, the others fill holes"},
+          {"topology",
+           "lowest level of the topology tree with room; models hurt by spreading wait; "
+           "topology:interference also parts disturbing neighbours"},
+          {"fgd", "fractions too: where what the usual jobs cannot use grows least"},
+          {"fraction-best-fit", "fractions too: least weighted rest of cores and GPUs"},
+          {"fraction-random", "fractions too: any node and GPU that hold the job"},
+          {"dot-product", "fractions too: least alignment of what is free with what is asked"},
+          {"gpu-packing", "fractions too: GPUs in use first, then nodes in use"},
+          {"gpu-clustering", "fractions too: jobs of one size together"}};
 }
 
-Result<std::unique_ptr<Placement>> make_placement(std::string_view name, PlacementOptions options) {
+Result<std::unique_ptr<Placement>> make_placement(std::string_view text, PlacementOptions options) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  Interference interference = Interference::Ignored;
+  if (colon != std::string_view::npos) {
+    const std::string_view knob = text.substr(colon + 1);
+    const bool is_interference = name == "topology" && knob == "interference";
+    if (!is_interference && !(name == "skew" && read_limit(knob, options.pack_limit)))
+      return fail(
+          fmt::format("--placement {}: only skew takes a number, from 0 to 1 (as in "
+                      "skew:0.5), and only topology the word interference",
+                      text));
+    if (is_interference) interference = Interference::Avoided;
+  }
   if (name == "count") return std::make_unique<Count>();
   if (name == "first-fit") return std::make_unique<FirstFit>();
   if (name == "best-fit") return std::make_unique<BestFit>();
@@ -215,8 +236,8 @@ Result<std::unique_ptr<Placement>> make_placement(std::string_view name, Placeme
   if (name == "random") return std::make_unique<Random>();
   if (name == "skew") return std::make_unique<Skew>(options.pack_limit);
   if (name == "topology") {
-    return make_topology_placement(options.profiles ? options.profiles
-                                                    : std::make_shared<const ProfileSet>());
+    return make_topology_placement(
+        options.profiles ? options.profiles : std::make_shared<const ProfileSet>(), interference);
   }
   if (auto fractions = make_fraction_placement(name)) return fractions;
   std::vector<std::string> known;

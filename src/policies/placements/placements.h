@@ -7,7 +7,8 @@
 //   spread       over as many nodes as possible, emptiest first
 //   random       a random node that holds the gang, else random nodes
 //   skew         Tiresias: skewed models consolidated, the others fill the fullest nodes
-//   topology     the lowest level of the topology tree with room, the tightest vertex on it
+//   topology     the lowest level of the topology tree with room, the tightest vertex on it;
+//                topology:interference away from neighbours that would disturb
 //   fgd, fraction-best-fit, fraction-random, dot-product, gpu-packing, gpu-clustering
 //                understand fractions of a device (fraction_placements.h)
 #pragma once
@@ -32,7 +33,9 @@ struct PlacementOptions {
   double pack_limit = 0.5;  // skew above which a model is consolidated (skew)
   std::shared_ptr<const ProfileSet> profiles = {};  // of the run (topology); none: class default
 };
-[[nodiscard]] Result<std::unique_ptr<Placement>> make_placement(std::string_view name,
+/// From the text after --placement: a name, "skew:0.7" with the pack limit, or
+/// "topology:interference".
+[[nodiscard]] Result<std::unique_ptr<Placement>> make_placement(std::string_view text,
                                                                 PlacementOptions options = {});
 
 }  // namespace berth

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "perf/locality.h"
+#include "policies/placements/quiet_match.h"
 
 namespace berth {
 
@@ -24,12 +25,15 @@ class SideRoom final : public ServerRoom {
 
 class TopologyPlacement final : public Placement {
  public:
-  explicit TopologyPlacement(std::shared_ptr<const ProfileSet> profiles)
-      : profiles_(std::move(profiles)) {}
+  TopologyPlacement(std::shared_ptr<const ProfileSet> profiles, Interference interference)
+      : profiles_(std::move(profiles)), interference_(interference) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "topology"; }
   [[nodiscard]] bool wants_topology() const noexcept override { return true; }
   [[nodiscard]] bool places_fractions() const noexcept override { return true; }
+  [[nodiscard]] bool minds_neighbours() const noexcept override {
+    return interference_ == Interference::Avoided;
+  }
 
   [[nodiscard]] Locality locality_of(const JobRequest& request,
                                      std::string_view model) const override {
@@ -60,7 +64,8 @@ class TopologyPlacement final : public Placement {
       query.room = &room;
     else if (shape.locality == Locality::Consolidated)
       query.max_level = index.lowest_possible(pool, shape.gpus);
-    const auto match = index.find(query, buffer_);
+    const BusTable* buses = minds_neighbours() ? state.buses() : nullptr;
+    const auto match = find_quiet(index, buses, shape.bus_milli, query, buffer_);
     if (!match) return false;
     append_slices(match->parts, slices);
     return true;
@@ -81,13 +86,15 @@ class TopologyPlacement final : public Placement {
   }
 
   std::shared_ptr<const ProfileSet> profiles_;
+  Interference interference_;
   std::vector<DeviceSet> buffer_;  // scratch
 };
 
 }  // namespace
 
-std::unique_ptr<Placement> make_topology_placement(std::shared_ptr<const ProfileSet> profiles) {
-  return std::make_unique<TopologyPlacement>(std::move(profiles));
+std::unique_ptr<Placement> make_topology_placement(std::shared_ptr<const ProfileSet> profiles,
+                                                   Interference interference) {
+  return std::make_unique<TopologyPlacement>(std::move(profiles), interference);
 }
 
 void append_slices(std::span<const DeviceSet> parts, std::vector<Slice>& slices) {

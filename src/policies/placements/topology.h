@@ -4,8 +4,10 @@
 // the others take the closest place there is now. So do those whose cores or memory decide how many
 // of them a server holds: which level could ever do is not known without looking at every server. A
 // fraction goes to the device with the fewest free slots that suffice (core/slot_index.h).
+// `topology:interference` also keeps jobs that load the bus of a server apart (quiet_match.h).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "core/placement.h"
@@ -13,10 +15,12 @@
 
 namespace berth {
 
+enum class Interference : std::uint8_t { Ignored, Avoided };
+
 /// Classes are looked up in `profiles`; an unknown model has the class default. Labels are taken
 /// with the default links: a shape must not depend on the cluster it is tried on.
 [[nodiscard]] std::unique_ptr<Placement> make_topology_placement(
-    std::shared_ptr<const ProfileSet> profiles);
+    std::shared_ptr<const ProfileSet> profiles, Interference interference);
 
 /// Parts of a match as slices, in their order.
 void append_slices(std::span<const DeviceSet> parts, std::vector<Slice>& slices);
