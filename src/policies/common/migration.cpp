@@ -11,6 +11,13 @@ bool should_migrate(const MigrationOffer& offer, const MigrationRule& rule) noex
   return stay - go >= std::max(rule.least_gain * stay, rule.least_seconds);
 }
 
+bool leaves_before(const Tenant& a, const Tenant& b) noexcept {
+  const auto key = [](const Tenant& tenant) {
+    return std::tuple(tenant.gpus > 1, !tenant.any_locality, tenant.gpus, tenant.job);
+  };
+  return key(a) < key(b);
+}
+
 std::optional<DefragDecision> choose_to_empty(std::span<const EmptyingChoice> choices,
                                               double wait_saved_seconds,
                                               std::int32_t gpus_waiting) {
@@ -28,9 +35,7 @@ std::optional<DefragDecision> choose_to_empty(std::span<const EmptyingChoice> ch
   }
   if (best == nullptr || wait_saved_seconds * gpus_waiting <= 2 * best_cost) return std::nullopt;
   std::vector<Tenant> order = best->tenants;
-  std::ranges::sort(order, {}, [](const Tenant& tenant) {
-    return std::tuple(tenant.gpus > 1, !tenant.any_locality, tenant.gpus, tenant.job);
-  });
+  std::ranges::sort(order, leaves_before);
   DefragDecision decision{best->id, {}};
   for (const Tenant& tenant : order) decision.moves.push_back(tenant.job);
   return decision;

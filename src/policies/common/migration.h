@@ -36,11 +36,13 @@ struct MigrationOffer {
 /// A job that would have to leave.
 struct Tenant {
   JobId job;
-  std::int32_t gpus = 1;      // it holds here
+  std::int32_t gpus = 1;      // of its gang
   double cost_seconds = 0;    // of moving it
   bool any_locality = false;  // its class does not care where it is
 };
-/// A server (or cell) that could be emptied.
+/// Who leaves first: one-GPU jobs that fit anywhere. Ends at the id.
+[[nodiscard]] bool leaves_before(const Tenant& a, const Tenant& b) noexcept;
+/// A server (or cell) that could be emptied, or as much of it as is needed.
 struct EmptyingChoice {
   std::uint32_t id = 0;
   std::vector<Tenant> tenants;
@@ -48,7 +50,7 @@ struct EmptyingChoice {
 };
 struct DefragDecision {
   std::uint32_t id = 0;
-  std::vector<JobId> moves;  // one-GPU jobs that fit anywhere first
+  std::vector<JobId> moves;  // in the order of leaves_before()
 };
 /// The cheapest choice by the sum of cost x GPUs, if the wait it saves is worth twice that:
 /// wait_saved * gpus_waiting > 2 * cost. Equals go to the lower id.

@@ -1,0 +1,102 @@
+#include "policies/agents/grants.h"
+
+#include <algorithm>
+
+#include "policies/placements/quiet_match.h"
+#include "policies/placements/topology.h"
+
+namespace berth::agents {
+
+namespace {
+
+/// What a server has for a gang that is kept to a pod or a cell.
+class BoundedRoom final : public ServerRoom {
+ public:
+  BoundedRoom(const ClusterState& state, const Shape& shape, const Pods& pods, const Bounds& bounds)
+      : state_(state), shape_(shape), pods_(pods), bounds_(bounds) {}
+  /// Otherwise all free devices are room, and looking for them is faster without asking.
+  [[nodiscard]] bool is_limited() const noexcept {
+    return bounds_.pod != pods_.root() || !bounds_.cell.empty() || shape_.needs_side_resources();
+  }
+  [[nodiscard]] std::int32_t room(NodeId node) const override {
+    if (bounds_.pod != pods_.root() && pods_.pod_of(node) != bounds_.pod) return 0;
+    if (!bounds_.cell.empty() && !std::ranges::binary_search(bounds_.cell, node)) return 0;
+    return state_.room_on(node, shape_);
+  }
+
+ private:
+  const ClusterState& state_;
+  const Shape& shape_;
+  const Pods& pods_;
+  const Bounds& bounds_;
+};
+
+}  // namespace
+
+std::optional<Match> Grants::find(const ClusterState& state, const Shape& shape, PoolId pool,
+                                  const Bounds& bounds) {
+  const BoundedRoom room(state, shape, books_.pods(), bounds);
+  const MatchQuery query{.pool = pool,
+                         .gpus = shape.gpus,
+                         .max_level = bounds.max_level,
+                         .room = room.is_limited() ? &room : nullptr};
+  return find_quiet(*state.topology(), state.buses(), shape.bus_milli, query, parts_);
+}
+
+std::span<const Slice> Grants::slices_of(const Match& match) {
+  slices_.clear();
+  append_slices(match.parts, slices_);
+  return slices_;
+}
+
+bool Grants::start(const View& view, Plan& plan, JobId job, PodId pod) {
+  return std::ranges::any_of(view.shape(job).pools, [&](PoolId pool) {
+    return start_in(view, plan, job, pod, pool, options_.lease);
+  });
+}
+
+bool Grants::start_in(const View& view, Plan& plan, JobId job, PodId pod, PoolId pool,
+                      Duration lease) {
+  const Shape& shape = view.shape(job);
+  const ClusterState& state = plan.cluster();
+  if (!has_places(state, shape))
+    return start_by_placement(view, plan, job, pool, lease, Reason::Order);
+  if (!books_.pods().may_hold(state, pod, pool, shape)) return false;
+  const Level level = agents_.accepted_level(view, job, pool, *state.topology());
+  const auto match = find(state, shape, pool, {.pod = pod, .max_level = level});
+  return match && start_at(view, plan, job, pool, *match, lease, Reason::Order);
+}
+
+bool Grants::start_at(const View& view, Plan& plan, JobId job, PoolId pool, const Match& match,
+                      Duration lease, Reason reason) {
+  const auto slices = slices_of(match);
+  if (!plan.try_start_on(job, pool, slices, reason)) return false;
+  agents_.note_wait(view, job, match.level);
+  books_.grant(view, job, books_.pods().pod_of(slices), lease);
+  return true;
+}
+
+bool Grants::start_by_placement(const View& view, Plan& plan, JobId job, PoolId pool,
+                                Duration lease, Reason reason) {
+  if (!plan.try_start_in(pool, job, reason)) return false;
+  books_.grant(view, job, books_.pods().root(), lease);
+  return true;
+}
+
+Holding Grants::holding_of(const Plan& plan, JobId job) const {
+  const auto slices = plan.slices(job);
+  return {job, plan.pool_of(job), books_.pod_of(job), {slices.begin(), slices.end()}};
+}
+
+bool Grants::restart(const View& view, Plan& plan, const Holding& holding, Duration lease) {
+  const Shape& shape = view.shape(holding.job);
+  if (!has_places(plan.cluster(), shape))
+    return start_by_placement(view, plan, holding.job, holding.pool, lease, Reason::Lease);
+  if (plan.try_start_on(holding.job, holding.pool, holding.slices, Reason::Lease)) {
+    books_.grant(view, holding.job, holding.pod, lease);
+    return true;
+  }
+  return start_in(view, plan, holding.job, holding.pod, holding.pool, lease);
+}
+
+}  // namespace berth::agents

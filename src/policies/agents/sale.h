@@ -1,0 +1,62 @@
+// One round of one arbiter: what is free in its pod and what is held on leases that have ended is
+// shown to the worst-off part of the agents that wait with it and to the old holders; the auction
+// picks disjoint bids; old holders keep what nobody took, and what is left then goes to anybody it
+// helps. The root sells the whole cluster to gangs that are larger than a pod.
+//
+// Identical waiting jobs are one class with a FIFO, of which only the first few bid: a round costs
+// what there are classes, not jobs.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/agents/grants.h"
+
+namespace berth::agents {
+
+class Sale {
+ public:
+  Sale(const AgentsOptions& options, Books& books, JobAgents& agents, Grants& grants)
+      : options_(options), books_(books), agents_(agents), grants_(grants) {}
+
+  void hold(const View& view, Plan& plan, PodId pod);
+
+ private:
+  struct Candidate {
+    JobId job;
+    PoolId pool;
+    Bidder bidder;
+    double plight = 0;
+    std::size_t holding = kNewcomer;  // of an old holder: its place in holdings_
+    [[nodiscard]] bool is_holder() const noexcept { return holding != kNewcomer; }
+  };
+  struct Leftover {
+    double harm = 0;
+    double plight = 0;
+    JobId head;
+    ClassKey key;
+  };
+  static constexpr std::size_t kNewcomer = static_cast<std::size_t>(-1);
+
+  [[nodiscard]] Candidate candidate(const View& view, JobId job, PoolId pool) const;
+  void end_leases(const View& view, Plan& plan, Arbiter& arbiter);
+  void add_waiting(const View& view, const Plan& plan, PodId pod);
+  void hide_offers();
+  void sell_pool(const View& view, Plan& plan, PodId pod, PoolId pool);
+  [[nodiscard]] Duration lease_for(double part) const;
+  void give_back(const View& view, Plan& plan);
+  void give_leftovers(const View& view, Plan& plan, PodId pod);
+  [[nodiscard]] double harm_of(const View& view, const Plan& plan, JobId job, PodId pod);
+
+  const AgentsOptions& options_;
+  Books& books_;
+  JobAgents& agents_;
+  Grants& grants_;
+  std::vector<Candidate> candidates_;  // scratch
+  std::vector<Holding> holdings_;      // scratch
+  std::vector<std::size_t> losers_;    // scratch: of holdings_
+  std::vector<Leftover> leftovers_;    // scratch
+};
+
+}  // namespace berth::agents
