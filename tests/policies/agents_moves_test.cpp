@@ -107,6 +107,21 @@ TEST(AgentsDefragmentation, AJobThatHasMovedRests) {
   EXPECT_EQ(restless.migrations, (std::vector<int>{0, 0, 2, 0, 0, 0}));
 }
 
+// The same in one of two pods. If the other pod has a server free at 400, nobody has to move.
+TEST(AgentsDefragmentation, ComesAfterTheOtherPods) {
+  Scenario scenario = fragmented();
+  scenario.settings = {{"pod_devices", "8"}};
+  scenario.cluster = "3x4";
+  scenario.jobs.insert(scenario.jobs.begin() + 1, {.gpus = 4, .duration = 9000, .model = "calm"});
+  const Outcome full = run(scenario);
+  EXPECT_EQ(full.start[4], 400);
+  EXPECT_EQ(full.migrations, (std::vector<int>{0, 0, 0, 1, 0}));
+  scenario.jobs[1].duration = 400;
+  const Outcome idle = run(scenario);
+  EXPECT_EQ(idle.start[4], 400);
+  EXPECT_EQ(idle.migrations, (std::vector<int>{0, 0, 0, 0, 0}));
+}
+
 // A gang of eight needs a rack. One has seven devices free, the other three: the job that is in the
 // way goes over.
 TEST(AgentsDefragmentation, EmptiesARackForAGangLargerThanAServer) {

@@ -103,6 +103,21 @@ TEST(AgentsPods, TheRootSellsEndedLeasesOfAllPods) {
   EXPECT_EQ(outcome.migrations, std::vector<int>(5, 0));
 }
 
+// A gang that needs everything waits with the root all the time. The leases that end meanwhile are
+// for sale in their pods all the same.
+TEST(AgentsPods, AGangThatWaitsWithTheRootDoesNotKeepLeasesFromThePods) {
+  const Outcome outcome =
+      run({.policy = "agents",
+           .settings = {{"pod_devices", "4"}, {"lease", "30"}, {"interval", "5"}},
+           .cluster = "2x4",
+           .placement = "topology",
+           .jobs = {{.gpus = 4, .duration = 2000},
+                    {.gpus = 4, .duration = 10'000},
+                    {.submit = 1, .gpus = 8, .duration = 500},
+                    {.submit = 31, .gpus = 4, .duration = 5}}});
+  EXPECT_LE(outcome.start[3], 61);
+}
+
 // One pod has a queue, in the other nobody waits and its job is long: who waits goes over and gets
 // the lease that ends there.
 TEST(AgentsPods, AHeadGoesOverToAPodWhereNobodyWaits) {

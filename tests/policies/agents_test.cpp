@@ -56,6 +56,7 @@ TEST(Agents, LeasesAreRenewedWhileNobodyWaits) {
 // costs: 1.2756 / 1.0922 - 1 = 16.8 % of what is left of it.
 TEST(Agents, WaitsForLocalityOnlyWhileItPays) {
   Scenario scenario{.policy = "agents",
+                    .settings = {{"defragment", "off"}},
                     .cluster = "2x4",
                     .placement = "topology",
                     .jobs = {{.gpus = 2, .duration = 400},

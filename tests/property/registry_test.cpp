@@ -150,6 +150,10 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
     scenario.settings = {{"slice", "3"},     {"tick", "2"},        {"pack_probe", "1"},
                          {"rebalance", "5"}, {"idle_period", "3"}, {"migrate_cooldown", "4"}};
   }
+  if (policy == "agents" && seed % 3 != 0) {
+    scenario.settings = {
+        {"pod_devices", "6"}, {"lease", "5"}, {"interval", "2"}, {"exchange", "1"}};
+  }
   if (policy == "antman") scenario.settings = {{"op", "q1"}, {"op_upgrade", "20"}};
   return scenario;
 }

@@ -31,6 +31,7 @@ void Agents::on_capacity_change(const View&, NodeId node) {
 void Agents::decide(const View& view, Plan& plan, Rng&) {
   hold_sales(view, plan);
   hold_exchange(view, plan);
+  make_room(view, plan);
   books_.renew_ended(view, options_.lease);
   move(view, plan);
 }
@@ -40,13 +41,7 @@ void Agents::hold_sales(const View& view, Plan& plan) {
   if (!books_.anybody_waits()) return;
   for (auto i = static_cast<std::uint32_t>(books_.arbiters()); i-- > 0;) {
     const PodId pod{i};
-    if (!wants_sale(view, pod)) continue;
-    sale_.hold(view, plan, pod);
-    Arbiter& arbiter = books_[pod];
-    if (!options_.defragment || arbiter.held_back.empty() || view.now < arbiter.next_emptying)
-      continue;
-    arbiter.next_emptying = view.now + options_.interval;
-    defragmentation_.run(view, plan, pod);
+    if (wants_sale(view, pod)) sale_.hold(view, plan, pod);
   }
 }
 
@@ -70,6 +65,18 @@ void Agents::hold_exchange(const View& view, Plan& plan) {
   exchange_wanted_ = false;
   next_exchange_ = view.now + options_.exchange;
   if (books_.anybody_waits()) exchange_.hold(view, plan);
+}
+
+/// Only when there is no place in other pods either.
+void Agents::make_room(const View& view, Plan& plan) {
+  const bool tried_elsewhere = !books_.pods().is_divided() || !exchange_wanted_;
+  if (!options_.defragment || !tried_elsewhere || !books_.anybody_waits()) return;
+  for (std::uint32_t i = 0; i < books_.arbiters(); ++i) {
+    Arbiter& arbiter = books_[PodId{i}];
+    if (arbiter.held_back.empty() || view.now < arbiter.next_emptying) continue;
+    arbiter.next_emptying = view.now + options_.interval;
+    defragmentation_.run(view, plan, PodId{i});
+  }
 }
 
 /// Devices that a move left may be what somebody waits for.

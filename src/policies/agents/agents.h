@@ -52,6 +52,7 @@ class Agents final : public Policy {
   [[nodiscard]] bool wants_sale(const View& view, PodId pod);
   [[nodiscard]] bool has_ended_lease(Time now, PodId pod);
   void hold_exchange(const View& view, Plan& plan);
+  void make_room(const View& view, Plan& plan);
   void move(const View& view, Plan& plan);
   [[nodiscard]] Time next_sale(Time now, PodId pod);
 

@@ -33,6 +33,12 @@ void Books::dequeue(const View& view, JobId job) {
   if (found->second.empty()) arbiter.waiting.erase(found);
 }
 
+bool Books::waits_with(const View& view, JobId job, PodId pod) const {
+  const auto& waiting = arbiters_[pod.value].waiting;
+  const auto found = waiting.find(class_of(view, job));
+  return found != waiting.end() && found->second.contains(job);
+}
+
 void Books::arrive(const View& view, JobId job) {
   row(job).pod = pods_.home(job, view.shape(job));
   enqueue(view, job);

@@ -46,6 +46,8 @@ class Books {
   [[nodiscard]] bool anybody_waits() const noexcept { return waiting_jobs_ > 0; }
   [[nodiscard]] PodId pod_of(JobId job) const noexcept { return rows_[job.value].pod; }
 
+  [[nodiscard]] bool waits_with(const View& view, JobId job, PodId pod) const;
+
   /// A new job, with its home arbiter.
   void arrive(const View& view, JobId job);
   /// With the arbiter whose lease it had; who held devices of several pods goes home.

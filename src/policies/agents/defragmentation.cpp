@@ -38,7 +38,7 @@ std::optional<Defragmentation::Wish> Defragmentation::worst_off(const View& view
   double worst_plight = 0;
   for (const JobId job : books_[pod].held_back) {
     const Shape& shape = view.shape(job);
-    if (plan.holds(job) || !grants_.has_places(state, shape)) continue;
+    if (!books_.waits_with(view, job, pod) || !grants_.has_places(state, shape)) continue;
     const auto pool = std::ranges::find_if(
         shape.pools, [&](PoolId id) { return books_.pods().may_hold(state, pod, id, shape); });
     if (pool == shape.pools.end()) continue;

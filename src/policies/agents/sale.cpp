@@ -17,6 +17,8 @@ void Sale::hold(const View& view, Plan& plan, PodId pod) {
   candidates_.clear();
   holdings_.clear();
   losers_.clear();
+  renewed_ =
+      books_.pods().is_divided() && pod == books_.pods().root() ? Renewal::ByThePod : Renewal::Here;
   if (pod == books_.pods().root()) {  // its offer is the whole cluster
     for (std::uint32_t i = 0; i < books_.arbiters(); ++i) end_leases(view, plan, books_[PodId{i}]);
   } else {
@@ -106,7 +108,7 @@ void Sale::sell_pool(const View& view, Plan& plan, PodId pod, PoolId pool) {
     const Candidate& bidder = *members[i];
     const bool won = choice[i].has_value();
     if (bidder.is_holder()) {
-      if (!won || !grants_.restart(view, plan, holdings_[bidder.holding], lease_for(parts[i])))
+      if (!won || !grants_.restart(view, plan, holdings_[bidder.holding], renewal(parts[i])))
         losers_.push_back(bidder.holding);
     } else if (won) {
       static_cast<void>(grants_.start_in(view, plan, bidder.job, pod, pool, lease_for(parts[i])));
@@ -121,10 +123,16 @@ Duration Sale::lease_for(double part) const {
   return std::clamp(shorter, std::min(options_.interval, options_.lease), options_.lease);
 }
 
+/// A holder that keeps its devices in a sale of the root has no new lease yet: its pod, which comes
+/// next, may have somebody else for them.
+Duration Sale::renewal(double part) const {
+  return renewed_ == Renewal::ByThePod ? Duration::zero() : lease_for(part);
+}
+
 /// Old holders keep what nobody took.
 void Sale::give_back(const View& view, Plan& plan) {
   for (const std::size_t loser : losers_) {
-    if (!grants_.restart(view, plan, holdings_[loser], options_.lease))
+    if (!grants_.restart(view, plan, holdings_[loser], renewal(1)))
       books_.wait(view, holdings_[loser].job);
   }
 }

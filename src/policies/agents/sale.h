@@ -37,6 +37,7 @@ class Sale {
     JobId head;
     ClassKey key;
   };
+  enum class Renewal : std::uint8_t { Here, ByThePod };
   static constexpr std::size_t kNewcomer = static_cast<std::size_t>(-1);
 
   [[nodiscard]] Candidate candidate(const View& view, JobId job, PoolId pool) const;
@@ -45,6 +46,7 @@ class Sale {
   void hide_offers();
   void sell_pool(const View& view, Plan& plan, PodId pod, PoolId pool);
   [[nodiscard]] Duration lease_for(double part) const;
+  [[nodiscard]] Duration renewal(double part) const;
   void give_back(const View& view, Plan& plan);
   void give_leftovers(const View& view, Plan& plan, PodId pod);
   [[nodiscard]] double harm_of(const View& view, const Plan& plan, JobId job, PodId pod);
@@ -53,6 +55,7 @@ class Sale {
   Books& books_;
   JobAgents& agents_;
   Grants& grants_;
+  Renewal renewed_ = Renewal::Here;    // who gives old holders their next lease
   std::vector<Candidate> candidates_;  // scratch
   std::vector<Holding> holdings_;      // scratch
   std::vector<std::size_t> losers_;    // scratch: of holdings_
