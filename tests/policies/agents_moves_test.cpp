@@ -2,6 +2,7 @@
 // disturbing neighbours kept apart and parted.
 #include <gtest/gtest.h>
 
+#include "policies/agents/pods.h"
 #include "support/random_scenario.h"
 #include "support/run.h"
 
@@ -9,7 +10,8 @@ namespace berth::test {
 namespace {
 
 /// wide: a quarter slower over a rack at four GPUs (as VGG16). loud: two of them on a server slow
-/// each other down by 1 + 0.4 (0.8 + 0.8 - 1) = 1.24. calm: disturbs nobody.
+/// each other down by 1 + 0.4 (0.8 + 0.8 - 1) = 1.24. calm: disturbs nobody. chatty: twice as long
+/// over racks as inside of one.
 ProfileSet classes() {
   ProfileSet profiles;
   Profile wide;
@@ -23,9 +25,13 @@ ProfileSet classes() {
   Profile loud = calm;
   loud.name = "loud";
   loud.bus = 0.8;
+  Profile chatty = calm;
+  chatty.name = "chatty";
+  chatty.iteration = {.alpha = 0.05, .beta = 0, .gradient_bytes = 2e9, .overlap = 2};
   profiles.add(wide);
   profiles.add(calm);
   profiles.add(loud);
+  profiles.add(chatty);
   return profiles;
 }
 
@@ -36,16 +42,26 @@ constexpr Effects kServer{.sharing = true, .server = true};
 class Moved final : public Observer {
  public:
   void append(Time now, const Action& action) override {
-    if (action.kind == ActionKind::Migrate)
-      moves.push_back(
-          {to_seconds(now), action.reason, trace->text(trace->jobs[action.job.value].id)});
+    if (action.kind != ActionKind::Migrate) return;
+    if (action.reason == Reason::Lease && pod_devices > 0) expect_same_pod(action);
+    moves.push_back({to_seconds(now), action.reason,
+                     std::string(trace->text(trace->jobs[action.job.value].id))});
   }
   struct Move {
     double at = 0;
     Reason reason = Reason::None;
-    std::string_view job;
+    std::string job;
   };
   std::vector<Move> moves;
+  std::int64_t pod_devices = 0;
+
+ private:
+  void expect_same_pod(const Action& action) const {
+    const agents::Pods pods(engine->cluster(), pod_devices);
+    const agents::PodId from = pods.pod_of(action.left);
+    if (from == pods.root()) return;
+    EXPECT_EQ(pods.pod_of(action.slices), from) << "a holder stays in its pod";
+  }
 };
 
 /// At 400 the first job ends and leaves three devices beside a small job; one more is free on the
@@ -125,11 +141,6 @@ TEST(AgentsDefragmentation, ComesAfterTheOtherPods) {
 // A gang of eight needs a rack. One has seven devices free, the other three: the job that is in the
 // way goes over.
 TEST(AgentsDefragmentation, EmptiesARackForAGangLargerThanAServer) {
-  Profile chatty;
-  chatty.name = "chatty";  // twice as long over racks as inside of one
-  chatty.iteration = {.alpha = 0.05, .beta = 0, .gradient_bytes = 2e9, .overlap = 2};
-  ProfileSet profiles = classes();
-  profiles.add(chatty);
   Scenario scenario{.policy = "agents",
                     .cluster = "4x4",
                     .placement = "topology",
@@ -140,7 +151,7 @@ TEST(AgentsDefragmentation, EmptiesARackForAGangLargerThanAServer) {
                              {.gpus = 1, .duration = 9000, .model = "calm"},
                              {.submit = 281, .gpus = 1, .duration = 9000, .model = "calm"},
                              {.submit = 301, .gpus = 8, .duration = 9000, .model = "chatty"}},
-                    .profiles = profiles,
+                    .profiles = classes(),
                     .effects = kLocality};
   scenario.edit_cluster = [](Cluster& cluster) {
     cluster.racks = {"r0", "r1"};
@@ -258,6 +269,49 @@ TEST(Agents, AWinnerPaysWithAPartOfItsLease) {
   EXPECT_NEAR(run(scenario).start[3], 10 + 1000.0 * 4010 / 5010, 1e-3);
 }
 
+// At 100 the lease of the first job ends. It loses to a gang of two, which then finds its devices
+// on two servers and declines, and to a short job, which takes the very device it had; so it goes
+// to another one of its pod (the first three servers), although the fourth server is nearly empty.
+// Odd jobs keep the other pod busy.
+TEST(Agents, AHolderWhoseDevicesAreGoneStaysInItsPod) {
+  const JobSpec odd{.duration = 40, .model = "calm"};
+  const auto later = [](double submit, JobSpec job) {
+    job.submit = submit;
+    return job;
+  };
+  const JobSpec three{.gpus = 3, .duration = 5000, .model = "calm"};
+  Scenario scenario{.policy = "agents",
+                    .settings = {{"pod_devices", "12"},
+                                 {"lease", "100"},
+                                 {"interval", "10"},
+                                 {"hidden", "0"},
+                                 {"switching_credit", "0"},
+                                 {"defragment", "off"}},
+                    .cluster = "4x4",
+                    .placement = "topology",
+                    .jobs = {{.gpus = 1, .duration = 60'000, .model = "calm"},
+                             odd,
+                             later(50, three),
+                             later(50, odd),
+                             later(50, three),
+                             later(50, odd),
+                             later(50, three),
+                             later(50, odd),
+                             {.submit = 100, .gpus = 2, .duration = 10'000, .model = "chatty"},
+                             later(100, odd),
+                             {.submit = 100, .gpus = 1, .duration = 10, .model = "calm"}},
+                    .profiles = classes(),
+                    .effects = kLocality};
+  Moved moved;
+  moved.pod_devices = 12;
+  const Outcome outcome = run(scenario, &moved);
+  ASSERT_FALSE(moved.moves.empty());
+  EXPECT_EQ(moved.moves[0].at, 100);
+  EXPECT_EQ(moved.moves[0].reason, Reason::Lease);
+  EXPECT_EQ(moved.moves[0].job, "1");
+  EXPECT_EQ(outcome.start[10], 100);
+}
+
 // Everything at once, on pods that are parts of a rack: all jobs end, and twice in the same way.
 TEST(Agents, EndsEveryJobUnderAllEffectsAndOptions) {
   int moves = 0;
@@ -286,6 +340,7 @@ TEST(Agents, EndsEveryJobUnderAllEffectsAndOptions) {
     if (seed % 4 == 1)
       scenario.sim.outages = {{NodeId{0}, seconds_to_time(60), seconds_to_time(150)}};
     Moved moved;
+    moved.pod_devices = seed % 4 < 2 ? 8 : 2000;
     const Outcome outcome = run(scenario, &moved);
     for (const JobState state : outcome.state)
       ASSERT_EQ(state, JobState::Completed) << "seed " << seed;

@@ -43,6 +43,14 @@ std::optional<Match> Grants::find(const ClusterState& state, const Shape& shape,
   return find_quiet(*state.topology(), state.buses(), shape.bus_milli, query, parts_);
 }
 
+std::optional<Match> Grants::find_accepted(const View& view, const ClusterState& state, JobId job,
+                                           PodId pod, PoolId pool) {
+  const Shape& shape = view.shape(job);
+  if (!books_.pods().may_hold(state, pod, pool, shape)) return std::nullopt;
+  const Level level = agents_.accepted_level(view, job, pool, *state.topology());
+  return find(state, shape, pool, {.pod = pod, .max_level = level});
+}
+
 std::span<const Slice> Grants::slices_of(const Match& match) {
   slices_.clear();
   append_slices(match.parts, slices_);
@@ -61,9 +69,7 @@ bool Grants::start_in(const View& view, Plan& plan, JobId job, PodId pod, PoolId
   const ClusterState& state = plan.cluster();
   if (!has_places(state, shape))
     return start_by_placement(view, plan, job, pool, lease, Reason::Order);
-  if (!books_.pods().may_hold(state, pod, pool, shape)) return false;
-  const Level level = agents_.accepted_level(view, job, pool, *state.topology());
-  const auto match = find(state, shape, pool, {.pod = pod, .max_level = level});
+  const auto match = find_accepted(view, state, job, pod, pool);
   return match && start_at(view, plan, job, pool, *match, lease, Reason::Order);
 }
 
@@ -96,7 +102,8 @@ bool Grants::restart(const View& view, Plan& plan, const Holding& holding, Durat
     books_.grant(view, holding.job, holding.pod, lease);
     return true;
   }
-  return start_in(view, plan, holding.job, holding.pod, holding.pool, lease);
+  const auto match = find_accepted(view, plan.cluster(), holding.job, holding.pod, holding.pool);
+  return match && start_at(view, plan, holding.job, holding.pool, *match, lease, Reason::Lease);
 }
 
 }  // namespace berth::agents

@@ -43,6 +43,9 @@ class Grants {
   [[nodiscard]] bool has_places(const ClusterState& state, const Shape& shape) const noexcept {
     return state.topology() != nullptr && !shape.is_fraction();
   }
+  /// The same for a job in a pod, no farther apart than its agent accepts now.
+  [[nodiscard]] std::optional<Match> find_accepted(const View& view, const ClusterState& state,
+                                                   JobId job, PodId pod, PoolId pool);
   /// What find() answered, as slices; valid until the next question.
   [[nodiscard]] std::span<const Slice> slices_of(const Match& match);
 

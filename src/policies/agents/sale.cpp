@@ -145,9 +145,7 @@ double Sale::harm_of(const View& view, const Plan& plan, JobId job, PodId pod) {
                          !view.believed().effects().locality || !grants_.has_places(state, shape);
   if (all_alike) return 0;
   for (const PoolId pool : shape.pools) {
-    if (!books_.pods().may_hold(state, pod, pool, shape)) continue;
-    const Level level = agents_.accepted_level(view, job, pool, *state.topology());
-    if (const auto match = grants_.find(state, shape, pool, {.pod = pod, .max_level = level}))
+    if (const auto match = grants_.find_accepted(view, state, job, pod, pool))
       return agents_.slowdown_at(view, job, pool, match->level) - 1;
   }
   return 0;
