@@ -18,6 +18,7 @@
 #include "policies/list_order/list_order.h"
 #include "policies/lucid/entry.h"
 #include "policies/muri/entry.h"
+#include "policies/philly/philly.h"
 #include "policies/preemptive/preemptive.h"
 #include "policies/priority/entry.h"
 #include "policies/qssf/qssf.h"
@@ -152,6 +153,7 @@ std::vector<PolicyEntry> make_registry() {
       drf_entry(),
       priority_entry(),
       qssf_entry(),
+      philly_entry(),
       {"srtf",
        "preemptive, least estimated work left first",
        Need::RunTime,

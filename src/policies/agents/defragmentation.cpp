@@ -4,8 +4,6 @@
 #include <limits>
 #include <tuple>
 
-#include "core/locality.h"
-
 namespace berth::agents {
 
 namespace {
@@ -91,7 +89,7 @@ void Defragmentation::add_occupant(const View& view, const Plan& plan, JobId job
       cell.occupants.back().here += slice.gpus;
       continue;
     }
-    const Level level = level_of(view.cluster.cluster(), plan.slices(job));
+    const Level level = view.believed().servers().level_of(plan.slices(job));
     Occupant occupant;
     occupant.tenant = {job, view.gpus(job), to_seconds(options_.migration_cost),
                        agents_.label_of(view, job) == LocalityLabel::Any};
@@ -165,7 +163,7 @@ bool Defragmentation::carry_out(const View& view, Plan& plan, const Wish& wish, 
     plan.rollback(mark);
     return false;
   }
-  agents_.note_wait(view, wish.job, level_of(view.cluster.cluster(), plan.slices(wish.job)));
+  agents_.note_wait(view, wish.job, view.believed().servers().level_of(plan.slices(wish.job)));
   books_.grant(view, wish.job, books_.pods().pod_of(plan.slices(wish.job)), options_.lease);
   for (const Holding& each : leaving) {
     if (std::ranges::equal(plan.slices(each.job), each.slices))
@@ -180,7 +178,7 @@ bool Defragmentation::carry_out(const View& view, Plan& plan, const Wish& wish, 
 /// Where it was if that is free still, else no farther apart, in its pod or anywhere.
 bool Defragmentation::place_again(const View& view, Plan& plan, const Holding& holding) {
   if (plan.try_start_on(holding.job, holding.pool, holding.slices, Reason::Defragment)) return true;
-  const Level level = level_of(view.cluster.cluster(), holding.slices);
+  const Level level = view.believed().servers().level_of(std::span<const Slice>{holding.slices});
   for (const PodId pod : {holding.pod, books_.pods().root()}) {
     const auto place = grants_.find(plan.cluster(), view.shape(holding.job), holding.pool,
                                     {.pod = pod, .max_level = level});

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/locality.h"
-
 namespace berth::agents {
 
 namespace {
@@ -46,7 +44,7 @@ void Moves::book(const View& view, Plan& plan, JobId job) {
 bool Moves::go_closer(const View& view, Plan& plan, JobId job) {
   const PoolId pool = plan.pool_of(job);
   const Shape& shape = view.shape(job);
-  const Level here = level_of(view.cluster.cluster(), plan.slices(job));
+  const Level here = view.believed().servers().level_of(plan.slices(job));
   if (shape.gpus == 1 || here <= view.believed().best_level(pool, shape.gpus)) return false;
   const auto match = grants_.find(plan.cluster(), shape, pool,
                                   {.pod = books_.pod_of(job), .max_level = below(here)});
@@ -87,7 +85,7 @@ bool Moves::has_bad_match(const View& view, const Plan& plan, JobId job) const {
 
 bool Moves::move_away(const View& view, Plan& plan, JobId job) {
   Step step{job, plan.pool_of(job), copy_of(plan.slices(job)), {}};
-  const Level here = level_of(view.cluster.cluster(), step.from);
+  const Level here = view.believed().servers().level_of(std::span<const Slice>{step.from});
   const Plan::Mark mark = plan.mark();
   plan.preempt(job, Reason::Interference);
   const auto match = grants_.find(plan.cluster(), view.shape(job), step.pool,

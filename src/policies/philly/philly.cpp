@@ -1,0 +1,262 @@
+#include "policies/philly/philly.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace berth {
+
+std::size_t Philly::vc_of(const View& view, JobId job) {
+  const NameId name = view.request(job).queue;
+  const auto [entry, is_new] = index_.try_emplace(name, vcs_.size());
+  if (is_new) {
+    vcs_.push_back({.name = std::string(view.text(name))});
+    set_quotas(view);
+  }
+  return entry->second;
+}
+
+/// Those without a share of their own split what the others leave.
+void Philly::set_quotas(const View& view) {
+  const auto gpus = static_cast<double>(view.cluster.cluster().total_gpus());
+  double named = 0;
+  std::size_t unnamed = 0;
+  for (Vc& vc : vcs_) {
+    const auto found =
+        std::ranges::find(options_.quotas, vc.name, [](const auto& q) { return q.first; });
+    vc.quota = found == options_.quotas.end() ? -1 : found->second * gpus;
+    if (vc.quota < 0) ++unnamed;
+    named += std::max(0.0, vc.quota);
+  }
+  for (Vc& vc : vcs_) {
+    if (vc.quota < 0) vc.quota = std::max(1.0, (gpus - named) / static_cast<double>(unnamed));
+  }
+}
+
+void Philly::on_arrival(const View& view, JobId job) {
+  vcs_[vc_of(view, job)].queue.push_back({.job = job, .since = view.now});
+}
+
+void Philly::on_departure(const View& view, JobId job) {
+  Vc& vc = vcs_[vc_of(view, job)];
+  if (const auto running = std::ranges::find(vc.running, job); running != vc.running.end()) {
+    vc.running.erase(running);
+    vc.used -= view.gpus(job);
+    return;
+  }
+  std::erase_if(vc.queue, [&](const Waiting& waiting) { return waiting.job == job; });
+}
+
+void Philly::put_back(const View& view, std::size_t index, JobId job) {
+  Vc& vc = vcs_[index];
+  std::erase(vc.running, job);
+  vc.used -= view.gpus(job);
+  vc.queue.push_front({.job = job, .since = view.now});
+}
+
+void Philly::on_requeue(const View& view, JobId job) { put_back(view, vc_of(view, job), job); }
+
+std::vector<std::size_t> Philly::by_use() const {
+  std::vector<std::size_t> order(vcs_.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](std::size_t i) {
+    return std::tuple(static_cast<double>(vcs_[i].used) / vcs_[i].quota, i);
+  });
+  return order;
+}
+
+/// How many times longer the job takes at this level than as close as can be.
+double Philly::relative_time(const View& view, JobId job, std::int32_t level) const {
+  const Shape& shape = view.shape(job);
+  if (shape.pools.empty()) return 1;
+  const PoolId pool = shape.pools.front();
+  const Level best = view.believed().best_level(pool, shape.gpus);
+  const Level far = level == 0 ? best : std::max(best, level < 3 ? Level::Rack : Level::CrossRack);
+  const double rate = view.believed().alone({.profile = view.jobs.profile[job],
+                                             .pool = pool,
+                                             .reference = view.jobs.reference[job],
+                                             .gpus = shape.gpus,
+                                             .wanted = shape.gpus,
+                                             .batch = view.jobs.batch[job],
+                                             .level = far});
+  return rate > 0 ? 1 / rate : 1;
+}
+
+std::int32_t Philly::level_of(const View& view, const Waiting& waiting) const {
+  const std::int32_t allowed =
+      std::min(options_.max_level, waiting.attempts / options_.relax_every);
+  if (!options_.wait_for_locality) return allowed;
+  const double left = to_seconds(view.estimated_left(waiting.job));
+  std::int32_t level = 0;
+  for (; level < allowed; ++level) {
+    const auto wait = waits_.find({view.gpus(waiting.job), level});
+    const double expected =
+        wait == waits_.end() ? to_seconds(view.now - waiting.since) : wait->second;
+    const double slower =
+        relative_time(view, waiting.job, level + 1) / relative_time(view, waiting.job, level);
+    if (!worth_relaxing(left, slower, expected)) break;
+  }
+  return level;
+}
+
+bool Philly::start(const View& view, Plan& plan, Vc& vc, const Waiting& waiting,
+                   std::int32_t level) {
+  const Shape& shape = view.shape(waiting.job);
+  const auto place = [&](PoolId pool) {
+    if (shape.gpus == 0 || shape.is_fraction()) return plan.try_start_in(pool, waiting.job);
+    if (!place_at_level(plan.cluster(), shape, pool, level, slices_)) return false;
+    return plan.try_start_on(waiting.job, pool, slices_, Reason::Order);
+  };
+  const bool counting = plan.cluster().mode() == ClusterState::Mode::Count;
+  const bool started =
+      counting ? plan.try_start(waiting.job) : std::ranges::any_of(shape.pools, place);
+  if (started) note_start(view, vc, waiting, level);
+  return started;
+}
+
+void Philly::note_start(const View& view, Vc& vc, const Waiting& waiting, std::int32_t level) {
+  vc.used += view.gpus(waiting.job);
+  vc.running.push_back(waiting.job);
+  double& wait = waits_.try_emplace({view.gpus(waiting.job), level}, 0.0).first->second;
+  wait = 0.5 * wait + 0.5 * to_seconds(view.now - waiting.since);
+}
+
+void Philly::count_attempt(const View& view, Waiting& waiting) const {
+  if (waiting.counted != kNever && view.now - waiting.counted < options_.backoff) return;
+  waiting.counted = view.now;
+  ++waiting.attempts;
+}
+
+void Philly::serve(const View& view, Plan& plan, std::size_t index) {
+  Vc& vc = vcs_[index];
+  std::erase_if(vc.queue, [&](Waiting& waiting) {
+    const Failed key{view.jobs.shape[waiting.job], level_of(view, waiting)};
+    const bool hopeless = std::ranges::find(failed_, key) != failed_.end();
+    if (!hopeless && start(view, plan, vc, waiting, key.level)) return true;
+    if (!hopeless) failed_.push_back(key);
+    count_attempt(view, waiting);
+    return false;
+  });
+}
+
+/// The head of a virtual cluster below its quota that has waited long enough may take back what
+/// others borrowed.
+void Philly::enforce_quotas(const View& view, Plan& plan) {
+  const auto usable = static_cast<double>(plan.cluster().usable_gpus());
+  for (const std::size_t index : by_use()) {
+    const auto busy = usable - static_cast<double>(plan.cluster().free_gpus());
+    if (busy <= options_.busy * usable) return;
+    Vc& vc = vcs_[index];
+    if (vc.queue.empty()) continue;
+    const Waiting waiting = vc.queue.front();
+    const bool below = static_cast<double>(vc.used + view.gpus(waiting.job)) <= vc.quota;
+    if (below && view.now - waiting.since >= options_.grace &&
+        preempt_for(view, plan, index, waiting))
+      std::erase_if(vc.queue, [&](const Waiting& other) { return other.job == waiting.job; });
+  }
+}
+
+/// From the virtual cluster most over its quota, latest start first; all or nothing.
+bool Philly::preempt_for(const View& view, Plan& plan, std::size_t index, const Waiting& waiting) {
+  const Plan::Mark mark = plan.mark();
+  std::vector<std::pair<std::size_t, JobId>> victims;
+  std::vector<std::int64_t> used;
+  for (const Vc& vc : vcs_) used.push_back(vc.used);
+  const auto stopped = [&](JobId job) { return !plan.holds(job); };
+  while (!start(view, plan, vcs_[index], waiting, options_.max_level)) {
+    std::optional<std::pair<std::size_t, JobId>> next;
+    double most_over = 0;
+    for (std::size_t i = 0; i < vcs_.size(); ++i) {
+      const double over = static_cast<double>(used[i]) - vcs_[i].quota;
+      if (i == index || over <= most_over) continue;
+      for (auto job = vcs_[i].running.rbegin(); job != vcs_[i].running.rend(); ++job) {
+        const bool keeps_quota = static_cast<double>(used[i] - view.gpus(*job)) >= vcs_[i].quota;
+        if (stopped(*job) || !keeps_quota) continue;
+        next = {i, *job};
+        most_over = over;
+        break;
+      }
+    }
+    if (!next) {
+      plan.rollback(mark);
+      return false;
+    }
+    plan.preempt(next->second, Reason::Guarantee);
+    used[next->first] -= view.gpus(next->second);
+    victims.push_back(*next);
+  }
+  for (const auto& [vc, job] : victims) put_back(view, vc, job);
+  return true;
+}
+
+void Philly::decide(const View& view, Plan& plan, Rng&) {
+  failed_.clear();
+  for (const std::size_t index : by_use()) serve(view, plan, index);
+  if (options_.preempts) enforce_quotas(view, plan);
+}
+
+/// When an attempt counts again for somebody who may still relax, or a grace ends.
+std::optional<Time> Philly::next_wakeup(const View& view) {
+  Time next = kNever;
+  const std::int32_t last = options_.max_level * options_.relax_every;
+  for (const Vc& vc : vcs_) {
+    for (const Waiting& waiting : vc.queue) {
+      if (waiting.attempts < last && waiting.counted != kNever)
+        next = std::min(next, waiting.counted + options_.backoff);
+    }
+    if (options_.preempts && !vc.queue.empty() &&
+        vc.queue.front().since + options_.grace > view.now)
+      next = std::min(next, vc.queue.front().since + options_.grace);
+  }
+  if (next == kNever) return std::nullopt;
+  return std::max(next, view.now + Duration{1});
+}
+
+namespace {
+
+Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
+  PhillyOptions options;
+  BERTH_TRY(const std::int64_t relax, params.integer("relax_every", 1, 1'000'000));
+  BERTH_TRY(const std::int64_t level, params.integer("max_level", 0, kPhillyLevels - 1));
+  options.relax_every = static_cast<std::int32_t>(relax);
+  options.max_level = static_cast<std::int32_t>(level);
+  BERTH_TRY(options.backoff, params.duration("backoff"));
+  BERTH_TRY(options.grace, params.duration("grace"));
+  if (options.backoff <= Duration::zero()) return params.wrong("backoff", "must be more than zero");
+  BERTH_TRY(options.busy, params.number("busy", 0, 1));
+  BERTH_TRY(options.preempts, params.flag("preemption"));
+  BERTH_TRY(options.wait_for_locality, params.flag("wait_for_locality"));
+  BERTH_TRY(const auto quotas, params.named_numbers("quotas"));
+  double sum = 0;
+  for (const auto& [name, numbers] : quotas) {
+    if (numbers.size() != 1 || !(numbers[0] > 0 && numbers[0] <= 1))
+      return params.wrong("quotas", "must be NAME:SHARE with a share above 0 and at most 1");
+    options.quotas.emplace_back(name, numbers[0]);
+    sum += numbers[0];
+  }
+  if (sum > 1 + 1e-9) return params.wrong("quotas", "the shares add up to more than 1");
+  return std::make_unique<Philly>(std::move(options));
+}
+
+}  // namespace
+
+PolicyEntry philly_entry() {
+  return {
+      "philly",
+      "virtual clusters with quotas, locality relaxed while a job waits, preemption for quotas",
+      Need::Nothing,
+      true,
+      {{"quotas", "",
+        "shares of the cluster by virtual cluster, as in a:0.5,b:0.2; the others split the rest"},
+       {"relax_every", "5", "attempts until a job takes the next level of locality"},
+       {"max_level", "3", "0 fewest servers, 1 twice as many, 2 one rack, 3 anywhere"},
+       {"backoff", "120", "time between attempts that count"},
+       {"preemption", "on",
+        "a virtual cluster kept from its quota takes back what others borrowed"},
+       {"grace", "5m", "it waits so long first"},
+       {"busy", "0.9", "and only if this share of the GPUs is in use"},
+       {"wait_for_locality", "off",
+        "on: relax only if running apart costs less than the expected wait"}},
+      make};
+}
+
+}  // namespace berth

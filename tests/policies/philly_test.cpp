@@ -1,0 +1,141 @@
+// Philly: locality by levels, relaxation while a job waits, quotas of virtual clusters.
+#include <gtest/gtest.h>
+
+#include "policies/philly/philly.h"
+#include "support/run.h"
+
+namespace berth::test {
+namespace {
+
+/// Two racks of two servers with eight GPUs; `free` on each of the four.
+class TwoRacks {
+ public:
+  explicit TwoRacks(std::array<int, 4> free) : cluster_(*parse_cluster_short("4x8")) {
+    cluster_.racks = {"rack1", "rack2"};
+    cluster_.nodes[2].rack = cluster_.nodes[3].rack = RackId{1};
+    state_.emplace(cluster_, ClusterState::Mode::Devices);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      const int used = 8 - free[i];
+      if (used == 0) continue;
+      const Slice slice{NodeId{i}, used, (std::uint64_t{1} << static_cast<unsigned>(used)) - 1};
+      state_->take({&slice, 1}, shape_of(used));
+    }
+  }
+  static Shape shape_of(int gpus) {
+    Shape shape;
+    shape.gpus = gpus;
+    shape.pools = {PoolId{0}};
+    return shape;
+  }
+  /// GPUs by server; empty if there is no place at this level.
+  std::map<std::uint32_t, int> place(int gpus, int level) {
+    std::vector<Slice> slices;
+    std::map<std::uint32_t, int> parts;
+    if (!place_at_level(*state_, shape_of(gpus), PoolId{0}, level, slices)) return parts;
+    for (const Slice& slice : slices) {
+      EXPECT_EQ(slice.devices & ~state_->free_mask(slice.node), 0U) << "free devices only";
+      EXPECT_EQ(std::popcount(slice.devices), slice.gpus);
+      parts[slice.node.value] = slice.gpus;
+    }
+    return parts;
+  }
+
+ private:
+  Cluster cluster_;
+  std::optional<ClusterState> state_;
+};
+
+using Parts = std::map<std::uint32_t, int>;
+
+TEST(PhillyLevels, TheRackWithMostFreeThenTheLowerIdFilledWhereAnEvenSplitHasNoRoom) {
+  TwoRacks racks{{8, 4, 6, 6}};
+  EXPECT_EQ(racks.place(12, 0), (Parts{{0, 8}, {1, 4}}));
+  for (int level = 0; level < 3; ++level) EXPECT_EQ(racks.place(16, level), Parts{}) << level;
+  EXPECT_EQ(racks.place(16, 3), (Parts{{0, 8}, {1, 4}, {2, 4}}));
+}
+
+TEST(PhillyLevels, TwiceTheServersAreSplitEvenly) {
+  TwoRacks racks{{7, 7, 0, 0}};
+  EXPECT_EQ(racks.place(8, 0), Parts{}) << "one server";
+  EXPECT_EQ(racks.place(8, 1), (Parts{{0, 4}, {1, 4}}));
+}
+
+TEST(PhillyLevels, AnyServersOfOneRackAndASingleGpuFromTheFullest) {
+  TwoRacks racks{{3, 3, 2, 1}};
+  EXPECT_EQ(racks.place(4, 1), (Parts{{0, 2}, {1, 2}}));
+  EXPECT_EQ(racks.place(7, 2), Parts{});
+  EXPECT_EQ(racks.place(7, 3), (Parts{{0, 3}, {1, 2}, {2, 2}}));
+  EXPECT_EQ(racks.place(1, 0), (Parts{{3, 1}}));
+}
+
+TEST(PhillyRules, RelaxingIsWorthItWhenWaitingCostsMore) {
+  EXPECT_FALSE(worth_relaxing(3600, 1.3, 600)) << "1080 s lost against 600 s waited";
+  EXPECT_TRUE(worth_relaxing(3600, 1.3, 1500));
+}
+
+TEST(PhillyRules, OnlyWhatTheClusterDidIsTriedAgain) {
+  EXPECT_FALSE(may_retry(FailureKind::User, 1, 3)) << "out of memory again";
+  for (std::uint32_t attempts = 1; attempts <= 3; ++attempts)
+    EXPECT_TRUE(may_retry(FailureKind::Infrastructure, attempts, 3));
+  EXPECT_FALSE(may_retry(FailureKind::Infrastructure, 4, 3));
+}
+
+Scenario philly(std::string cluster, std::vector<JobSpec> jobs, Settings settings = {}) {
+  Scenario scenario{.policy = "philly",
+                    .settings = std::move(settings),
+                    .cluster = std::move(cluster),
+                    .placement = "best-fit",
+                    .jobs = std::move(jobs)};
+  return scenario;
+}
+
+TEST(Philly, LocalityIsRelaxedAfterFiveAttemptsTwoMinutesApart) {
+  // 3 GPUs free on each of two servers: a gang of 6 wants one server, and takes two at attempt 6.
+  const Outcome waits = run(philly("2x8",
+                                   {{.submit = 0, .gpus = 5, .duration = 10000, .queue = "a"},
+                                    {.submit = 0, .gpus = 5, .duration = 10000, .queue = "a"},
+                                    {.submit = 1, .gpus = 6, .duration = 10, .queue = "a"}},
+                                   {{"preemption", "off"}}));
+  EXPECT_NEAR(waits.start[2], 1 + 5 * 120, 1e-6) << "3 + 3 at the sixth attempt";
+}
+
+TEST(Philly, ASmallerJobDoesNotWaitBehindOneThatCannotBePlaced) {
+  const Outcome outcome = run(philly("1x8", {{.submit = 0, .gpus = 6, .duration = 100},
+                                             {.submit = 1, .gpus = 8, .duration = 10},
+                                             {.submit = 2, .gpus = 2, .duration = 10}}));
+  EXPECT_NEAR(outcome.start[2], 2, 1e-6);
+}
+
+TEST(Philly, AVirtualClusterTakesBackItsQuotaFromTheLatestStarters) {
+  const Outcome outcome = run(philly("2x8",
+                                     {{.submit = 0, .gpus = 4, .duration = 9000, .queue = "vc1"},
+                                      {.submit = 10, .gpus = 4, .duration = 9000, .queue = "vc1"},
+                                      {.submit = 20, .gpus = 4, .duration = 9000, .queue = "vc1"},
+                                      {.submit = 30, .gpus = 4, .duration = 9000, .queue = "vc1"},
+                                      {.submit = 40, .gpus = 8, .duration = 100, .queue = "vc2"}},
+                                     {{"quotas", "vc1:0.5,vc2:0.5"}}));
+  EXPECT_NEAR(outcome.start[4], 40 + 300, 1e-6) << "after the grace";
+  EXPECT_EQ(outcome.preemptions, (std::vector<int>{0, 0, 1, 1, 0}));
+  EXPECT_NEAR(outcome.finish[0], 9000, 1e-6);
+}
+
+TEST(Philly, NobodyIsPreemptedForAJobThatWouldStillNotFit) {
+  // vc2 may use 8, but vc1 within its own quota holds half of each server: 8 never come together on
+  // the levels allowed.
+  const Outcome outcome = run(philly("2x8",
+                                     {{.submit = 0, .gpus = 8, .duration = 900, .queue = "vc1"},
+                                      {.submit = 0, .gpus = 8, .duration = 900, .queue = "vc2"},
+                                      {.submit = 10, .gpus = 8, .duration = 10, .queue = "vc2"}},
+                                     {{"quotas", "vc1:0.5,vc2:0.5"}}));
+  EXPECT_EQ(outcome.total_preemptions, 0);
+}
+
+TEST(Philly, SettingsThatMakeNoSenseAreRefused) {
+  EXPECT_FALSE(make_policy("philly", {{"quotas", "a:0.7,b:0.7"}}));
+  EXPECT_FALSE(make_policy("philly", {{"quotas", "a:2"}}));
+  EXPECT_FALSE(make_policy("philly", {{"backoff", "0"}}));
+  EXPECT_TRUE(make_policy("philly", {{"quotas", "a:0.7,b:0.3"}, {"wait_for_locality", "on"}}));
+}
+
+}  // namespace
+}  // namespace berth::test
