@@ -18,6 +18,7 @@
 #include "policies/list_order/list_order.h"
 #include "policies/lucid/entry.h"
 #include "policies/muri/entry.h"
+#include "policies/pai/pai.h"
 #include "policies/philly/philly.h"
 #include "policies/preemptive/preemptive.h"
 #include "policies/priority/entry.h"
@@ -153,6 +154,7 @@ std::vector<PolicyEntry> make_registry() {
       drf_entry(),
       priority_entry(),
       qssf_entry(),
+      pai_entry(),
       philly_entry(),
       {"srtf",
        "preemptive, least estimated work left first",
