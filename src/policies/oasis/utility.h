@@ -1,0 +1,18 @@
+// What finishing a job is worth, by how many slots after its arrival it is done: value / (1 +
+// exp(steepness (delay - target))). Flat with steepness 0, a soft preference below 1, a deadline
+// above 4. What is left below a thousandth of the value counts as nothing, so that "worth nothing"
+// is reached in a finite number of slots and the ratio of dearest to cheapest price stays finite.
+#pragma once
+
+namespace berth::oasis {
+
+struct Utility {
+  double value = 1;
+  double steepness = 0;  // per slot
+  double target = 0;     // slots: half of the value is left there
+
+  /// Never negative, never rising; 0 slots is done within the slot of arrival.
+  [[nodiscard]] double at(double delay_slots) const noexcept;
+};
+
+}  // namespace berth::oasis
