@@ -85,6 +85,7 @@ Made make_tiresias(const PolicyEntry& entry, const Params& params) {
   BERTH_TRY(options.promote_knob, promote_knob_of(params));
   BERTH_TRY(options.min_interval, params.duration("min_interval"));
   BERTH_TRY_VOID(params.number("pack_limit", 0, 1));  // read by the placement `skew`
+  BERTH_TRY(options.evict_for_consolidation, params.flag("evict_for_consolidation"));
   if (!options.gittins) return std::make_unique<Tiresias>(entry.name, options);
   BERTH_TRY(const auto history, params.integer("history", 1, 10'000'000));
   BERTH_TRY(const auto min_samples, params.integer("min_samples", 1, 10'000'000));
@@ -103,7 +104,9 @@ std::vector<ParamSpec> tiresias_params() {
           {"promote_knob", "off",
            "a job that waited this many times its run time goes back to the first queue"},
           {"min_interval", "0", "seconds between two passes at least"},
-          {"pack_limit", "0.5", "with --placement skew: skew above which a model is consolidated"}};
+          {"pack_limit", "0.5", "with --placement skew: skew above which a model is consolidated"},
+          {"evict_for_consolidation", "off",
+           "a consolidated job that finds no nodes takes those of jobs in lower queues"}};
 }
 
 std::vector<ParamSpec> gittins_params() {

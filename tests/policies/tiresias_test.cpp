@@ -4,6 +4,7 @@
 
 #include "policies/placements/placements.h"
 #include "policies/tiresias/gittins.h"
+#include "support/random_scenario.h"
 #include "support/run.h"
 
 namespace berth::test {
@@ -176,6 +177,62 @@ TEST_F(SkewPlacement, WhatFitsOneNodeGoesBestFit) {
   const auto slices = place("Inception3", 2);
   ASSERT_EQ(slices.size(), 1U);
   EXPECT_EQ(slices[0].node, NodeId{0});
+}
+
+/// 2 x 4 GPUs. Jobs 1 and 3 hold two GPUs of one node each, long since in the second queue, when
+/// VGG16 comes for four: there are four free, but on no single node.
+Scenario fragmented(const std::string& policy, const std::string& evict) {
+  Scenario scenario;
+  scenario.policy = policy;
+  scenario.settings = {{"thresholds", "4"}, {"evict_for_consolidation", evict}};
+  scenario.cluster = "2x4";
+  scenario.placement = "skew";
+  scenario.jobs = {{.submit = 0, .gpus = 2, .duration = 40, .model = "resnet50"},
+                   {.submit = 0, .gpus = 2, .duration = 5, .model = "resnet50"},
+                   {.submit = 1, .gpus = 2, .duration = 30, .model = "resnet50"},
+                   {.submit = 10, .gpus = 4, .duration = 3, .model = "vgg16"}};
+  return scenario;
+}
+
+TEST(TiresiasConsolidation, AGangWithoutNodesWaitsByDefault) {
+  const Outcome outcome = run(fragmented("tiresias-l", "off"));
+  EXPECT_DOUBLE_EQ(outcome.start[3], 31);  // job 3 ends
+  EXPECT_EQ(outcome.total_preemptions, 0);
+}
+
+TEST(TiresiasConsolidation, AGangTakesTheNodeOfALowerQueueIfItMay) {
+  for (const std::string policy : {"tiresias-l", "tiresias-g"}) {
+    const Outcome outcome = run(fragmented(policy, "on"));
+    EXPECT_DOUBLE_EQ(outcome.start[3], 10) << policy;
+    EXPECT_EQ(outcome.preemptions, (std::vector<int>{0, 0, 1, 0})) << policy;  // the last granted
+    // It goes on at once on the other node.
+    EXPECT_NEAR(outcome.finish[2], 31, 1e-5) << policy;
+  }
+}
+
+TEST(TiresiasConsolidation, NobodyOfTheSameQueueGivesWay) {
+  Scenario scenario = fragmented("tiresias-l", "on");
+  scenario.settings = {{"thresholds", "1000"}, {"evict_for_consolidation", "on"}};
+  const Outcome outcome = run(scenario);
+  EXPECT_DOUBLE_EQ(outcome.start[3], 31);
+  EXPECT_EQ(outcome.total_preemptions, 0);
+}
+
+TEST(TiresiasConsolidation, EverybodyEndsOnRandomWorkloads) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Scenario scenario = random_scenario(seed, {.max_jobs = 20, .many_nodes = true});
+    scenario.policy = seed % 2 == 0 ? "tiresias-l" : "tiresias-g";
+    scenario.placement = seed % 3 == 0 ? "consolidated" : "skew";
+    scenario.settings = {{"thresholds", "6,20"},
+                         {"promote_knob", seed % 5 == 0 ? "2" : "off"},
+                         {"evict_for_consolidation", "on"}};
+    if (scenario.policy == "tiresias-g") scenario.settings.push_back({"min_samples", "3"});
+    const Outcome outcome = run(scenario);
+    for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+      ASSERT_EQ(outcome.state[i], JobState::Completed) << "seed " << seed;
+      ASSERT_NEAR(outcome.held[i], scenario.jobs[i].duration, 1e-9) << "seed " << seed;
+    }
+  }
 }
 
 }  // namespace

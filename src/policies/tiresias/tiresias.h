@@ -37,6 +37,7 @@ struct TiresiasOptions {
   std::vector<double> samples;  // history known before the run
   Duration gittins_interval = std::chrono::seconds{60};
   Duration min_interval{};
+  bool evict_for_consolidation = false;  // a gang that finds no nodes takes those of lower queues
 };
 
 class Tiresias final : public Policy {
@@ -82,6 +83,10 @@ class Tiresias final : public Policy {
     bool granted;  // otherwise evicted
     bool held;     // a grant to a job that was demoted in this instant
   };
+  struct Displaced {  // a runner that may have to make room, and where it was
+    JobId job;
+    std::vector<Slice> slices;
+  };
   struct Candidate {
     OrderKey key;
     PoolId pool;
@@ -114,6 +119,9 @@ class Tiresias final : public Policy {
   void evict(const View& view, std::size_t q, JobId job);
   void queue_evicted(const View& view, std::size_t q);
   [[nodiscard]] bool carry_out(const View& view, Plan& plan);
+  void find_lower_runners(const View& view, std::size_t q, PoolId pool);
+  [[nodiscard]] bool try_start_evicting(const View& view, Plan& plan, JobId job);
+  void displace(const View& view, JobId job);
   void undo(const View& view, std::size_t kept);
   void settle(const View& view);
 
@@ -133,6 +141,8 @@ class Tiresias final : public Policy {
   std::vector<JobId>
       holders_;  // demoted in this instant: wait at the tail, still hold their devices
   std::vector<Step> steps_;
+  bool displaced_ = false;          // somebody lost its place in this pass: another one follows
+  std::vector<Displaced> lower_;    // scratch: runners that may have to make room
   std::vector<JobId> evicted_;      // from the queue being walked
   std::vector<std::int64_t> room_;  // by pool, what higher queues leave
   std::vector<std::int64_t> left_;  // scratch of one queue's walk

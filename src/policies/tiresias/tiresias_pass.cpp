@@ -16,6 +16,7 @@ void Tiresias::decide(const View& view, Plan& plan, Rng&) {
   for (;;) {
     const Plan::Mark mark = plan.mark();
     steps_.clear();
+    displaced_ = false;
     schedule(view, plan);
     if (carry_out(view, plan)) break;
     plan.rollback(mark);
@@ -163,16 +164,18 @@ void Tiresias::queue_evicted(const View& view, std::size_t q) {
   }
 }
 
-bool Tiresias::carry_out(const View&, Plan& plan) {
+bool Tiresias::carry_out(const View& view, Plan& plan) {
   for (const Step& step : steps_) {
     if (!step.granted && !rows_[step.job.value].runs) plan.preempt(step.job, Reason::Priority);
   }
   for (const JobId job : holders_) {
     if (!rows_[job.value].runs) plan.preempt(job, Reason::Demotion);
   }
-  for (const Step& step : steps_) {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {  // displaced runners add steps
+    const Step step = steps_[i];
     if (!step.granted || step.held || plan.holds(step.job)) continue;
     if (plan.try_start_in(rows_[step.job.value].pool, step.job)) continue;
+    if (try_start_evicting(view, plan, step.job)) continue;
     blocked_[plan.shape_of(step.job).value] = true;
     return false;
   }
