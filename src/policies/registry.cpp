@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "policies/agents/entry.h"
 #include "policies/antman/entry.h"
+#include "policies/aonline/entry.h"
 #include "policies/bsbf/entry.h"
 #include "policies/capacity/entry.h"
 #include "policies/conservative/entry.h"
@@ -20,6 +21,7 @@
 #include "policies/muri/entry.h"
 #include "policies/pai/pai.h"
 #include "policies/philly/philly.h"
+#include "policies/oasis/entry.h"
 #include "policies/preemptive/preemptive.h"
 #include "policies/priority/entry.h"
 #include "policies/qssf/qssf.h"
@@ -198,6 +200,8 @@ std::vector<PolicyEntry> make_registry() {
       antman_entry(),
       antman_lite_entry(),
       synergy_entry(),
+      oasis_entry(),
+      aonline_entry(),
   };
 }
 

@@ -116,8 +116,8 @@ TEST(AonlineBatch, ParameterServersAreAResourceOfTheirOwn) {
 
 TEST(AonlineBatch, WhatIsStillHeldFromBeforeIsPlannedAround) {
   Room room{{4}, 0, 4};
-  room.occupy(0, 3, 2);
-  room.occupy(0, 4, 1);  // a late job: over its cells, more is held than there is
+  room.occupy({0, 3, 2, 0});
+  room.occupy({0, 4, 1, 0});  // a late job: over its cells, more is held than there is
   const BatchJob job{.weight = 1, .ways = {{0, 2, 1, 0}}};
   for (const std::size_t exact : {0U, 8U}) {
     const BatchPlan plan = plan_batch(room, {job}, {.exact_jobs = exact, .steps = 1000});

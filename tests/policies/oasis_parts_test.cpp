@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "policies/oasis/cheapest.h"
+#include "policies/oasis/offline.h"
 #include "policies/oasis/price_book.h"
 #include "policies/oasis/price_range.h"
 #include "policies/oasis/utility.h"
@@ -454,6 +455,19 @@ TEST(OasisGuarantee, UtilityIsWithinTwiceAlphaKappaOfTheBestPossible) {
     if (ours.utility > 0) worst = std::max(worst, best / ours.utility);
   }
   EXPECT_GT(worst, 1.2);  // the instances are hard enough to tell
+}
+
+TEST(OasisOffline, TheIntegerProgramFindsWhatTryingEverythingFinds) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const TinyInstance tiny = random_instance(seed);
+    std::vector<OfflineJob> jobs;
+    for (const TinyJob& job : tiny.jobs)
+      jobs.push_back({job.arrival, job.work, job.max_workers, job.worth});
+    std::vector<std::int64_t> free(static_cast<std::size_t>(tiny.slots), tiny.capacity);
+    const auto optimum = offline_optimum(tiny.capacity, tiny.slots, jobs);
+    ASSERT_TRUE(optimum.has_value());
+    EXPECT_NEAR(*optimum, best_possible(tiny, 0, free), 1e-4) << "seed " << seed;
+  }
 }
 
 TEST(OasisGuarantee, CapacityHoldsOnRandomStreams) {

@@ -35,6 +35,10 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
         {"pod_devices", "6"}, {"lease", "5"}, {"interval", "2"}, {"exchange", "1"}};
   }
   if (policy == "antman") scenario.settings = {{"op", "q1"}, {"op_upgrade", "20"}};
+  if (policy == "oasis" || policy == "aonline")
+    scenario.settings = {{"slot", "2"}, {"elastic", seed % 2 == 0 ? "all" : "declared"}};
+  // Who refuses jobs for their price ends them all the same if told to; see Refusing below.
+  if (policy == "oasis") scenario.settings.push_back({"reject_to_besteffort", "on"});
   return scenario;
 }
 
@@ -110,6 +114,7 @@ TEST_P(EveryPolicy, EndsEveryJobOnUnequalPoolsWithCosts) {
     scenario.cluster = seed % 2 == 0 ? "3x4:v100,2x2:a100" : "3x4:v100,2x4:a100";
     scenario.placement = seed <= 2 || needs_devices(GetParam()) ? "best-fit" : "count";
     if (GetParam().starts_with("las")) scenario.settings = {{"quantum", "5"}};
+    if (GetParam() == "oasis") scenario.settings = {{"reject_to_besteffort", "on"}};
     double submit = 0;
     for (int i = 0; i < 120; ++i) {
       scenario.jobs.push_back({.submit = submit,
@@ -126,6 +131,43 @@ TEST_P(EveryPolicy, EndsEveryJobOnUnequalPoolsWithCosts) {
       ASSERT_EQ(state, JobState::Completed) << "seed " << seed;
   }
 }
+
+/// A policy whose point is to refuse: whom it accepts it ends, and whom it refuses it leaves alone
+/// and tells why, in numbers.
+class Refusing : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Refusing, EndsWhomItAcceptsAndTellsTheOthersWhy) {
+  std::size_t refused = 0;
+  std::size_t jobs = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Scenario scenario = scenario_for(GetParam(), seed);
+    scenario.settings = {{"slot", "2"}, {"target", "2"}, {"sensitivity", "1"}};
+    Auditor auditor;
+    auditor.expect(**make_policy(GetParam()));
+    const Outcome outcome = run(scenario, &auditor);
+    for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+      if (outcome.state[i] != JobState::Rejected) {
+        ASSERT_EQ(outcome.state[i], JobState::Completed) << "job " << i + 1;
+        continue;
+      }
+      ++refused;
+      ASSERT_EQ(outcome.start[i], -1) << "job " << i + 1 << " was refused and held devices";
+      ASSERT_EQ(outcome.held[i], 0) << "job " << i + 1;
+    }
+    for (const std::string& text : outcome.rejected)
+      ASSERT_NE(text.find_first_of("0123456789"), std::string::npos) << text;
+    ASSERT_EQ(outcome.rejected.size(),
+              static_cast<std::size_t>(std::ranges::count(outcome.state, JobState::Rejected)));
+    jobs += scenario.jobs.size();
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(refused, jobs / 50);  // there is something to refuse
+  EXPECT_LT(refused, jobs);
+}
+
+INSTANTIATE_TEST_SUITE_P(ByPrice, Refusing, ::testing::Values("oasis"),
+                         [](const auto& row) { return row.param; });
 
 TEST(Fifo, StartsInArrivalOrder) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

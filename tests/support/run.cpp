@@ -30,6 +30,7 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
     job.kind = spec.kind;
     if (spec.deadline > 0) job.deadline = seconds_to_time(spec.deadline);
     job.group = trace.names.intern(spec.group);
+    job.weight = static_cast<float>(spec.weight);
     trace.jobs.push_back(job);
   }
   if (shuffle != 0) {

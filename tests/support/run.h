@@ -33,6 +33,7 @@ struct JobSpec {
   JobKind kind = JobKind::Training;
   double deadline = 0;  // 0 = none
   std::string group = {};
+  double weight = 1;
 };
 
 /// A journal that may look at the engine while it runs.

@@ -11,9 +11,9 @@ Room::Room(const std::vector<std::int64_t>& gpus, std::int64_t helpers, std::int
   free_.emplace_back(static_cast<std::size_t>(slots), helpers);
 }
 
-void Room::occupy(std::uint32_t type, std::int64_t gpus, std::int64_t until) {
-  for (std::int64_t slot = 0; slot < std::min(until, slots_); ++slot)
-    free_[type][static_cast<std::size_t>(slot)] -= gpus;
+void Room::occupy(Configuration held) {
+  held.slots = std::min(held.slots, slots_);
+  take(held, 0);
 }
 
 void Room::change(const Configuration& way, std::int64_t start, std::int64_t sign) noexcept {

@@ -31,8 +31,8 @@ class Room {
   [[nodiscard]] std::int64_t free(std::size_t resource, std::int64_t slot) const noexcept {
     return free_[resource][static_cast<std::size_t>(slot)];
   }
-  /// Somebody from before holds this much until (excluding) that slot.
-  void occupy(std::uint32_t type, std::int64_t gpus, std::int64_t until);
+  /// Somebody from before holds this much from the first slot on, perhaps beyond the window.
+  void occupy(Configuration held);
   void take(const Configuration& way, std::int64_t start) { change(way, start, -1); }
   void give(const Configuration& way, std::int64_t start) { change(way, start, 1); }
   /// First start from `from` on at which it fits to its end.

@@ -1,0 +1,186 @@
+#include "policies/aonline/aonline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "policies/aonline/configurations.h"
+#include "policies/common/sized_start.h"
+
+namespace berth::aonline {
+
+namespace {
+
+void insert_sorted(std::vector<JobId>& jobs, JobId job) {
+  jobs.insert(std::ranges::lower_bound(jobs, job), job);
+}
+
+}  // namespace
+
+Aonline::Aonline(std::string name, const Options& options)
+    : name_(std::move(name)), options_(options), begin_(kTimeZero + options.slot) {}
+
+std::int64_t Aonline::slots_for(double seconds) const {
+  const double exact = seconds / to_seconds(options_.slot) * (1 - 1e-9);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact)));
+}
+
+/// A job too long for the longest window in every way is planned to its end, the fastest way, and
+/// runs on from there.
+std::vector<Configuration> Aonline::ways_of(const View& view, JobId job) const {
+  std::vector<Configuration> ways;
+  const double left = believed_left(view, job);
+  for (const PoolId pool : view.shape(job).pools) {
+    if (view.cluster.usable_gpus(pool) == 0) continue;
+    const ElasticRange range = range_in(view, job, pool, options_.elastic);
+    for (const std::int64_t gpus : sizes_between(range.least, range.most, view.gpus(job))) {
+      const double rate = believed_rate(view, job, pool, static_cast<std::int32_t>(gpus));
+      ways.push_back({pool.value, gpus, slots_for(left / rate),
+                      options_.servers.count_for(gpus) * options_.servers.cores});
+    }
+  }
+  const auto fastest = std::ranges::min_element(
+      ways, {}, [](const Configuration& way) { return std::tuple(way.slots, way.gpus); });
+  if (fastest == ways.end() || fastest->slots <= options_.windows.longest) return unbeaten(ways);
+  Configuration clipped = *fastest;
+  clipped.slots = options_.windows.longest;
+  return {clipped};
+}
+
+/// As long as it is believed to need: a late job has a slot more at least.
+Configuration Aonline::held_by(const View& view, JobId job) const {
+  const PoolId pool = view.jobs.allocation[job].pool;
+  const std::int32_t gpus = view.jobs.granted[job];
+  const double rate = believed_rate(view, job, pool, gpus);
+  return {pool.value, gpus, slots_for(believed_left(view, job) / rate),
+          options_.servers.count_for(gpus) * options_.servers.cores};
+}
+
+std::optional<Refusal> Aonline::admit(const View& view, JobId job) {
+  if (options_.runs_on) return std::nullopt;
+  double least = std::numeric_limits<double>::infinity();
+  for (const PoolId pool : view.shape(job).pools) {
+    const ElasticRange range = range_in(view, job, pool, options_.elastic);
+    for (std::int32_t gpus = range.least; gpus <= range.most; ++gpus)
+      least = std::min(least, believed_left(view, job) / believed_rate(view, job, pool, gpus));
+  }
+  const std::int64_t slots = slots_for(least);
+  if (slots <= options_.windows.longest) return std::nullopt;
+  return Refusal{
+      Reason::NeverFits,
+      fmt::format("needs {} slots of {} at its fastest, the longest window has {}", slots,
+                  human_duration(to_seconds(options_.slot)), options_.windows.longest)};
+}
+
+void Aonline::on_arrival(const View&, JobId job) { insert_sorted(waiting_, job); }
+
+void Aonline::on_departure(const View&, JobId job) {
+  std::erase(waiting_, job);
+  std::erase_if(planned_, [&](const Planned& planned) { return planned.job == job; });
+  std::erase(in_window_, job);
+  std::erase(running_, job);
+}
+
+void Aonline::on_requeue(const View&, JobId job) {
+  std::erase(in_window_, job);
+  std::erase(running_, job);
+  insert_sorted(waiting_, job);
+}
+
+/// Who was planned and could not start joins the next batch.
+void Aonline::close_window(Time now) {
+  for (const Planned& planned : planned_) insert_sorted(waiting_, planned.job);
+  planned_.clear();
+  in_window_.clear();
+  begin_ = options_.early ? now : end_of_window();
+  window_ = options_.windows.after(window_);
+  open_ = false;
+}
+
+/// The first window that begins now or later.
+void Aonline::find_next_window(Time now) {
+  if (idle_ && options_.restart) {
+    window_ = Window{};
+    begin_ = now;
+  }
+  idle_ = false;
+  if (options_.early) begin_ = now;
+  while (begin_ < now) {
+    begin_ = end_of_window();
+    window_ = options_.windows.after(window_);
+  }
+}
+
+void Aonline::plan_window(const View& view) {
+  std::vector<std::int64_t> usable;
+  for (std::uint32_t p = 0; p < view.cluster.pools(); ++p)
+    usable.push_back(view.cluster.usable_gpus(PoolId{p}));
+  const std::int64_t cores = options_.servers.any() ? all_cores(view.cluster.cluster()) : 0;
+  Room room{usable, cores, window_.length};
+  for (const JobId job : running_) room.occupy(held_by(view, job));
+  std::vector<BatchJob> batch;
+  for (const JobId job : waiting_) {
+    const double weight = std::max(1e-6, static_cast<double>(view.request(job).weight));
+    batch.push_back({.weight = weight, .ways = ways_of(view, job)});
+  }
+  const BatchPlan plan = plan_batch(room, batch, options_.batch);
+  std::vector<JobId> left;
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    if (const auto& choice = plan.choices[i]) {
+      const Configuration& way = batch[i].ways[choice->way];
+      planned_.push_back({.start = begin_ + options_.slot * choice->start,
+                          .job = waiting_[i],
+                          .pool = PoolId{way.type},
+                          .gpus = static_cast<std::int32_t>(way.gpus)});
+    } else {
+      left.push_back(waiting_[i]);
+    }
+  }
+  waiting_ = std::move(left);
+  std::ranges::sort(planned_, {}, &Planned::key);
+  open_ = true;
+}
+
+void Aonline::decide(const View& view, Plan& plan, Rng&) {
+  if (open_ && (view.now >= end_of_window() || (options_.early && is_plan_done())))
+    close_window(view.now);
+  while (!open_ && !waiting_.empty()) {
+    find_next_window(view.now);
+    if (begin_ > view.now) break;
+    plan_window(view);
+    // A window in which nobody finds a place is over at once, unless no longer one will come.
+    const bool longest = window_.length >= options_.windows.longest;
+    if (options_.early && is_plan_done() && !longest) close_window(view.now);
+  }
+  start_due(view, plan);
+  idle_ = waiting_.empty() && planned_.empty() && running_.empty();
+}
+
+/// In the order of the plan; GPUs that a late job still holds are waited for.
+void Aonline::start_due(const View& view, Plan& plan) {
+  std::erase_if(planned_, [&](const Planned& due) {
+    if (due.start > view.now || plan.cluster().free_gpus(due.pool) < due.gpus) return false;
+    const ElasticRange range = range_in(view, due.job, due.pool, options_.elastic);
+    if (!try_start_up_to(plan, view, due.job, due.pool, due.gpus, range, Reason::Reservation))
+      return false;
+    insert_sorted(in_window_, due.job);
+    insert_sorted(running_, due.job);
+    return true;
+  });
+}
+
+std::optional<Time> Aonline::next_wakeup(const View& view) {
+  Time next = kNever;
+  if (!open_ && !waiting_.empty()) next = begin_;
+  if (open_ && (!waiting_.empty() || !planned_.empty())) next = end_of_window();
+  for (const Planned& planned : planned_) {
+    if (planned.start <= view.now) continue;
+    next = std::min(next, planned.start);
+    break;  // in order of their starts
+  }
+  if (next == kNever) return std::nullopt;
+  return std::max(next, view.now + Duration{1});
+}
+
+}  // namespace berth::aonline
