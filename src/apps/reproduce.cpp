@@ -18,6 +18,8 @@ Result<Reproduced> reproduce_muri(const ReproduceOptions& options);
 Result<Reproduced> reproduce_fgd(const ReproduceOptions& options);
 Result<Reproduced> reproduce_cpu(const ReproduceOptions& options);
 Result<Reproduced> reproduce_locality(const ReproduceOptions& options);
+Result<Reproduced> reproduce_oasis(const ReproduceOptions& options);
+Result<Reproduced> reproduce_aonline(const ReproduceOptions& options);
 
 namespace {
 
@@ -32,6 +34,10 @@ const std::array kReproductions{
     Reproduction{"cpu", "performance prediction for CPU cores (poster)", false, reproduce_cpu},
     Reproduction{"locality", "locality and interference in GPU clusters (poster)", false,
                  reproduce_locality},
+    Reproduction{"oasis", "OASiS, online primal-dual admission (INFOCOM 2018)", false,
+                 reproduce_oasis},
+    Reproduction{"aonline", "A_online, weighted completion time (MobiHoc 2020)", false,
+                 reproduce_aonline},
 };
 
 std::string list() {
