@@ -35,8 +35,8 @@ void DeviceRows::read(const YAML::Node& rows) {
 }
 
 void DeviceRows::read_device(const YAML::Node& row) {
-  static const std::array<std::string, 7> kKeys{"name",  "kind",       "memory_gb", "speed",
-                                                "slots", "idle_watts", "busy_watts"};
+  static const std::array<std::string, 8> kKeys{
+      "name", "kind", "memory_gb", "speed", "slots", "idle_watts", "busy_watts", "price_per_hour"};
   yaml_.check_keys(row, kKeys, "a device");
   const auto type = yaml_.name(row, "name");
   if (!type && !yaml_.child(row, "name").IsDefined())
@@ -51,6 +51,8 @@ void DeviceRows::read_device(const YAML::Node& row) {
   device.slots = yaml_.whole(row, "slots", {1, 1000}).value_or(device.slots);
   device.idle_watts = yaml_.number(row, "idle_watts", {0, 100'000}).value_or(device.idle_watts);
   device.busy_watts = yaml_.number(row, "busy_watts", {0, 100'000}).value_or(device.busy_watts);
+  device.price_per_hour =
+      yaml_.number(row, "price_per_hour", {0, 10'000}).value_or(device.price_per_hour);
   if (device.busy_watts < device.idle_watts)
     yaml_.wrong(row.Mark(), "busy_watts must be at least idle_watts");
   read_kind(row, device);

@@ -45,7 +45,7 @@ TEST(ClusterFile, ReadsEveryKey) {
   const Cluster cluster = good(R"(
 name: all
 devices:
-  - {name: x9, memory_gb: 48, speed: 1.5, idle_watts: 30, busy_watts: 300}
+  - {name: x9, memory_gb: 48, speed: 1.5, idle_watts: 30, busy_watts: 300, price_per_hour: 2.5}
   - {name: a100, memory_gb: 80}
 links: {nvlink: 300, pcie: 25, socket: 20, rack: 12.5, cross_rack: 1}
 groups:
@@ -67,6 +67,7 @@ groups:
   EXPECT_EQ(cluster.nodes[4].rack, RackId{1});
   EXPECT_EQ(cluster.nodes[5].rack, RackId{2});
   EXPECT_EQ(cluster.pools.at(0).speed, 1.5);
+  EXPECT_EQ(cluster.pools.at(0).price_per_hour, 2.5);
   EXPECT_EQ(cluster.pools.at(1).memory_mib, 81'920);
   EXPECT_EQ(cluster.pools.at(1).speed, 2.0);  // a row changes only what it says
   EXPECT_EQ(cluster.links.rack, 12.5e9);
@@ -84,6 +85,13 @@ groups: [{count: 1, gpus: 2, type: vck5000}, {count: 1, gpus: 4, type: TPU-v4}]
   EXPECT_EQ(cluster.pools.at(1).kind, DeviceKind::Tpu);  // a row changes only what it says
   EXPECT_EQ(cluster.pools.at(1).slots, 4);
   EXPECT_EQ(find_device("A100")->slots, 8);
+}
+
+TEST(ClusterFile, ADeviceWithoutAPublicPriceCostsAsItsSpeed) {
+  EXPECT_EQ(price_of(*find_device("k80")), 0.9);
+  DeviceType unlisted;
+  unlisted.speed = 2;
+  EXPECT_DOUBLE_EQ(price_of(unlisted), 2 * price_of(*find_device("v100")));
 }
 
 TEST(ClusterFile, TheCatalogueIsSane) {
