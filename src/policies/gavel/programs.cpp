@@ -1,0 +1,172 @@
+#include "policies/gavel/programs.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "policies/gavel/level_program.h"
+#include "policies/gavel/water_fill.h"
+
+namespace berth::gavel {
+
+namespace {
+
+void add_floors(const Fluid& fluid, const FluidColumns& columns, std::span<const double> floors,
+                LinearProgram& program, std::optional<ColumnId> scale) {
+  for (std::size_t i = 0; i < floors.size(); ++i) {
+    if (floors[i] <= 0) continue;
+    const double unit = fluid.classes[i].best_rate();
+    std::vector<LinearTerm> row = columns.rate_terms(i, unit);
+    const double floor = floors[i] / unit;
+    if (scale) row.push_back({*scale, -floor});
+    program.add_row(row, Bounds::at_least(scale ? 0 : floor));
+  }
+}
+
+struct Item {
+  double density;
+  std::size_t at;
+};
+
+/// One type and no floors: the best worth per device first.
+bool try_greedy(const Fluid& fluid, std::span<const double> worth, Maximised& answer) {
+  if (fluid.types() != 1 || !fluid.pairs.empty()) return false;
+  std::vector<Item> order;
+  for (std::size_t i = 0; i < fluid.classes.size(); ++i) {
+    if (fluid.classes[i].rates[0] > 0 && worth[i] > 0)
+      order.push_back({worth[i] / fluid.classes[i].gpus, i});
+  }
+  std::ranges::sort(order, [](const Item& a, const Item& b) {
+    return a.density != b.density ? a.density > b.density : a.at < b.at;
+  });
+  answer.shares = Shares{fluid};
+  double left = fluid.gpus[0];
+  for (const Item& item : order) {
+    const FluidClass& one = fluid.classes[item.at];
+    const double fraction = std::min(1.0, left / (one.count * one.gpus));
+    answer.shares.of_class(item.at, 0) = fraction;
+    answer.value += worth[item.at] * one.count * fraction;
+    left -= fraction * one.count * one.gpus;
+  }
+  return true;
+}
+
+double worth_of(const Fluid& fluid, std::span<const double> worth, const Shares& shares) {
+  double sum = 0;
+  for (std::size_t i = 0; i < fluid.classes.size(); ++i) {
+    for (std::size_t type = 0; type < fluid.types(); ++type)
+      sum += worth[i * fluid.types() + type] * fluid.classes[i].count * shares.of_class(i, type);
+  }
+  return sum;
+}
+
+double largest_ratio(const Fluid& fluid, std::span<const FinishTerms> terms, const Shares& shares) {
+  const std::vector<double> rates = effective_rates(fluid, shares);
+  double rho = 0;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (!fluid.classes[i].can_run()) continue;
+    rho = std::max(
+        rho, (terms[i].elapsed + terms[i].left / std::max(rates[i], 1e-12)) / terms[i].isolated);
+  }
+  return rho;
+}
+
+std::vector<double> values_at(std::span<const FinishTerms> terms, double rho) {
+  std::vector<double> values;
+  for (const FinishTerms& one : terms)
+    values.push_back(std::max((rho * one.isolated - one.elapsed) / one.left, 1e-9));
+  return values;
+}
+
+}  // namespace
+
+Maximised maximise(const Fluid& fluid, std::span<const double> worth,
+                   std::span<const double> floors) {
+  Maximised answer;
+  if (floors.empty() && try_greedy(fluid, worth, answer)) return answer;
+  LinearProgram program{Sense::Maximise};
+  const FluidColumns columns{fluid, program};
+  add_floors(fluid, columns, floors, program, std::nullopt);
+  for (std::size_t i = 0; i < fluid.classes.size(); ++i) {
+    for (std::size_t type = 0; type < fluid.types(); ++type) {
+      if (const auto x = columns.column(i, type))
+        program.set_cost(*x, worth[i * fluid.types() + type] * fluid.classes[i].count);
+    }
+  }
+  const Solution solution = program.solve();
+  answer.shares =
+      solution.status == SolveStatus::Optimal ? columns.shares(solution) : even_split(fluid);
+  answer.value = worth_of(fluid, worth, answer.shares);
+  return answer;
+}
+
+Maximised best_ratio(const Fluid& fluid, std::span<const double> prices,
+                     std::span<const double> floors) {
+  LinearProgram program{Sense::Maximise};
+  const ColumnId scale = program.add_column(0, {0, kNoBound});
+  const FluidColumns columns{fluid, program, scale};
+  add_floors(fluid, columns, floors, program, scale);
+  std::vector<LinearTerm> cost;
+  for (std::size_t i = 0; i < fluid.classes.size(); ++i) {
+    const FluidClass& one = fluid.classes[i];
+    for (std::size_t type = 0; type < fluid.types(); ++type) {
+      const auto x = columns.column(i, type);
+      if (!x) continue;
+      program.set_cost(*x, one.rates[type] * one.count);
+      cost.push_back({*x, prices[type] * one.gpus * one.count});
+    }
+  }
+  program.add_row(cost, Bounds::exactly(1));
+  const Solution solution = program.solve();
+  if (solution.status != SolveStatus::Optimal || solution[scale] <= 0)
+    return {.shares = even_split(fluid), .value = 0};
+  return {.shares = columns.shares(solution, solution[scale]), .value = solution.objective};
+}
+
+std::vector<double> reachable(const Fluid& fluid, std::span<const double> wanted) {
+  LinearProgram program{Sense::Minimise};
+  const FluidColumns columns{fluid, program};
+  std::vector<std::optional<ColumnId>> shortfall(wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] <= 0 || !fluid.classes[i].can_run()) continue;
+    const double unit = fluid.classes[i].best_rate();
+    shortfall[i] = program.add_column(fluid.classes[i].count, {0, 1});
+    std::vector<LinearTerm> row = columns.rate_terms(i, unit);
+    row.push_back({*shortfall[i], wanted[i] / unit});
+    program.add_row(row, Bounds::at_least(wanted[i] / unit));
+  }
+  std::vector<double> rates(wanted.size());
+  const Solution solution = program.solve();
+  if (solution.status != SolveStatus::Optimal) return rates;
+  constexpr double kHair = 1e-9;  // so that rounding leaves them feasible
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (shortfall[i]) rates[i] = wanted[i] * std::max(0.0, 1 - kHair - solution[*shortfall[i]]);
+  }
+  return rates;
+}
+
+FairFinish fair_finish(const Fluid& fluid, std::span<const FinishTerms> terms, int max_levels) {
+  FairFinish answer{.shares = even_split(fluid), .rho = 0};
+  if (fluid.pairs.empty() && everybody_fits(fluid, answer.shares)) {
+    answer.rho = largest_ratio(fluid, terms, answer.shares);
+    return answer;
+  }
+  answer.shares = even_split(fluid);
+  answer.rho = largest_ratio(fluid, terms, answer.shares);
+  LevelProgram program{fluid, values_at(terms, answer.rho)};
+  constexpr int kMaxSteps = 60;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const std::vector<double> values = values_at(terms, answer.rho);
+    for (std::size_t i = 0; i < values.size(); ++i) program.set_value(i, values[i]);
+    const auto level = program.solve();
+    if (!level) break;
+    const double rho = largest_ratio(fluid, terms, level->shares);
+    if (rho >= answer.rho * (1 - 1e-9)) break;
+    answer.rho = rho;
+  }
+  FillRule rule{.value = values_at(terms, answer.rho)};
+  rule.max_levels = max_levels;
+  answer.shares = water_fill(fluid, rule).shares;
+  return answer;
+}
+
+}  // namespace berth::gavel

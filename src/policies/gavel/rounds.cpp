@@ -1,0 +1,124 @@
+#include "policies/gavel/rounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace berth::gavel {
+
+namespace {
+
+constexpr double kNeverServed = 1e9;  // times the share: before everybody who was served
+
+/// Equal within 1e-9 is equal.
+std::int64_t rounded(double value) noexcept { return std::llround(value * 1e9); }
+
+}  // namespace
+
+struct RoundBook::Entry {
+  std::int64_t priority = 0;  // these three larger first
+  std::int64_t owed = 0;
+  std::int64_t share = 0;
+  JobId job;
+  bool is_pair = false;
+  double rate = 0;  // larger first
+  std::uint32_t candidate = 0;
+  std::uint32_t type = 0;
+
+  friend bool operator<(const Entry& a, const Entry& b) noexcept {
+    if (a.priority != b.priority) return a.priority > b.priority;
+    if (a.owed != b.owed) return a.owed > b.owed;
+    if (a.share != b.share) return a.share > b.share;
+    if (a.job != b.job) return a.job < b.job;
+    if (a.is_pair != b.is_pair) return b.is_pair;
+    if (a.rate != b.rate) return a.rate > b.rate;
+    if (a.type != b.type) return a.type < b.type;
+    return a.candidate < b.candidate;
+  }
+};
+
+std::uint32_t RoundBook::add(const Candidate& candidate) {
+  candidates_.push_back(candidate);
+  claims_.resize(claims_.size() + types_);
+  return static_cast<std::uint32_t>(candidates_.size() - 1);
+}
+
+void RoundBook::remove(std::uint32_t at) {
+  const std::size_t last = candidates_.size() - 1;
+  candidates_[at] = candidates_[last];
+  std::copy_n(claims_.begin() + static_cast<std::ptrdiff_t>(last * types_), types_,
+              claims_.begin() + static_cast<std::ptrdiff_t>(at * types_));
+  candidates_.pop_back();
+  claims_.resize(last * types_);
+}
+
+void RoundBook::remove_pairs() {
+  for (std::size_t at = candidates_.size(); at-- > 0;) {
+    if (candidates_[at].partner) remove(static_cast<std::uint32_t>(at));
+  }
+}
+
+void RoundBook::restart(double carry) {
+  for (double& time : time_) time *= carry;
+  for (Claim& claim : claims_) claim.received *= carry;
+}
+
+void RoundBook::elapse(double seconds) {
+  for (Claim& claim : claims_) claim.owed += claim.share * seconds;
+}
+
+void RoundBook::receive(std::uint32_t at, PoolId pool, double seconds) {
+  Claim& mine = claim(at, pool);
+  mine.received += seconds;
+  mine.owed -= seconds;
+  time_[pool.value] += seconds;
+}
+
+double RoundBook::priority(std::uint32_t at, PoolId pool) const noexcept {
+  const Claim& mine = claim(at, pool);
+  if (mine.share <= 0) return 0;
+  if (mine.received <= 0) return mine.share * kNeverServed;
+  return std::min(mine.share * time_[pool.value] / mine.received, mine.share * kNeverServed);
+}
+
+void RoundBook::add_entries(std::uint32_t at, std::vector<Entry>& entries) const {
+  const Candidate& candidate = candidates_[at];
+  for (std::uint32_t type = 0; type < types_; ++type) {
+    const Claim& mine = claim(at, PoolId{type});
+    if (mine.rate <= 0 || (mine.share <= 0 && !mine.may_fill)) continue;
+    entries.push_back({.priority = rounded(priority(at, PoolId{type})),
+                       .owed = std::llround(mine.owed * 1e6),
+                       .share = rounded(mine.share),
+                       .job = candidate.job,
+                       .is_pair = candidate.partner.has_value(),
+                       .rate = mine.rate,
+                       .candidate = at,
+                       .type = type});
+  }
+}
+
+std::vector<Pick> RoundBook::choose(std::span<const std::int64_t> free) const {
+  std::vector<Entry> entries;
+  entries.reserve(claims_.size());
+  for (std::uint32_t at = 0; at < candidates_.size(); ++at) add_entries(at, entries);
+  std::sort(entries.begin(), entries.end());
+  std::vector<std::int64_t> left{free.begin(), free.end()};
+  std::int64_t all = 0;
+  for (const std::int64_t gpus : left) all += gpus;
+  std::set<JobId> taken;
+  std::vector<Pick> picks;
+  for (const Entry& entry : entries) {
+    if (all == 0) break;
+    const Candidate& candidate = candidates_[entry.candidate];
+    if (candidate.gpus > left[entry.type] || taken.contains(candidate.job)) continue;
+    if (candidate.partner && taken.contains(*candidate.partner)) continue;
+    left[entry.type] -= candidate.gpus;
+    all -= candidate.gpus;
+    taken.insert(candidate.job);
+    if (candidate.partner) taken.insert(*candidate.partner);
+    picks.push_back({entry.candidate, PoolId{entry.type}});
+  }
+  return picks;
+}
+
+}  // namespace berth::gavel
