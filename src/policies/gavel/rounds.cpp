@@ -97,27 +97,26 @@ void RoundBook::add_entries(std::uint32_t at, std::vector<Entry>& entries) const
   }
 }
 
-std::vector<Pick> RoundBook::choose(std::span<const std::int64_t> free) const {
+std::vector<Pick> RoundBook::choose(std::span<const std::int64_t> free,
+                                    std::span<const Pick> kept) const {
   std::vector<Entry> entries;
   entries.reserve(claims_.size());
   for (std::uint32_t at = 0; at < candidates_.size(); ++at) add_entries(at, entries);
   std::sort(entries.begin(), entries.end());
   std::vector<std::int64_t> left{free.begin(), free.end()};
-  std::int64_t all = 0;
-  for (const std::int64_t gpus : left) all += gpus;
   std::set<JobId> taken;
   std::vector<Pick> picks;
-  for (const Entry& entry : entries) {
-    if (all == 0) break;
-    const Candidate& candidate = candidates_[entry.candidate];
-    if (candidate.gpus > left[entry.type] || taken.contains(candidate.job)) continue;
-    if (candidate.partner && taken.contains(*candidate.partner)) continue;
-    left[entry.type] -= candidate.gpus;
-    all -= candidate.gpus;
+  const auto try_take = [&](const Pick& pick) {
+    const Candidate& candidate = candidates_[pick.candidate];
+    if (candidate.gpus > left[pick.pool.value] || taken.contains(candidate.job)) return;
+    if (candidate.partner && taken.contains(*candidate.partner)) return;
+    left[pick.pool.value] -= candidate.gpus;
     taken.insert(candidate.job);
     if (candidate.partner) taken.insert(*candidate.partner);
-    picks.push_back({entry.candidate, PoolId{entry.type}});
-  }
+    picks.push_back(pick);
+  };
+  for (const Pick& pick : kept) try_take(pick);
+  for (const Entry& entry : entries) try_take({entry.candidate, PoolId{entry.type}});
   return picks;
 }
 

@@ -68,8 +68,10 @@ class RoundBook {
   void receive_gone(PoolId pool, double seconds) { time_[pool.value] += seconds; }
 
   [[nodiscard]] double priority(std::uint32_t at, PoolId pool) const noexcept;
-  /// In order of priority, while devices of the type last; no job twice.
-  [[nodiscard]] std::vector<Pick> choose(std::span<const std::int64_t> free) const;
+  /// In order of priority, while devices of the type last; no job twice. Those of `kept` are taken
+  /// before all others.
+  [[nodiscard]] std::vector<Pick> choose(std::span<const std::int64_t> free,
+                                         std::span<const Pick> kept = {}) const;
 
  private:
   struct Entry;

@@ -1,0 +1,179 @@
+#include "policies/gavel/gavel.h"
+
+#include <algorithm>
+
+namespace berth::gavel {
+
+Need Gavel::needs() const noexcept {
+  switch (options_.objective) {
+    case Objective::Ftf:
+    case Objective::Makespan:
+    case Objective::Sjf: return Need::Profile | Need::RunTime;
+    case Objective::Slo: return Need::Profile | Need::RunTime | Need::Deadline;
+    default: return Need::Profile;
+  }
+}
+
+void Gavel::begin(const View& view) {
+  rows_.resize(view.jobs.size());
+  book_ = RoundBook{view.cluster.pools()};
+  rule_ = {.objective = options_.objective,
+           .cost = options_.cost,
+           .prices = {},
+           .entity_weights = {},
+           .max_levels = options_.max_levels};
+  for (const DeviceType& device : view.cluster.cluster().pools)
+    rule_.prices.push_back(price_of(device));
+}
+
+std::uint32_t Gavel::kind_of(const View& view, JobId job) {
+  const auto next = static_cast<std::uint32_t>(kinds_.size());
+  const auto [entry, is_new] =
+      kind_index_.try_emplace({view.jobs.profile[job], view.jobs.reference[job],
+                               view.jobs.batch[job], view.jobs.shape[job]},
+                              next);
+  if (!is_new) return entry->second;
+  Kind& kind = kinds_.emplace_back();
+  kind.gpus = view.gpus(job);
+  kind.rates.resize(view.cluster.pools());
+  for (const PoolId pool : view.shape(job).pools) {
+    Standing standing;
+    standing.profile = view.jobs.profile[job];
+    standing.pool = pool;
+    standing.reference = view.jobs.reference[job];
+    standing.gpus = standing.wanted = kind.gpus;
+    standing.batch = view.jobs.batch[job];
+    standing.level = view.believed().best_level(pool, kind.gpus);
+    kind.rates[pool.value] = options_.agnostic ? 1 : view.believed().alone(standing);
+  }
+  return next;
+}
+
+std::uint32_t Gavel::entity_of(const View& view, JobId job) {
+  if (options_.objective != Objective::Hierarchical) return 0;
+  const JobRequest& request = view.request(job);
+  const NameId name = options_.entity == Entity::User    ? request.user
+                      : options_.entity == Entity::Group ? request.group
+                                                         : request.queue;
+  const auto next = static_cast<std::uint32_t>(rule_.entity_weights.size());
+  const auto [entry, is_new] = entity_index_.try_emplace(name, next);
+  if (!is_new) return entry->second;
+  const auto given =
+      std::ranges::find(options_.weights, view.text(name), &std::pair<std::string, double>::first);
+  rule_.entity_weights.push_back(given == options_.weights.end() ? 1 : given->second);
+  return next;
+}
+
+/// 0 while too few devices of the type are up.
+double Gavel::rate(const View& view, const Kind& kind, std::size_t type) const {
+  const PoolId pool{static_cast<std::uint32_t>(type)};
+  return view.cluster.usable_gpus(pool) >= kind.gpus ? kind.rates[type] : 0;
+}
+
+void Gavel::on_arrival(const View& view, JobId job) {
+  Row& row = rows_[job.value];
+  row.kind = kind_of(view, job);
+  row.entity = entity_of(view, job);
+  row.at = book_.add({.job = job, .partner = {}, .gpus = view.gpus(job)});
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i)
+    book_.claim(row.at, PoolId{i}).rate = rate(view, kinds_[row.kind], i);
+  is_changed_ = true;
+  is_settled_ = false;
+}
+
+void Gavel::remove_candidate(std::uint32_t at) {
+  book_.remove(at);
+  if (at < book_.size() && !book_[at].partner) rows_[book_[at].job.value].at = at;
+}
+
+void Gavel::on_departure(const View& view, JobId job) {
+  Row& row = rows_[job.value];
+  if (row.pool) book_.receive_gone(*row.pool, to_seconds(view.jobs.held[job] - row.attained));
+  remove_candidate(row.at);
+  if (options_.space_sharing) {
+    for (std::size_t i = book_.size(); i-- > 0;) {
+      const Candidate& other = book_[static_cast<std::uint32_t>(i)];
+      if (other.partner && (other.job == job || *other.partner == job))
+        remove_candidate(static_cast<std::uint32_t>(i));
+    }
+  }
+  row.pool.reset();
+  is_changed_ = true;
+  is_settled_ = false;
+}
+
+void Gavel::on_requeue(const View& view, JobId job) {
+  count_time(view, job);
+  rows_[job.value].pool.reset();
+  is_changed_ = true;
+  is_settled_ = false;
+}
+
+/// What a job ran in a pair counts for the pair, once.
+void Gavel::count_time(const View& view, JobId job) {
+  Row& row = rows_[job.value];
+  const Duration attained = view.jobs.attained(job, view.now);
+  const double seconds = to_seconds(attained - row.attained);
+  row.attained = attained;
+  if (!row.pool) return;
+  if (!row.partner) return book_.receive(row.at, *row.pool, seconds);
+  if (*row.partner < job) return;
+  for (std::uint32_t i = 0; i < book_.size(); ++i) {
+    if (book_[i].partner == row.partner && book_[i].job == job)
+      return book_.receive(i, *row.pool, seconds);
+  }
+}
+
+void Gavel::count_time(const View& view) {
+  book_.elapse(to_seconds(view.now - last_round_));
+  std::erase_if(running_, [&](JobId job) { return !rows_[job.value].pool; });
+  for (const JobId job : running_) count_time(view, job);
+  last_round_ = view.now;
+}
+
+bool Gavel::is_due(const View& view) const {
+  if (!is_changed_) return false;
+  return !computed_ || view.now - *computed_ >= options_.round * options_.recompute_rounds;
+}
+
+std::optional<Time> Gavel::next_wakeup(const View& view) {
+  if (book_.size() == 0 || is_settled_) return std::nullopt;
+  return Time{(view.now.time_since_epoch() / options_.round + 1) * options_.round};
+}
+
+void Gavel::decide(const View& view, Plan& plan, Rng&) {
+  if (is_settled_ || view.now.time_since_epoch() % options_.round != Duration::zero()) return;
+  if (book_.size() == 0) return;
+  count_time(view);
+  if (is_due(view)) compute_shares(view);
+  std::vector<std::int64_t> gpus;
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i)
+    gpus.push_back(view.cluster.usable_gpus(PoolId{i}));
+  carry_out(view, plan, book_.choose(gpus, still_starting(view)));
+  remember_turns(view, plan);
+  is_settled_ = nothing_would_change(view);
+}
+
+/// Who still pays for its start goes on: else a round below that cost would be the end of all
+/// progress.
+std::vector<Pick> Gavel::still_starting(const View& view) const {
+  std::vector<Pick> kept;
+  for (const JobId job : running_) {
+    const Row& row = rows_[job.value];
+    if (!row.partner && view.jobs.work_from[job] >= view.now) kept.push_back({row.at, *row.pool});
+  }
+  return kept;
+}
+
+/// Nobody runs, or everybody does and on the only type it should.
+bool Gavel::nothing_would_change(const View& view) const {
+  if (running_.empty()) return !is_changed_;
+  if (is_changed_ || options_.space_sharing) return false;
+  if (running_.size() < book_.size()) return false;
+  return view.cluster.pools() == 1 || std::ranges::all_of(running_, [&](JobId job) {
+           const Row& row = rows_[job.value];
+           return book_.claim(row.at, *row.pool).share > 1 - 1e-6;
+         });
+}
+
+}  // namespace berth::gavel
