@@ -1,6 +1,7 @@
 #include "policies/registry.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
@@ -15,6 +16,8 @@
 #include "policies/drf/entry.h"
 #include "policies/easy/easy.h"
 #include "policies/gandiva/entry.h"
+#include "policies/gandiva_fair/entry.h"
+#include "policies/gavel/entry.h"
 #include "policies/hived/entry.h"
 #include "policies/list_order/list_order.h"
 #include "policies/lucid/entry.h"
@@ -128,7 +131,7 @@ std::vector<PolicyEntry> make_registry() {
                        "seconds of work (x GPUs for srsf) a preemption must win at least"};
   const ParamSpec quantum{"quantum", "60",
                           "seconds between two looks at the order, aligned to time zero"};
-  return {
+  std::vector<PolicyEntry> entries{
       {"fifo",
        "first come, first served; the first job that does not fit blocks the rest",
        Need::Nothing,
@@ -197,12 +200,15 @@ std::vector<PolicyEntry> make_registry() {
       muri_l_entry(),
       muri_s_entry(),
       gandiva_entry(),
+      gandiva_fair_entry(),
       antman_entry(),
       antman_lite_entry(),
       synergy_entry(),
       oasis_entry(),
       aonline_entry(),
   };
+  std::ranges::move(gavel_entries(), std::back_inserter(entries));
+  return entries;
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
     scenario.settings = {
         {"pod_devices", "6"}, {"lease", "5"}, {"interval", "2"}, {"exchange", "1"}};
   }
+  if (policy.starts_with("gavel")) scenario.settings = {{"round", "4"}};
+  if (policy == "gandiva-fair") scenario.settings = {{"quantum", "3"}};
   if (policy == "antman") scenario.settings = {{"op", "q1"}, {"op_upgrade", "20"}};
   if (policy == "oasis" || policy == "aonline")
     scenario.settings = {{"slot", "2"}, {"elastic", seed % 2 == 0 ? "all" : "declared"}};
