@@ -20,6 +20,8 @@ Result<Reproduced> reproduce_cpu(const ReproduceOptions& options);
 Result<Reproduced> reproduce_locality(const ReproduceOptions& options);
 Result<Reproduced> reproduce_oasis(const ReproduceOptions& options);
 Result<Reproduced> reproduce_aonline(const ReproduceOptions& options);
+Result<Reproduced> reproduce_gavel(const ReproduceOptions& options);
+Result<Reproduced> reproduce_gandiva_fair(const ReproduceOptions& options);
 
 namespace {
 
@@ -38,6 +40,9 @@ const std::array kReproductions{
                  reproduce_oasis},
     Reproduction{"aonline", "A_online, weighted completion time (MobiHoc 2020)", false,
                  reproduce_aonline},
+    Reproduction{"gavel", "Gavel, heterogeneity-aware policies (OSDI 2020)", true, reproduce_gavel},
+    Reproduction{"gandiva-fair", "Gandiva_fair, tickets and trading (EuroSys 2020)", true,
+                 reproduce_gandiva_fair},
 };
 
 std::string list() {
