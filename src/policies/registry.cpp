@@ -12,6 +12,7 @@
 #include "policies/aonline/entry.h"
 #include "policies/bsbf/entry.h"
 #include "policies/capacity/entry.h"
+#include "policies/chronus/entry.h"
 #include "policies/conservative/entry.h"
 #include "policies/drf/entry.h"
 #include "policies/easy/easy.h"
@@ -206,6 +207,7 @@ std::vector<PolicyEntry> make_registry() {
       synergy_entry(),
       oasis_entry(),
       aonline_entry(),
+      chronus_entry(),
   };
   std::ranges::move(gavel_entries(), std::back_inserter(entries));
   return entries;

@@ -36,6 +36,12 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
   }
   if (policy.starts_with("gavel")) scenario.settings = {{"round", "4"}};
   if (policy == "gandiva-fair") scenario.settings = {{"quantum", "3"}};
+  if (policy == "chronus") {
+    scenario.settings = {
+        {"lease", "6"}, {"restart", "2"}, {"be_starve", "5"}, {"unmet", "best-effort"}};
+    for (std::size_t i = 0; i < scenario.jobs.size(); i += 2)
+      scenario.jobs[i].deadline = scenario.jobs[i].submit + 6 + 2.5 * scenario.jobs[i].duration;
+  }
   if (policy == "antman") scenario.settings = {{"op", "q1"}, {"op_upgrade", "20"}};
   if (policy == "oasis" || policy == "aonline")
     scenario.settings = {{"slot", "2"}, {"elastic", seed % 2 == 0 ? "all" : "declared"}};

@@ -1,0 +1,185 @@
+#include "policies/chronus/chronus.h"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+namespace berth::chronus {
+
+bool pick_devices(const Cluster& cluster, PoolId pool, std::int32_t gpus,
+                  const std::vector<std::uint64_t>& free, std::vector<Slice>& slices) {
+  slices.clear();
+  std::vector<std::pair<int, std::uint32_t>> nodes;  // free devices, node
+  for (std::uint32_t i = 0; i < free.size(); ++i) {
+    if (cluster.nodes[i].pool == pool && free[i] != 0) nodes.push_back({std::popcount(free[i]), i});
+  }
+  std::ranges::sort(nodes, {}, [&](const auto& node) {
+    const bool holds_all = node.first >= gpus;
+    return std::tuple(!holds_all, holds_all ? node.first : -node.first, node.second);
+  });
+  std::int32_t left = gpus;
+  for (const auto& [count, node] : nodes) {
+    if (left == 0) break;
+    Slice slice{.node = NodeId{node}, .gpus = std::min(left, count), .devices = 0};
+    std::uint64_t rest = free[node];
+    for (std::int32_t i = 0; i < slice.gpus; ++i, rest &= rest - 1)
+      slice.devices |= rest & (~rest + 1);
+    left -= slice.gpus;
+    slices.push_back(slice);
+  }
+  std::ranges::sort(slices, {}, &Slice::node);
+  return left == 0;
+}
+
+void Chronus::begin(const View& view) {
+  counts_ = view.cluster.mode() == ClusterState::Mode::Count;
+  rows_.resize(view.jobs.size());
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) {
+    const PoolId pool{i};
+    pools_.push_back({counts_ ? Servers{} : Servers{view.cluster.cluster(), pool},
+                      LeasePlan{0, options_.effort}});
+    static_cast<void>(pools_.back().plan.set_capacity(capacity(view, pool)));
+  }
+  if (!options_.lends_padding && !counts_) padding_.assign(view.cluster.cluster().nodes.size(), 0);
+}
+
+OrderKey Chronus::key_of(const View& view, JobId job) const {
+  const Duration key = options_.key == BestEffortKey::Remaining
+                           ? view.estimated_left(job)
+                           : view.jobs.attained(job, view.now) * view.gpus(job);
+  return {key.count(), job};
+}
+
+void Chronus::enqueue(const View& view, JobId job) {
+  Row& row = rows_[job.value];
+  row.is_starved = false;
+  waiting_.push(view.jobs.shape[job], key_of(view, job));
+  waits_.insert({row.waits_since, job});
+}
+
+void Chronus::dequeue(const View& view, JobId job) {
+  const Row& row = rows_[job.value];
+  (row.is_starved ? starved_ : waiting_).forget(view.jobs.shape[job], job);
+  waits_.erase({row.waits_since, job});
+}
+
+void Chronus::on_arrival(const View& view, JobId job) {
+  ++active_;
+  Row& row = rows_[job.value];
+  row.waits_since = view.now;
+  if (row.is_promised) {
+    promised_.insert(job);
+    idle_.insert({row.end, job});
+  } else {
+    enqueue(view, job);
+  }
+}
+
+void Chronus::on_departure(const View& view, JobId job) {
+  --active_;
+  const Row& row = rows_[job.value];
+  may_improve_ = may_improve_ || (row.holds && view.believed().effects().locality);
+  if (row.is_promised) {
+    forget_promise(job);
+  } else if (row.holds) {
+    best_effort_.erase(job);
+  } else {
+    dequeue(view, job);
+  }
+}
+
+void Chronus::on_requeue(const View& view, JobId job) { set_holding(view, job, false); }
+
+/// Keeps the books in step with the plan. A best-effort job that starts was taken off its queue.
+void Chronus::set_holding(const View& view, JobId job, bool holds) {
+  Row& row = rows_[job.value];
+  row.holds = holds;
+  if (!holds) row.waits_since = view.now;
+  if (row.is_promised) {
+    if (holds) {
+      idle_.erase({row.end, job});
+    } else {
+      idle_.insert({row.end, job});
+    }
+  } else if (holds) {
+    best_effort_.insert(job);
+  } else {
+    best_effort_.erase(job);
+    enqueue(view, job);
+  }
+}
+
+void Chronus::stop(const View& view, Plan& plan, JobId job) {
+  plan.preempt(job, Reason::Lease);
+  set_holding(view, job, false);
+}
+
+bool Chronus::start_in(const View& view, Plan& plan, JobId job, PoolId pool, Reason reason) {
+  if (padding_.empty()) return plan.try_start_in(pool, job, reason);
+  std::vector<std::uint64_t> free(padding_.size());
+  for (std::uint32_t i = 0; i < free.size(); ++i)
+    free[i] = plan.cluster().free_mask(NodeId{i}) & ~padding_[i];
+  return pick_devices(view.cluster.cluster(), pool, view.gpus(job), free, slices_) &&
+         plan.try_start_on(job, pool, slices_, reason);
+}
+
+bool Chronus::start(const View& view, Plan& plan, JobId job, Reason reason) {
+  const bool started = padding_.empty()
+                           ? plan.try_start(job, reason)
+                           : std::ranges::any_of(view.shape(job).pools, [&](PoolId pool) {
+                               return start_in(view, plan, job, pool, reason);
+                             });
+  if (!started) return false;
+  if (!rows_[job.value].is_promised) dequeue(view, job);
+  set_holding(view, job, true);
+  return true;
+}
+
+/// Idle GPUs until the term ends: whoever waits and fits, in the order of the queue.
+void Chronus::fill_from(const View& view, Plan& plan, ShapeQueues& queue) {
+  for (;;) {
+    const ShapeId* best = nullptr;
+    for (const ShapeId& shape : queue.active()) {
+      if (blocked_[shape.value] || !plan.has_room(view.shapes[shape])) continue;
+      if (best == nullptr || queue.top(shape) < queue.top(*best)) best = &shape;
+    }
+    if (best == nullptr) return;
+    const ShapeId shape = *best;
+    if (!start(view, plan, queue.top(shape).job, Reason::Backfill)) blocked_[shape.value] = true;
+  }
+}
+
+void Chronus::fill(const View& view, Plan& plan) {
+  if (plan.cluster().free_gpus() == 0 && !view.cluster.tracks_devices()) return;
+  blocked_.assign(view.shapes.size(), false);
+  fill_from(view, plan, starved_);
+  fill_from(view, plan, waiting_);
+  // What is done before its lease comes makes a promise easier to keep.
+  order_.clear();
+  for (const auto& [end, job] : idle_) order_.push_back({end, job});
+  for (const OrderKey& key : order_) {
+    if (plan.cluster().free_gpus() == 0) break;
+    const PoolId pool = rows_[key.job.value].pool;
+    const ShapeId shape = view.jobs.shape[key.job];
+    if (blocked_[shape.value] || !plan.cluster().may_hold(pool, view.shapes[shape])) continue;
+    if (start_in(view, plan, key.job, pool, Reason::Backfill)) {
+      set_holding(view, key.job, true);
+    } else {
+      blocked_[shape.value] = true;
+    }
+  }
+}
+
+void Chronus::decide(const View& view, Plan& plan, Rng&) {
+  if (active_ == 0) return;
+  const bool term_begins = view.now.time_since_epoch() % options_.lease == Duration::zero();
+  if (term_begins && needs_term()) begin_term(view, plan);
+  fill(view, plan);
+}
+
+std::optional<Time> Chronus::next_wakeup(const View& view) {
+  if (!needs_term()) return std::nullopt;
+  return Time{(view.now.time_since_epoch() / options_.lease + 1) * options_.lease};
+}
+
+}  // namespace berth::chronus

@@ -1,0 +1,57 @@
+#include "policies/chronus/entry.h"
+
+#include "policies/chronus/chronus.h"
+
+namespace berth {
+
+namespace {
+
+Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
+  chronus::ChronusOptions options;
+  BERTH_TRY(options.lease, params.duration("lease"));
+  BERTH_TRY(options.restart, params.duration("restart"));
+  if (options.lease <= options.restart) return params.wrong("lease", "must be longer than restart");
+  BERTH_TRY(options.slack, params.number("slack", 1, 100));
+  BERTH_TRY(options.grace, params.duration("grace"));
+  if (options.grace > options.lease * 100)
+    return params.wrong("grace", "must be at most 100 leases");
+  BERTH_TRY(const auto unmet, params.choice("unmet", {"refuse", "best-effort"}));
+  options.refuses = unmet == 0;
+  BERTH_TRY(const auto late, params.choice("late", {"best-effort", "kill"}));
+  options.kills_late = late == 1;
+  BERTH_TRY(const auto key, params.choice("be_key", {"remaining", "attained"}));
+  options.key = static_cast<chronus::BestEffortKey>(key);
+  BERTH_TRY(options.starve_leases, params.integer("be_starve", 1, 1'000'000));
+  BERTH_TRY(options.lends_padding, params.flag("lend_padding"));
+  BERTH_TRY(const auto steps, params.integer("ls_iters", 0, 1'000'000));
+  options.search_steps = static_cast<std::int32_t>(steps);
+  BERTH_TRY(const auto jobs, params.integer("exact_jobs", 0, 1000));
+  options.effort.jobs = static_cast<std::size_t>(jobs);
+  BERTH_TRY(options.effort.nodes, params.integer("solver_nodes", 1, 1'000'000'000));
+  return std::make_unique<chronus::Chronus>(options);
+}
+
+}  // namespace
+
+PolicyEntry chronus_entry() {
+  return {
+      "chronus",
+      "promises leases that meet deadlines or refuses at once; the rest shares what is left",
+      Need::RunTime | Need::Deadline | Need::Profile,
+      true,
+      {{"lease", "20m", "length of a term; who runs is decided where one begins"},
+       {"restart", "30", "seconds at the begin of a lease that saving and restarting may take"},
+       {"slack", "1.05", "factor on the believed work left, against wrong estimates"},
+       {"grace", "1h", "lateness at which a soft deadline is worth nothing any more"},
+       {"unmet", "refuse", "strict deadline that cannot be promised: refuse or best-effort"},
+       {"late", "best-effort", "strict job that will be late after all: best-effort or kill"},
+       {"be_key", "remaining", "order without deadline: remaining (work) or attained (service)"},
+       {"be_starve", "36", "leases of waiting after which such a job goes first"},
+       {"lend_padding", "on", "lend the GPUs that rounding up to blocks leaves idle"},
+       {"ls_iters", "1000", "steps of the search for closer places, if distance costs speed"},
+       {"exact_jobs", "30", "jobs up to which the integer program decides; 0 = never"},
+       {"solver_nodes", "200", "size of its search tree at most"}},
+      make};
+}
+
+}  // namespace berth
