@@ -22,6 +22,8 @@ Result<Reproduced> reproduce_oasis(const ReproduceOptions& options);
 Result<Reproduced> reproduce_aonline(const ReproduceOptions& options);
 Result<Reproduced> reproduce_gavel(const ReproduceOptions& options);
 Result<Reproduced> reproduce_gandiva_fair(const ReproduceOptions& options);
+Result<Reproduced> reproduce_chronus(const ReproduceOptions& options);
+Result<Reproduced> reproduce_elasticflow(const ReproduceOptions& options);
 
 namespace {
 
@@ -43,6 +45,9 @@ const std::array kReproductions{
     Reproduction{"gavel", "Gavel, heterogeneity-aware policies (OSDI 2020)", true, reproduce_gavel},
     Reproduction{"gandiva-fair", "Gandiva_fair, tickets and trading (EuroSys 2020)", true,
                  reproduce_gandiva_fair},
+    Reproduction{"chronus", "Chronus, deadlines by leases (SoCC 2021)", true, reproduce_chronus},
+    Reproduction{"elasticflow", "ElasticFlow, deadlines by elastic shares (ASPLOS 2023)", true,
+                 reproduce_elasticflow},
 };
 
 std::string list() {

@@ -16,6 +16,7 @@
 #include "policies/conservative/entry.h"
 #include "policies/drf/entry.h"
 #include "policies/easy/easy.h"
+#include "policies/elasticflow/entry.h"
 #include "policies/gandiva/entry.h"
 #include "policies/gandiva_fair/entry.h"
 #include "policies/gavel/entry.h"
@@ -56,6 +57,12 @@ Made make_shortest(const PolicyEntry& entry, const Params& params) {
   PreemptiveOptions options;
   options.key = entry.name == "srtf" ? ServiceKey::WorkLeft : ServiceKey::WorkLeftGpus;
   BERTH_TRY(options.preempt_gain, params.duration("preempt_gain"));
+  return std::make_unique<Preemptive>(entry.name, options);
+}
+
+Made make_edf(const PolicyEntry& entry, const Params&) {
+  PreemptiveOptions options;
+  options.key = ServiceKey::Deadline;
   return std::make_unique<Preemptive>(entry.name, options);
 }
 
@@ -189,6 +196,12 @@ std::vector<PolicyEntry> make_registry() {
        true,
        {quantum},
        make_las},
+      {"edf",
+       "preemptive, earliest deadline first, jobs without one behind in order of arrival",
+       Need::Deadline,
+       true,
+       {},
+       make_edf},
       {"tiresias-l", "preemptive, queues by GPU-seconds attained, first come first served inside",
        Need::Nothing, true, tiresias_params(), make_tiresias},
       {"tiresias-g", "preemptive, queues by GPU-seconds attained, Gittins index inside",
@@ -208,6 +221,7 @@ std::vector<PolicyEntry> make_registry() {
       oasis_entry(),
       aonline_entry(),
       chronus_entry(),
+      elasticflow_entry(),
   };
   std::ranges::move(gavel_entries(), std::back_inserter(entries));
   return entries;

@@ -9,35 +9,35 @@
 
 #include "base/rng.h"
 #include "policies/chronus/local_search.h"
-#include "policies/chronus/servers.h"
+#include "policies/common/buddy_servers.h"
 
 namespace berth::chronus {
 namespace {
 
-Servers servers_of(std::string_view cluster) {
-  return Servers{*parse_cluster_short(cluster), PoolId{0}};
+BuddyServers servers_of(std::string_view cluster) {
+  return BuddyServers{*parse_cluster_short(cluster), PoolId{0}};
 }
 
-Servers::Map empty_map(const Servers& servers) {
+BuddyServers::Map empty_map(const BuddyServers& servers) {
   const std::vector<std::uint64_t> none(servers.size());
   return {.taken = none, .settled = none, .lent = none};
 }
 
-std::vector<Tenant> newcomers(const std::vector<std::int32_t>& sizes) {
-  std::vector<Tenant> tenants;
+std::vector<BuddyTenant> newcomers(const std::vector<std::int32_t>& sizes) {
+  std::vector<BuddyTenant> tenants;
   for (const std::int32_t gpus : sizes) tenants.push_back({.gpus = gpus, .own = {}});
   return tenants;
 }
 
-TEST(Servers, RoundUpAsPublished) {
-  const Servers servers = servers_of("4x8");
+TEST(BuddyServers, RoundUpAsPublished) {
+  const BuddyServers servers = servers_of("4x8");
   const std::vector<std::pair<std::int32_t, std::int64_t>> table{
       {1, 1}, {2, 2}, {3, 4}, {5, 8}, {6, 8}, {7, 8}, {8, 8}, {9, 16}, {12, 16}, {20, 24}};
   for (const auto& [gpus, rounded] : table) EXPECT_EQ(servers.rounded(gpus), rounded) << gpus;
 }
 
-TEST(Servers, RoundUpWhereAServerIsNoPowerOfTwo) {
-  const Servers servers = servers_of("3x6");
+TEST(BuddyServers, RoundUpWhereAServerIsNoPowerOfTwo) {
+  const BuddyServers servers = servers_of("3x6");
   EXPECT_EQ(servers.rounded(3), 4);
   EXPECT_EQ(servers.rounded(5), 4);  // a whole server, which holds four in small leases
   EXPECT_EQ(servers.rounded(7), 8);
@@ -46,9 +46,9 @@ TEST(Servers, RoundUpWhereAServerIsNoPowerOfTwo) {
   EXPECT_EQ(servers.capacity(state), 12);
 }
 
-TEST(Servers, CountLargeNodesAsSeveral) {
+TEST(BuddyServers, CountLargeNodesAsSeveral) {
   const auto cluster = parse_cluster_short("6x4:v100,1x8:v100");
-  const Servers servers{*cluster, PoolId{0}};
+  const BuddyServers servers{*cluster, PoolId{0}};
   EXPECT_EQ(servers.gpus_each(), 4);
   EXPECT_EQ(servers.size(), 8U);
   const auto place = servers.find(empty_map(servers), 8);
@@ -56,8 +56,8 @@ TEST(Servers, CountLargeNodesAsSeveral) {
   EXPECT_EQ(servers.slices(*place, 7).size(), 2U);
 }
 
-TEST(Servers, PackRoundedSizesExactly) {
-  const Servers servers = servers_of("2x8");
+TEST(BuddyServers, PackRoundedSizesExactly) {
+  const BuddyServers servers = servers_of("2x8");
   const auto places = place_tenants(servers, newcomers({4, 4, 2, 2, 2, 1, 1}), empty_map(servers));
   std::vector<std::uint64_t> taken(2);
   for (const auto& place : places) {
@@ -68,9 +68,9 @@ TEST(Servers, PackRoundedSizesExactly) {
   EXPECT_EQ(taken, (std::vector<std::uint64_t>{0xff, 0xff}));
 }
 
-TEST(Servers, RefuseTheFifthJobThatWouldBeSpread) {
+TEST(BuddyServers, RefuseTheFifthJobThatWouldBeSpread) {
   // 3+3+3+3+4 GPUs are 16, but each server holds two of them: rounded they are 20.
-  const Servers servers = servers_of("2x8");
+  const BuddyServers servers = servers_of("2x8");
   std::int64_t sum = 0;
   for (const std::int32_t gpus : {3, 3, 3, 3, 4}) sum += servers.rounded(gpus);
   EXPECT_EQ(sum, 20);
@@ -78,34 +78,35 @@ TEST(Servers, RefuseTheFifthJobThatWouldBeSpread) {
   EXPECT_EQ(std::ranges::count_if(places, [](const auto& place) { return place.has_value(); }), 4);
 }
 
-TEST(Servers, PushAsideJobsWithoutAPromiseBeforeLeases) {
-  const Servers servers = servers_of("2x4");
-  Servers::Map map = empty_map(servers);
+TEST(BuddyServers, PushAsideJobsWithoutAPromiseBeforeLeases) {
+  const BuddyServers servers = servers_of("2x4");
+  BuddyServers::Map map = empty_map(servers);
   map.lent[1] = 0b0011;
-  std::vector<Tenant> tenants = newcomers({4});
-  tenants.push_back({.gpus = 1, .own = Blocks{{.server = 0, .devices = 0b0001}}});
+  std::vector<BuddyTenant> tenants = newcomers({4});
+  tenants.push_back({.gpus = 1, .own = BuddyBlocks{{.server = 0, .devices = 0b0001}}});
   const auto places = place_tenants(servers, tenants, map);
   EXPECT_EQ(places[0]->front().server, 1U);  // two lent GPUs, not the settled lease
   EXPECT_EQ(places[1], tenants[1].own);
 }
 
-TEST(Servers, MoveALeaseWhenNothingElseHelps) {
-  const Servers servers = servers_of("1x8");
-  std::vector<Tenant> tenants{{.gpus = 2, .own = Blocks{{.server = 0, .devices = 0b00000011}}},
-                              {.gpus = 2, .own = Blocks{{.server = 0, .devices = 0b00110000}}},
-                              {.gpus = 4, .own = {}}};
+TEST(BuddyServers, MoveALeaseWhenNothingElseHelps) {
+  const BuddyServers servers = servers_of("1x8");
+  std::vector<BuddyTenant> tenants{
+      {.gpus = 2, .own = BuddyBlocks{{.server = 0, .devices = 0b00000011}}},
+      {.gpus = 2, .own = BuddyBlocks{{.server = 0, .devices = 0b00110000}}},
+      {.gpus = 4, .own = {}}};
   const auto places = place_tenants(servers, tenants, empty_map(servers));
   EXPECT_EQ(places[2]->front().devices, 0x0fU);
   EXPECT_EQ(places[0]->front().devices, 0xc0U);  // had to move
   EXPECT_EQ(places[1], tenants[1].own);
 }
 
-TEST(Servers, KnowTheBlockAroundDevices) {
-  const Servers servers = servers_of("2x8");
+TEST(BuddyServers, KnowTheBlockAroundDevices) {
+  const BuddyServers servers = servers_of("2x8");
   const Slice three{.node = NodeId{1}, .gpus = 3, .devices = 0b01110000};
   const auto block = servers.around(std::span{&three, 1}, 3);
   ASSERT_TRUE(block.has_value());
-  EXPECT_EQ(*block, (Blocks{{.server = 1, .devices = 0xf0}}));
+  EXPECT_EQ(*block, (BuddyBlocks{{.server = 1, .devices = 0xf0}}));
   const Slice across{.node = NodeId{0}, .gpus = 2, .devices = 0b0110};
   EXPECT_FALSE(servers.around(std::span{&across, 1}, 2).has_value());
   const std::vector<Slice> whole{{.node = NodeId{0}, .gpus = 8, .devices = 0xff},
@@ -115,23 +116,23 @@ TEST(Servers, KnowTheBlockAroundDevices) {
 }
 
 // Whatever fits by count has a place in one block, stays disjoint, and most stay where they are.
-TEST(Servers, PlaceWhateverFitsByCount) {
+TEST(BuddyServers, PlaceWhateverFitsByCount) {
   Rng rng{5};
   for (int round = 0; round < 200; ++round) {
     const std::int32_t gpus_each = round % 2 == 0 ? 8 : 6;
-    const Servers servers = servers_of(fmt::format("5x{}", gpus_each));
-    std::vector<Tenant> tenants;
+    const BuddyServers servers = servers_of(fmt::format("5x{}", gpus_each));
+    std::vector<BuddyTenant> tenants;
     for (int term = 0; term < 6; ++term) {
-      std::erase_if(tenants, [&](const Tenant&) { return rng.below(3) == 0; });
+      std::erase_if(tenants, [&](const BuddyTenant&) { return rng.below(3) == 0; });
       std::int64_t left = 5 * std::bit_floor(static_cast<std::uint32_t>(gpus_each));
-      for (const Tenant& tenant : tenants) left -= servers.rounded(tenant.gpus);
+      for (const BuddyTenant& tenant : tenants) left -= servers.rounded(tenant.gpus);
       for (int tries = 0; tries < 8; ++tries) {
         const auto gpus = static_cast<std::int32_t>(1 + rng.below(rng.below(4) == 0 ? 14 : 5));
         if (servers.rounded(gpus) > left) continue;
         left -= servers.rounded(gpus);
         tenants.push_back({.gpus = gpus, .own = {}});
       }
-      Servers::Map map = empty_map(servers);
+      BuddyServers::Map map = empty_map(servers);
       for (std::uint64_t& lent : map.lent) lent = rng.next() & servers.all();
       const auto places = place_tenants(servers, tenants, map);
       std::vector<std::uint64_t> taken(servers.size());
@@ -139,7 +140,7 @@ TEST(Servers, PlaceWhateverFitsByCount) {
         ASSERT_TRUE(places[i].has_value()) << "round " << round;
         const auto fewest = (tenants[i].gpus + gpus_each - 1) / gpus_each;
         ASSERT_EQ(std::ssize(*places[i]), fewest) << "consolidated";
-        for (const Block& block : *places[i]) {
+        for (const BuddyBlock& block : *places[i]) {
           ASSERT_EQ(taken[block.server] & block.devices, 0U);
           taken[block.server] |= block.devices;
         }

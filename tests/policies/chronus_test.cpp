@@ -210,6 +210,19 @@ TEST(Chronus, RefusesBadSettings) {
   EXPECT_FALSE(make_policy("chronus", {{"unmet", "maybe"}}).has_value());
 }
 
+TEST(Edf, RunsTheEarliestDeadlineAndStopsLaterOnes) {
+  Scenario scenario;
+  scenario.policy = "edf";
+  scenario.cluster = "1x1";
+  scenario.jobs = {best_effort(0, 1, 30), slo(10, 1, 30, 100), slo(20, 1, 10, 50)};
+  const Outcome outcome = run(scenario);
+  EXPECT_EQ(outcome.finish[2], 30);
+  EXPECT_EQ(outcome.finish[1], 50);
+  EXPECT_EQ(outcome.finish[0], 70);
+  EXPECT_EQ(outcome.preemptions[0], 1);
+  EXPECT_EQ(outcome.preemptions[1], 1);
+}
+
 /// Leases lie on as few nodes as possible.
 class Watcher final : public Observer {
  public:

@@ -37,8 +37,11 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
   if (policy.starts_with("gavel")) scenario.settings = {{"round", "4"}};
   if (policy == "gandiva-fair") scenario.settings = {{"quantum", "3"}};
   if (policy == "chronus") {
-    scenario.settings = {
-        {"lease", "6"}, {"restart", "2"}, {"be_starve", "5"}, {"unmet", "best-effort"}};
+    scenario.settings = {{"lease", "6"}, {"restart", "2"}, {"be_starve", "5"}};
+  }
+  if (policy == "elasticflow") scenario.settings = {{"slot", "4"}};
+  if (policy == "chronus" || policy == "elasticflow") {
+    scenario.settings.push_back({"unmet", "best-effort"});
     for (std::size_t i = 0; i < scenario.jobs.size(); i += 2)
       scenario.jobs[i].deadline = scenario.jobs[i].submit + 6 + 2.5 * scenario.jobs[i].duration;
   }

@@ -29,6 +29,7 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
     if (spec.gpus_max > 0) job.gpus_min = spec.gpus;
     job.kind = spec.kind;
     if (spec.deadline > 0) job.deadline = seconds_to_time(spec.deadline);
+    job.soft_deadline = spec.soft_deadline;
     job.group = trace.names.intern(spec.group);
     job.weight = static_cast<float>(spec.weight);
     trace.jobs.push_back(job);

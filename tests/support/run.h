@@ -32,6 +32,7 @@ struct JobSpec {
   int gpus_max = 0;  // 0 = not elastic
   JobKind kind = JobKind::Training;
   double deadline = 0;  // 0 = none
+  bool soft_deadline = false;
   std::string group = {};
   double weight = 1;
 };

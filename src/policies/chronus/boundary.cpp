@@ -112,15 +112,15 @@ void Chronus::choose_best_effort(const View& view, const Plan& plan) {
   }
 }
 
-Servers::Map Chronus::map_of(const Plan& plan, const Servers& servers,
-                             const std::vector<JobId>& jobs) const {
+BuddyServers::Map Chronus::map_of(const Plan& plan, const BuddyServers& servers,
+                                  const std::vector<JobId>& jobs) const {
   const ClusterState& state = plan.cluster();
   std::vector<std::uint64_t> busy(state.cluster().nodes.size());
   for (std::uint32_t i = 0; i < busy.size(); ++i) busy[i] = ~state.free_mask(NodeId{i});
   for (const JobId job : jobs) {
     for (const Slice& slice : plan.slices(job)) busy[slice.node.value] &= ~slice.devices;
   }
-  Servers::Map map;
+  BuddyServers::Map map;
   for (std::uint32_t s = 0; s < servers.size(); ++s) {
     const NodeId node = servers.node(s);
     const bool up = state.is_up(node);
@@ -142,18 +142,18 @@ void Chronus::push_aside(const View& view, Plan& plan) {
   }
 }
 
-/// Blocks for the leases, and everybody out of their way.
+/// BuddyBlocks for the leases, and everybody out of their way.
 Chronus::Places Chronus::make_places(const View& view, Plan& plan, PoolId pool,
                                      const std::vector<JobId>& jobs) {
-  const Servers& servers = pools_[pool.value].servers;
-  std::vector<Tenant> tenants;
+  const BuddyServers& servers = pools_[pool.value].servers;
+  std::vector<BuddyTenant> tenants;
   for (const JobId job : jobs) {
     tenants.push_back({view.gpus(job), std::nullopt});
     if (plan.holds(job)) tenants.back().own = servers.around(plan.slices(job), view.gpus(job));
   }
   Places places = place_tenants(servers, tenants, map_of(plan, servers, jobs));
   needed_.assign(view.cluster.cluster().nodes.size(), 0);
-  const auto need = [&](const Blocks& blocks, std::int32_t gpus) {
+  const auto need = [&](const BuddyBlocks& blocks, std::int32_t gpus) {
     for (const Slice& slice : servers.slices(blocks, gpus))
       needed_[slice.node.value] |= slice.devices;
   };
@@ -170,7 +170,7 @@ Chronus::Places Chronus::make_places(const View& view, Plan& plan, PoolId pool,
 }
 
 void Chronus::start_lease(const View& view, Plan& plan, JobId job,
-                          const std::optional<Blocks>& place) {
+                          const std::optional<BuddyBlocks>& place) {
   const PoolId pool = rows_[job.value].pool;
   const bool in_place =
       place &&

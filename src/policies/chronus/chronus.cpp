@@ -36,7 +36,7 @@ void Chronus::begin(const View& view) {
   rows_.resize(view.jobs.size());
   for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) {
     const PoolId pool{i};
-    pools_.push_back({counts_ ? Servers{} : Servers{view.cluster.cluster(), pool},
+    pools_.push_back({counts_ ? BuddyServers{} : BuddyServers{view.cluster.cluster(), pool},
                       LeasePlan{0, options_.effort}});
     static_cast<void>(pools_.back().plan.set_capacity(capacity(view, pool)));
   }

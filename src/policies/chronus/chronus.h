@@ -4,8 +4,8 @@
 // Time is cut into terms of equal length. Who runs is decided where a term begins: jobs whose plan
 // (lease_plan.h) has a lease there, then best-effort jobs by least work left. A lease that is
 // renewed costs nothing; in between, idle GPUs go to whoever fits. Leases are placed in aligned
-// blocks (servers.h) and push best-effort jobs aside, which may move; those are placed by the run's
-// placement and, if distance costs speed, moved closer together (local_search.h).
+// blocks (common/buddy_servers.h) and push best-effort jobs aside, which may move; those are placed
+// by the run's placement and, if distance costs speed, moved closer together (local_search.h).
 //
 // Assumes: run times are estimated, and stopping and starting again costs at most `restart`, which
 // every lease has room for. A strict job that turns out longer than promised goes on as best
@@ -22,7 +22,7 @@
 #include "core/policy.h"
 #include "policies/chronus/lease_plan.h"
 #include "policies/chronus/local_search.h"
-#include "policies/chronus/servers.h"
+#include "policies/common/buddy_servers.h"
 #include "policies/common/shape_queues.h"
 
 namespace berth::chronus {
@@ -70,7 +70,7 @@ class Chronus final : public Policy {
     Time waits_since{};
   };
   struct Pool {
-    Servers servers;
+    BuddyServers servers;
     LeasePlan plan;
   };
 
@@ -112,14 +112,15 @@ class Chronus final : public Policy {
   void choose_from(const View& view, ShapeQueues& queue, const OrderKey* before);
   [[nodiscard]] bool choose(const View& view, JobId job, std::optional<PoolId> preferred);
   void note_starved(const View& view);
-  using Places = std::vector<std::optional<Blocks>>;  // by job
+  using Places = std::vector<std::optional<BuddyBlocks>>;  // by job
   void place_leases(const View& view, Plan& plan, PoolId pool);
   [[nodiscard]] Places make_places(const View& view, Plan& plan, PoolId pool,
                                    const std::vector<JobId>& jobs);
-  void start_lease(const View& view, Plan& plan, JobId job, const std::optional<Blocks>& place);
+  void start_lease(const View& view, Plan& plan, JobId job,
+                   const std::optional<BuddyBlocks>& place);
   void push_aside(const View& view, Plan& plan);
-  [[nodiscard]] Servers::Map map_of(const Plan& plan, const Servers& servers,
-                                    const std::vector<JobId>& jobs) const;
+  [[nodiscard]] BuddyServers::Map map_of(const Plan& plan, const BuddyServers& servers,
+                                         const std::vector<JobId>& jobs) const;
 
   // Best-effort jobs closer together (improve.cpp).
   [[nodiscard]] Resident resident(const View& view, const Plan& plan, JobId job, PoolId pool) const;

@@ -1,4 +1,4 @@
-// The registry's line for Chronus.
+// The registry's line for `chronus`: its parameters and how to make one.
 #pragma once
 
 #include "policies/registry.h"

@@ -2,8 +2,8 @@
 //
 // Time is cut into terms of equal length, numbered from time zero. A job that was admitted has as
 // many leases as its work needs, each in a term that ends by its deadline; in no term do leases
-// exceed the capacity. Sizes are rounded up beforehand (servers.h), so that the count is enough and
-// every lease can be placed close together.
+// exceed the capacity. Sizes are rounded up beforehand (common/buddy_servers.h), so that the count
+// is enough and every lease can be placed close together.
 //
 // A new job is refused quickly if no plan could exist, otherwise takes the fullest terms that still
 // hold it; if these are too few, all promises are laid out anew, by earliest deadline, and at last

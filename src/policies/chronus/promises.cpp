@@ -170,7 +170,7 @@ void Chronus::forget_promise(JobId job) {
   row.is_promised = false;
 }
 
-/// Servers were lost: it goes on as best effort.
+/// BuddyServers were lost: it goes on as best effort.
 void Chronus::break_promise(const View& view, JobId job) {
   forget_promise(job);
   Row& row = rows_[job.value];

@@ -9,6 +9,7 @@ constexpr int kFraction = 32;  // keys carry the fraction bits of a Rate
 }
 
 Int128 Preemptive::key_of(const View& view, JobId job) const {
+  if (by_deadline()) return view.deadline(job).value_or(kNever).time_since_epoch().count();
   const Duration service = by_work() ? view.estimated_left(job) : view.jobs.attained(job, view.now);
   const Int128 key = Int128{service.count()} * (std::int64_t{1} << kFraction);
   return by_gpus() ? key * view.gpus(job) : key;
@@ -28,6 +29,7 @@ void Preemptive::join(const View& view, PoolId pool, JobId job) {
   std::int64_t slope = changes ? static_cast<std::int64_t>(rate.raw()) : 0;
   if (by_work()) slope = -slope;
   if (by_gpus()) slope *= view.gpus(job);
+  if (by_deadline()) slope = 0;
   holding_.insert(view.now, pool, job, key_of(view, job), slope, view.gpus(job));
 }
 

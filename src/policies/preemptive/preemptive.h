@@ -3,6 +3,7 @@
 //
 //   srtf    least estimated work left               srsf    the same times GPUs
 //   las     least time of holding devices           las-2d  the same times GPUs
+//   edf     earliest deadline, jobs without one behind the others in order of arrival
 //
 // The reference is a walk over all active jobs with an empty cluster (baselines: "preemptive
 // pass"). Here the same result is reached from the previous one: a waiting job is granted when the
@@ -24,7 +25,7 @@
 
 namespace berth {
 
-enum class ServiceKey : std::uint8_t { WorkLeft, WorkLeftGpus, Attained, AttainedGpus };
+enum class ServiceKey : std::uint8_t { WorkLeft, WorkLeftGpus, Attained, AttainedGpus, Deadline };
 
 struct PreemptiveOptions {
   ServiceKey key = ServiceKey::WorkLeft;
@@ -39,6 +40,7 @@ class Preemptive final : public Policy {
       : name_(std::move(name)), options_(options) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override {
+    if (by_deadline()) return Need::Deadline;
     return by_work() ? Need::RunTime : Need::Nothing;
   }
   void on_arrival(const View& view, JobId job) override;
@@ -61,6 +63,7 @@ class Preemptive final : public Policy {
   [[nodiscard]] bool by_work() const noexcept {
     return options_.key == ServiceKey::WorkLeft || options_.key == ServiceKey::WorkLeftGpus;
   }
+  [[nodiscard]] bool by_deadline() const noexcept { return options_.key == ServiceKey::Deadline; }
   [[nodiscard]] bool by_gpus() const noexcept {
     return options_.key == ServiceKey::WorkLeftGpus || options_.key == ServiceKey::AttainedGpus;
   }

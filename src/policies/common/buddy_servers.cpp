@@ -1,4 +1,4 @@
-#include "policies/chronus/servers.h"
+#include "policies/common/buddy_servers.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <tuple>
 
-namespace berth::chronus {
+namespace berth {
 
 namespace {
 
@@ -30,7 +30,8 @@ std::int32_t power_of_two_from(std::int32_t gpus) noexcept {
 
 }  // namespace
 
-Servers::Servers(const Cluster& cluster, PoolId pool) : gpus_(common_size(cluster, pool)) {
+BuddyServers::BuddyServers(const Cluster& cluster, PoolId pool)
+    : gpus_(common_size(cluster, pool)) {
   slots_ = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(gpus_)));
   all_ = low_bits(gpus_);
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
@@ -42,18 +43,18 @@ Servers::Servers(const Cluster& cluster, PoolId pool) : gpus_(common_size(cluste
   }
 }
 
-std::int64_t Servers::rounded(std::int32_t gpus) const noexcept {
+std::int64_t BuddyServers::rounded(std::int32_t gpus) const noexcept {
   if (is_small(gpus) || gpus_ == 0) return power_of_two_from(gpus);
   return std::int64_t{(gpus + gpus_ - 1) / gpus_} * slots_;
 }
 
-std::int64_t Servers::capacity(const ClusterState& state) const noexcept {
+std::int64_t BuddyServers::capacity(const ClusterState& state) const noexcept {
   const auto up =
       std::ranges::count_if(servers_, [&](const Server& one) { return state.is_up(one.node); });
   return std::int64_t{up} * slots_;
 }
 
-std::optional<std::uint32_t> Servers::server_of(const Slice& slice) const noexcept {
+std::optional<std::uint32_t> BuddyServers::server_of(const Slice& slice) const noexcept {
   const auto first_device = std::countr_zero(slice.devices);
   const std::uint32_t server =
       first_of_node_[slice.node.value] + static_cast<std::uint32_t>(first_device / gpus_);
@@ -62,8 +63,9 @@ std::optional<std::uint32_t> Servers::server_of(const Slice& slice) const noexce
   return inside ? std::optional{server} : std::nullopt;
 }
 
-std::optional<Blocks> Servers::around(std::span<const Slice> slices, std::int32_t gpus) const {
-  Blocks blocks;
+std::optional<BuddyBlocks> BuddyServers::around(std::span<const Slice> slices,
+                                                std::int32_t gpus) const {
+  BuddyBlocks blocks;
   if (!is_small(gpus)) {
     const auto count = static_cast<std::size_t>((gpus + gpus_ - 1) / gpus_);
     for (const Slice& slice : slices) {  // a slice may cover several servers of a large node
@@ -86,10 +88,10 @@ std::optional<Blocks> Servers::around(std::span<const Slice> slices, std::int32_
   return blocks;
 }
 
-std::vector<Slice> Servers::slices(const Blocks& blocks, std::int32_t gpus) const {
+std::vector<Slice> BuddyServers::slices(const BuddyBlocks& blocks, std::int32_t gpus) const {
   std::vector<Slice> slices;
   std::int32_t left = gpus;
-  for (const Block& block : blocks) {
+  for (const BuddyBlock& block : blocks) {
     std::uint64_t devices = 0;
     for (std::uint64_t rest = block.devices; rest != 0 && left > 0; rest &= rest - 1, --left)
       devices |= rest & (~rest + 1);
@@ -107,16 +109,16 @@ std::vector<Slice> Servers::slices(const Blocks& blocks, std::int32_t gpus) cons
   return slices;
 }
 
-std::optional<Blocks> Servers::find(const Map& map, std::int32_t gpus) const {
+std::optional<BuddyBlocks> BuddyServers::find(const Map& map, std::int32_t gpus) const {
   if (gpus_ == 0) return std::nullopt;
   if (is_small(gpus)) return find_block(map, power_of_two_from(gpus));
   return find_whole(map, static_cast<std::size_t>((gpus + gpus_ - 1) / gpus_));
 }
 
-std::optional<Blocks> Servers::find_block(const Map& map, std::int32_t size) const {
+std::optional<BuddyBlocks> BuddyServers::find_block(const Map& map, std::int32_t size) const {
   using Cost = std::tuple<int, int, std::int32_t>;
   std::optional<Cost> best;
-  Block place;
+  BuddyBlock place;
   for (std::uint32_t s = 0; s < servers_.size(); ++s) {
     if (map.taken[s] == all_) continue;
     for (std::int32_t offset = 0; offset + size <= slots_; offset += size) {
@@ -133,14 +135,14 @@ std::optional<Blocks> Servers::find_block(const Map& map, std::int32_t size) con
       if (best && *best <= cost) continue;
       best = cost;
       place = {s, block};
-      if (cost == Cost{0, 0, size}) return Blocks{place};  // cannot be better
+      if (cost == Cost{0, 0, size}) return BuddyBlocks{place};  // cannot be better
     }
   }
   if (!best) return std::nullopt;
-  return Blocks{place};
+  return BuddyBlocks{place};
 }
 
-std::optional<Blocks> Servers::find_whole(const Map& map, std::size_t count) const {
+std::optional<BuddyBlocks> BuddyServers::find_whole(const Map& map, std::size_t count) const {
   std::vector<std::tuple<int, int, std::uint32_t>> order;
   for (std::uint32_t s = 0; s < servers_.size(); ++s) {
     if (map.taken[s] == 0)
@@ -150,41 +152,41 @@ std::optional<Blocks> Servers::find_whole(const Map& map, std::size_t count) con
   std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(count) - 1);
   order.resize(count);
   std::ranges::sort(order, {}, [](const auto& entry) { return std::get<2>(entry); });
-  Blocks blocks;
+  BuddyBlocks blocks;
   for (const auto& entry : order) blocks.push_back({std::get<2>(entry), all_});
   return blocks;
 }
 
-std::vector<std::optional<Blocks>> place_tenants(const Servers& servers,
-                                                 std::span<const Tenant> tenants,
-                                                 Servers::Map map) {
+std::vector<std::optional<BuddyBlocks>> place_tenants(const BuddyServers& servers,
+                                                      std::span<const BuddyTenant> tenants,
+                                                      BuddyServers::Map map) {
   std::vector<std::size_t> order(tenants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) {
     return std::tuple(-servers.rounded(tenants[i].gpus), !tenants[i].own, i);
   });
-  const auto settle = [&](const Blocks& blocks, bool stays) {
-    for (const Block& block : blocks) {
+  const auto settle = [&](const BuddyBlocks& blocks, bool stays) {
+    for (const BuddyBlock& block : blocks) {
       std::uint64_t& settled = map.settled[block.server];
       settled = stays ? settled | block.devices : settled & ~block.devices;
     }
   };
-  for (const Tenant& tenant : tenants) {
+  for (const BuddyTenant& tenant : tenants) {
     if (tenant.own) settle(*tenant.own, true);
   }
-  std::vector<std::optional<Blocks>> places(tenants.size());
+  std::vector<std::optional<BuddyBlocks>> places(tenants.size());
   for (const std::size_t i : order) {
-    const Tenant& tenant = tenants[i];
-    const auto is_free = [&](const Block& block) {
+    const BuddyTenant& tenant = tenants[i];
+    const auto is_free = [&](const BuddyBlock& block) {
       return (map.taken[block.server] & block.devices) == 0;
     };
     if (tenant.own) settle(*tenant.own, false);
     const bool stays = tenant.own && std::ranges::all_of(*tenant.own, is_free);
     places[i] = stays ? tenant.own : servers.find(map, tenant.gpus);
     if (!places[i]) continue;
-    for (const Block& block : *places[i]) map.taken[block.server] |= block.devices;
+    for (const BuddyBlock& block : *places[i]) map.taken[block.server] |= block.devices;
   }
   return places;
 }
 
-}  // namespace berth::chronus
+}  // namespace berth

@@ -17,20 +17,20 @@
 
 #include "core/cluster_state.h"
 
-namespace berth::chronus {
+namespace berth {
 
 /// Devices of one server, as bits from its first device on.
-struct Block {
+struct BuddyBlock {
   std::uint32_t server = 0;
   std::uint64_t devices = 0;
-  friend bool operator==(const Block&, const Block&) = default;
+  friend bool operator==(const BuddyBlock&, const BuddyBlock&) = default;
 };
-using Blocks = std::vector<Block>;
+using BuddyBlocks = std::vector<BuddyBlock>;
 
-class Servers {
+class BuddyServers {
  public:
-  Servers() = default;
-  Servers(const Cluster& cluster, PoolId pool);
+  BuddyServers() = default;
+  BuddyServers(const Cluster& cluster, PoolId pool);
 
   [[nodiscard]] std::size_t size() const noexcept { return servers_.size(); }
   [[nodiscard]] std::int32_t gpus_each() const noexcept { return gpus_; }
@@ -46,10 +46,10 @@ class Servers {
   [[nodiscard]] std::uint64_t all() const noexcept { return all_; }
   /// The whole block, or the whole servers, around devices that a lease of this size has; nothing
   /// if they lie across blocks.
-  [[nodiscard]] std::optional<Blocks> around(std::span<const Slice> slices,
-                                             std::int32_t gpus) const;
+  [[nodiscard]] std::optional<BuddyBlocks> around(std::span<const Slice> slices,
+                                                  std::int32_t gpus) const;
   /// The first `gpus` devices of the blocks as slices, one for each node.
-  [[nodiscard]] std::vector<Slice> slices(const Blocks& blocks, std::int32_t gpus) const;
+  [[nodiscard]] std::vector<Slice> slices(const BuddyBlocks& blocks, std::int32_t gpus) const;
 
   /// Masks by server; what a block costs is what it would push aside.
   struct Map {
@@ -59,7 +59,7 @@ class Servers {
   };
   /// The cheapest place for a lease: pushes the fewest settled leases aside, then the fewest
   /// other jobs, then leaves the largest blocks whole; ties: lower server, lower devices.
-  [[nodiscard]] std::optional<Blocks> find(const Map& map, std::int32_t gpus) const;
+  [[nodiscard]] std::optional<BuddyBlocks> find(const Map& map, std::int32_t gpus) const;
 
  private:
   struct Server {
@@ -67,8 +67,8 @@ class Servers {
     std::int32_t offset = 0;  // its first device on the node
   };
   [[nodiscard]] bool is_small(std::int32_t gpus) const noexcept { return gpus <= slots_; }
-  [[nodiscard]] std::optional<Blocks> find_block(const Map& map, std::int32_t size) const;
-  [[nodiscard]] std::optional<Blocks> find_whole(const Map& map, std::size_t count) const;
+  [[nodiscard]] std::optional<BuddyBlocks> find_block(const Map& map, std::int32_t size) const;
+  [[nodiscard]] std::optional<BuddyBlocks> find_whole(const Map& map, std::size_t count) const;
   [[nodiscard]] std::optional<std::uint32_t> server_of(const Slice& slice) const noexcept;
 
   std::int32_t gpus_ = 0;   // of a server
@@ -79,15 +79,14 @@ class Servers {
 };
 
 /// A lease to place in the coming term.
-struct Tenant {
+struct BuddyTenant {
   std::int32_t gpus = 1;
-  std::optional<Blocks> own;  // where it is now, if that is a legal place
+  std::optional<BuddyBlocks> own;  // where it is now, if that is a legal place
 };
 
 /// Places for all tenants, in their order: larger ones first, everybody stays where possible. A
 /// tenant without a place (which cannot be while the rounded sizes fit) has none.
-[[nodiscard]] std::vector<std::optional<Blocks>> place_tenants(const Servers& servers,
-                                                               std::span<const Tenant> tenants,
-                                                               Servers::Map map);
+[[nodiscard]] std::vector<std::optional<BuddyBlocks>> place_tenants(
+    const BuddyServers& servers, std::span<const BuddyTenant> tenants, BuddyServers::Map map);
 
-}  // namespace berth::chronus
+}  // namespace berth

@@ -1,0 +1,204 @@
+#include "policies/elasticflow/elasticflow.h"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace berth::elasticflow {
+
+namespace {
+
+/// Powers of two in the range; what it asked for if there is none.
+std::vector<std::int32_t> sizes_in(const ElasticRange& range, std::int32_t wanted) {
+  std::vector<std::int32_t> sizes;
+  for (std::int32_t size = 1; size <= range.most; size *= 2) {
+    if (size >= range.least) sizes.push_back(size);
+  }
+  if (sizes.empty()) sizes.push_back(std::clamp(wanted, range.least, range.most));
+  return sizes;
+}
+
+}  // namespace
+
+void ElasticFlow::begin(const View& view) {
+  rows_.resize(view.jobs.size());
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i)
+    servers_.push_back(BuddyServers{view.cluster.cluster(), PoolId{i}});
+}
+
+/// The whole batch stays what it is; where its part does not fit on a device, it is accumulated.
+Terms ElasticFlow::terms_for(const View& view, JobId job, PoolId pool, std::int32_t gpus) const {
+  Terms terms;
+  const std::int32_t wanted = view.gpus(job);
+  if (gpus == wanted) return terms;
+  const std::int32_t known = view.jobs.batch[job];
+  const std::int32_t own =
+      known > 0 ? known : std::max(1, view.believed().profile(view.jobs.profile[job]).batch);
+  terms.batch = std::max(1, static_cast<std::int32_t>(std::int64_t{own} * wanted / gpus));
+  const RateModel& believed = view.believed();
+  const std::int64_t room = believed.device_memory_mib(pool);
+  const auto fits = [&] {
+    return believed.memory_mib(view.jobs.profile[job], known, terms) <= room;
+  };
+  while (room > 0 && terms.batch > own * terms.sub_steps && !fits()) ++terms.sub_steps;
+  return terms;
+}
+
+/// Only sizes that are faster than all smaller ones, and that the pool has.
+const SpeedCurve& ElasticFlow::curve(const View& view, JobId job, PoolId pool) {
+  const Kind kind{view.jobs.profile[job],   pool,
+                  view.jobs.reference[job], view.gpus(job),
+                  view.jobs.batch[job],     elastic_range(view, job, options_.elastic)};
+  const auto [entry, is_new] = curves_.try_emplace(kind);
+  if (!is_new) return entry->second;
+  SpeedCurve& curve = entry->second;
+  for (const std::int32_t gpus : sizes_in(kind.range, kind.wanted)) {
+    if (gpus > view.cluster.cluster().total_gpus(pool)) break;
+    Standing standing;
+    standing.profile = kind.profile;
+    standing.pool = pool;
+    standing.reference = kind.reference;
+    standing.gpus = gpus;
+    standing.wanted = kind.wanted;
+    standing.batch = kind.batch;
+    standing.level = view.believed().best_level(pool, gpus);
+    standing.terms = terms_for(view, job, pool, gpus);
+    const double speed = view.believed().alone(standing);
+    if (!curve.speed.empty() && speed <= curve.speed.back()) break;
+    curve.gpus.push_back(gpus);
+    curve.speed.push_back(speed);
+  }
+  return curve;
+}
+
+Time ElasticFlow::next_slot(Time now) const noexcept {
+  const std::int64_t slot = options_.slot.count();
+  return Time{Duration{(now.time_since_epoch().count() + slot - 1) / slot * slot}};
+}
+
+/// Believed work when a slot begins, if it goes on as it is until then.
+double ElasticFlow::work_left(const View& view, JobId job, Time at) const {
+  double left = to_seconds(view.estimated_left(job));
+  if (view.jobs.is_running(job)) {
+    const Time from = std::max(view.now, view.jobs.work_from[job]);
+    if (at > from) left -= view.jobs.rate[job].value() * to_seconds(at - from);
+  }
+  return options_.slack * std::max(left, 1e-6);
+}
+
+/// Shares of all promised jobs of the pool, by deadline, with the newcomer among them. False:
+/// somebody is not in time; without a newcomer such a job is late and goes without a share.
+bool ElasticFlow::make_shares(const View& view, PoolId pool, std::optional<JobId> newcomer) {
+  shares_.clear();
+  late_.clear();
+  free_.emplace(view.cluster.usable_gpus(pool));
+  const Time start = next_slot(view.now);
+  const auto add = [&](Time deadline, JobId job) {
+    const Demand demand{.curve = &curve(view, job, pool),
+                        .work = work_left(view, job, start),
+                        .slots = (deadline - start) / options_.slot};
+    auto share = free_->share(demand, to_seconds(options_.slot));
+    if (!share) return false;
+    free_->take(*share);
+    shares_.push_back({job, *std::move(share)});
+    return true;
+  };
+  bool is_in = !newcomer;
+  const auto own =
+      newcomer ? std::pair(*view.deadline(*newcomer), *newcomer) : std::pair(kNever, JobId{});
+  for (const auto& [deadline, job] : promised_) {
+    if (rows_[job.value].pool != pool) continue;
+    if (!is_in && own < std::pair(deadline, job)) {
+      is_in = true;
+      if (!add(own.first, own.second)) return false;
+    }
+    if (add(deadline, job)) continue;
+    if (newcomer) return false;
+    late_.push_back(job);
+  }
+  return is_in || add(own.first, own.second);
+}
+
+std::optional<Refusal> ElasticFlow::admit(const View& view, JobId job) {
+  if (!view.deadline(job)) return std::nullopt;
+  for (const PoolId pool : view.shape(job).pools) {
+    if (curve(view, job, pool).sizes() == 0 || !make_shares(view, pool, job)) continue;
+    rows_[job.value].is_promised = true;
+    rows_[job.value].pool = pool;
+    return std::nullopt;
+  }
+  if (view.deadline_is_soft(job) || !options_.refuses) return std::nullopt;
+  return refusal(view, job);
+}
+
+Refusal ElasticFlow::refusal(const View& view, JobId job) {
+  const PoolId pool = view.shape(job).pools.front();
+  const SpeedCurve& speeds = curve(view, job, pool);
+  const double seconds = to_seconds(*view.deadline(job) - view.now);
+  return {Reason::Deadline,
+          fmt::format("needs {} on up to {} GPUs; no share of {} GPUs ends in the {} until its "
+                      "deadline beside {} promised jobs",
+                      human_duration(work_left(view, job, view.now) /
+                                     (speeds.sizes() == 0 ? 1 : speeds.speed.back())),
+                      speeds.sizes() == 0 ? 0 : speeds.gpus.back(), view.cluster.usable_gpus(pool),
+                      human_duration(std::max(seconds, 0.0)), promised_.size())};
+}
+
+void ElasticFlow::on_arrival(const View& view, JobId job) {
+  has_changed_ = true;
+  if (rows_[job.value].is_promised) {
+    promised_.insert({*view.deadline(job), job});
+    idle_.insert(job);
+  } else {
+    waiting_.insert(job);
+  }
+}
+
+void ElasticFlow::on_departure(const View& view, JobId job) {
+  has_changed_ = true;
+  if (const auto deadline = view.deadline(job)) promised_.erase({*deadline, job});
+  idle_.erase(job);
+  running_.erase(job);
+  waiting_.erase(job);
+}
+
+void ElasticFlow::on_requeue(const View&, JobId job) {
+  has_changed_ = true;
+  set_holding(job, false);
+}
+
+void ElasticFlow::set_holding(JobId job, bool holds) {
+  if (rows_[job.value].is_promised) {
+    holds ? static_cast<void>(idle_.erase(job)) : static_cast<void>(idle_.insert(job));
+    return;
+  }
+  (holds ? waiting_ : running_).erase(job);
+  (holds ? running_ : waiting_).insert(job);
+}
+
+/// It goes on without a promise.
+void ElasticFlow::be_late(const View& view, const Plan& plan, JobId job) {
+  promised_.erase({*view.deadline(job), job});
+  idle_.erase(job);
+  rows_[job.value].is_promised = false;
+  set_holding(job, plan.holds(job));
+}
+
+void ElasticFlow::decide(const View& view, Plan& plan, Rng&) {
+  const bool slot_begins = view.now.time_since_epoch() % options_.slot == Duration::zero();
+  if (slot_begins && (has_changed_ || (next_change_ && *next_change_ <= view.now))) {
+    begin_slot(view, plan);
+  } else {
+    fill(view, plan);
+  }
+}
+
+std::optional<Time> ElasticFlow::next_wakeup(const View& view) {
+  if (promised_.empty() && waiting_.empty() && running_.empty()) return std::nullopt;
+  if (has_changed_) return Time{(view.now.time_since_epoch() / options_.slot + 1) * options_.slot};
+  return next_change_;
+}
+
+}  // namespace berth::elasticflow
