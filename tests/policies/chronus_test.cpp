@@ -125,7 +125,7 @@ TEST(Chronus, GivesLeftoversToTheShortest) {
 
 TEST(Chronus, LetsAStarvedJobGoFirst) {
   std::vector<JobSpec> jobs{best_effort(0, 1, 500)};
-  for (int i = 0; i < 30; ++i) jobs.push_back(best_effort(i * 50, 1, 100));
+  for (int i = 0; i < 30; ++i) jobs.push_back(best_effort(50 + i * 100, 1, 100));
   Scenario scenario = exact("1x1", jobs);
   const double patient = run(scenario).finish[0];
   scenario.settings.push_back({"be_starve", "3"});

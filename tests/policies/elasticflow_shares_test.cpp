@@ -43,13 +43,23 @@ TEST(Shares, AreTakenInOrderOfDeadline) {
   for (int job = 0; job < 2; ++job) {
     const auto share = free.share({&kCurve, 1000, 4}, kSlot);
     ASSERT_EQ(gpus_of(share), 4);
-    free.take(*share);
+    ASSERT_TRUE(free.try_take(*share));
   }
   EXPECT_EQ(free.now(), 0);
   const auto small = free.share({&kCurve, 500, 6}, kSlot);
   ASSERT_TRUE(small.has_value());
   EXPECT_EQ(small->stretches, (std::vector<Stretch>{{4, 0}, {2, 4}}));
   EXPECT_FALSE(free.share({&kCurve, 1000, 6}, kSlot).has_value());  // 880 with all eight
+}
+
+TEST(Shares, LeaveARestAfterSomeSlots) {
+  const Share share{.size = 2, .stretches = {{4, 0}, {2, 4}, {3, 2}}};
+  EXPECT_EQ(share.after(5).stretches, (std::vector<Stretch>{{1, 4}, {3, 2}}));
+  EXPECT_TRUE(share.after(9).stretches.empty());
+  EXPECT_NEAR(share.work(kCurve, kSlot), 2 * 300 + 3 * 180, 1e-3);
+  FreeGpus few{2};
+  EXPECT_FALSE(few.try_take(share));
+  EXPECT_EQ(few.now(), 2);
 }
 
 TEST(Shares, CostMoreGpuTimeTheWiderTheyAre) {
@@ -119,7 +129,7 @@ TEST(Shares, AreThoseOfEverySingleSlot) {
         used.insert(used.end(), static_cast<std::size_t>(one.slots), one.gpus);
       ASSERT_EQ(used, *expected) << "round " << round;
       for (std::size_t t = 0; t < used.size(); ++t) slots[t] -= used[t];
-      steps.take(*share);
+      ASSERT_TRUE(steps.try_take(*share));
       std::vector<std::int64_t> left;
       for (const Stretch& one : steps.steps())
         left.insert(left.end(), static_cast<std::size_t>(std::min<std::int64_t>(one.slots, 60)),

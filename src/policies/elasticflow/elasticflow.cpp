@@ -88,37 +88,73 @@ double ElasticFlow::work_left(const View& view, JobId job, Time at) const {
   return options_.slack * std::max(left, 1e-6);
 }
 
-/// Shares of all promised jobs of the pool, by deadline, with the newcomer among them. False:
-/// somebody is not in time; without a newcomer such a job is late and goes without a share.
-bool ElasticFlow::make_shares(const View& view, PoolId pool, std::optional<JobId> newcomer) {
+Demand ElasticFlow::demand(const View& view, JobId job, PoolId pool) {
+  const Time start = next_slot(view.now);
+  return {.curve = &curve(view, job, pool),
+          .work = work_left(view, job, start),
+          .slots = (*view.deadline(job) - start) / options_.slot};
+}
+
+bool ElasticFlow::add_share(const View& view, JobId job, PoolId pool) {
+  auto share = free_->share(demand(view, job, pool), to_seconds(options_.slot));
+  if (!share || !free_->try_take(*share)) return false;
+  shares_.push_back({job, *std::move(share)});
+  return true;
+}
+
+/// What is left of the share it had, if that is still enough and there.
+bool ElasticFlow::add_old_share(const View& view, JobId job, PoolId pool) {
+  const Row& row = rows_[job.value];
+  Share rest = row.share.after((next_slot(view.now) - row.from) / options_.slot);
+  const Demand need = demand(view, job, pool);
+  if (rest.stretches.empty() || rest.work(*need.curve, to_seconds(options_.slot)) < need.work ||
+      !free_->try_take(rest))
+    return false;
+  shares_.push_back({job, std::move(rest)});
+  return true;
+}
+
+/// By deadline, the newcomer among the others. False: somebody is not in time.
+bool ElasticFlow::share_anew(const View& view, PoolId pool, std::optional<JobId> newcomer) {
+  shares_.clear();
+  free_.emplace(view.cluster.usable_gpus(pool));
+  std::vector<std::pair<Time, JobId>> order;
+  for (const auto& [deadline, job] : promised_) {
+    if (rows_[job.value].pool == pool) order.push_back({deadline, job});
+  }
+  if (newcomer) order.push_back({*view.deadline(*newcomer), *newcomer});
+  std::ranges::sort(order);
+  return std::ranges::all_of(
+      order, [&](const auto& entry) { return add_share(view, entry.second, pool); });
+}
+
+/// Everybody as before, the newcomer on what is left. A job for which that is not enough is late.
+bool ElasticFlow::share_as_before(const View& view, PoolId pool, std::optional<JobId> newcomer) {
   shares_.clear();
   late_.clear();
   free_.emplace(view.cluster.usable_gpus(pool));
-  const Time start = next_slot(view.now);
-  const auto add = [&](Time deadline, JobId job) {
-    const Demand demand{.curve = &curve(view, job, pool),
-                        .work = work_left(view, job, start),
-                        .slots = (deadline - start) / options_.slot};
-    auto share = free_->share(demand, to_seconds(options_.slot));
-    if (!share) return false;
-    free_->take(*share);
-    shares_.push_back({job, *std::move(share)});
-    return true;
-  };
-  bool is_in = !newcomer;
-  const auto own =
-      newcomer ? std::pair(*view.deadline(*newcomer), *newcomer) : std::pair(kNever, JobId{});
+  std::vector<JobId> rest;
   for (const auto& [deadline, job] : promised_) {
-    if (rows_[job.value].pool != pool) continue;
-    if (!is_in && own < std::pair(deadline, job)) {
-      is_in = true;
-      if (!add(own.first, own.second)) return false;
-    }
-    if (add(deadline, job)) continue;
-    if (newcomer) return false;
-    late_.push_back(job);
+    if (rows_[job.value].pool == pool && !add_old_share(view, job, pool)) rest.push_back(job);
   }
-  return is_in || add(own.first, own.second);
+  for (const JobId job : rest) {
+    if (!add_share(view, job, pool)) late_.push_back(job);
+  }
+  return !newcomer || (late_.empty() && add_share(view, *newcomer, pool));
+}
+
+/// Shares of all promised jobs of the pool. Made anew they may fail although the old ones would do:
+/// a job that is ahead of its plan may ask for fewer GPUs for longer, in the way of another.
+bool ElasticFlow::make_shares(const View& view, PoolId pool, std::optional<JobId> newcomer) {
+  late_.clear();
+  return share_anew(view, pool, newcomer) || share_as_before(view, pool, newcomer);
+}
+
+void ElasticFlow::commit_shares(const View& view) {
+  for (const Promised& one : shares_) {
+    rows_[one.job.value].share = one.share;
+    rows_[one.job.value].from = next_slot(view.now);
+  }
 }
 
 std::optional<Refusal> ElasticFlow::admit(const View& view, JobId job) {
@@ -127,6 +163,7 @@ std::optional<Refusal> ElasticFlow::admit(const View& view, JobId job) {
     if (curve(view, job, pool).sizes() == 0 || !make_shares(view, pool, job)) continue;
     rows_[job.value].is_promised = true;
     rows_[job.value].pool = pool;
+    commit_shares(view);
     return std::nullopt;
   }
   if (view.deadline_is_soft(job) || !options_.refuses) return std::nullopt;

@@ -52,8 +52,9 @@ class ElasticFlow final : public Policy {
  private:
   struct Row {
     bool is_promised = false;
-    bool is_chosen = false;  // scratch of a pass
-    PoolId pool;             // of its promise
+    PoolId pool;  // of its promise
+    Share share;  // that kept the promise when it was last looked at
+    Time from{};  // since when
   };
   /// What jobs of one kind have in common: their curve in a pool.
   struct Kind {
@@ -84,6 +85,12 @@ class ElasticFlow final : public Policy {
   [[nodiscard]] Time next_slot(Time now) const noexcept;  // begins then or later
   [[nodiscard]] double work_left(const View& view, JobId job, Time at) const;
   [[nodiscard]] bool make_shares(const View& view, PoolId pool, std::optional<JobId> newcomer);
+  [[nodiscard]] bool share_anew(const View& view, PoolId pool, std::optional<JobId> newcomer);
+  [[nodiscard]] bool share_as_before(const View& view, PoolId pool, std::optional<JobId> newcomer);
+  [[nodiscard]] Demand demand(const View& view, JobId job, PoolId pool);
+  [[nodiscard]] bool add_share(const View& view, JobId job, PoolId pool);
+  [[nodiscard]] bool add_old_share(const View& view, JobId job, PoolId pool);
+  void commit_shares(const View& view);
   [[nodiscard]] Refusal refusal(const View& view, JobId job);
 
   void set_holding(JobId job, bool holds);

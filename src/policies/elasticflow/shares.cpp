@@ -53,7 +53,26 @@ std::optional<Share> FreeGpus::share(const Demand& demand, double slot_seconds) 
   return std::nullopt;
 }
 
-void FreeGpus::take(const Share& share) {
+Share Share::after(std::int64_t slots) const {
+  Share rest{.size = size, .stretches = {}};
+  for (const Stretch& one : stretches) {
+    const std::int64_t gone = std::min(slots, one.slots);
+    slots -= gone;
+    if (gone < one.slots) rest.stretches.push_back({one.slots - gone, one.gpus});
+  }
+  return rest;
+}
+
+double Share::work(const SpeedCurve& curve, double slot_seconds) const noexcept {
+  double sum = 0;
+  for (const Stretch& one : stretches) {
+    const std::size_t sizes = curve.sizes_within(one.gpus);
+    if (sizes > 0) sum += curve.speed[sizes - 1] * slot_seconds * static_cast<double>(one.slots);
+  }
+  return sum * (1 + kRounding);
+}
+
+bool FreeGpus::try_take(const Share& share) {
   std::vector<Stretch> after;
   const auto add = [&](const Stretch& one) {
     if (!after.empty() && after.back().gpus == one.gpus) {
@@ -67,7 +86,7 @@ void FreeGpus::take(const Share& share) {
   for (Stretch used : share.stretches) {
     while (used.slots > 0) {
       const std::int64_t both = std::min(used.slots, rest);
-      BERTH_DCHECK(used.gpus <= steps_[at].gpus, "a share is taken from what is free");
+      if (used.gpus > steps_[at].gpus) return false;
       add({both, steps_[at].gpus - used.gpus});
       used.slots -= both;
       if (steps_[at].slots != kEndless) rest -= both;
@@ -78,6 +97,7 @@ void FreeGpus::take(const Share& share) {
   for (++at; at < steps_.size(); ++at) add(steps_[at]);
   after.back().slots = kEndless;
   steps_ = std::move(after);
+  return true;
 }
 
 double gain_of_growth(const Grower& job) noexcept {

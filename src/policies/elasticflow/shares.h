@@ -41,6 +41,10 @@ struct Demand {
 struct Share {
   std::size_t size = 0;            // index into the curve: the most it ever holds
   std::vector<Stretch> stretches;  // what it holds from now on until it ends
+
+  /// What is left of it after so many slots.
+  [[nodiscard]] Share after(std::int64_t slots) const;
+  [[nodiscard]] double work(const SpeedCurve& curve, double slot_seconds) const noexcept;
 };
 
 class FreeGpus {
@@ -51,7 +55,8 @@ class FreeGpus {
 
   /// The smallest size with which the work is done in time on what is free; nothing if none does.
   [[nodiscard]] std::optional<Share> share(const Demand& demand, double slot_seconds) const;
-  void take(const Share& share);
+  /// False, and nothing happened: that much is not free.
+  [[nodiscard]] bool try_take(const Share& share);
   [[nodiscard]] std::int64_t now() const noexcept { return steps_.front().gpus; }
   [[nodiscard]] const std::vector<Stretch>& steps() const noexcept { return steps_; }
 

@@ -24,6 +24,7 @@ void ElasticFlow::begin_slot(const View& view, Plan& plan) {
 /// Shares first; what they leave goes to jobs without a promise and to whoever gains most.
 void ElasticFlow::choose_sizes(const View& view, const Plan& plan, PoolId pool) {
   static_cast<void>(make_shares(view, pool, std::nullopt));
+  commit_shares(view);
   const std::vector<JobId> late = late_;
   for (const JobId job : late) be_late(view, plan, job);
   note_next_change(view);
