@@ -13,8 +13,6 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   if (options.lease <= options.restart) return params.wrong("lease", "must be longer than restart");
   BERTH_TRY(options.slack, params.number("slack", 1, 100));
   BERTH_TRY(options.grace, params.duration("grace"));
-  if (options.grace > options.lease * 100)
-    return params.wrong("grace", "must be at most 100 leases");
   BERTH_TRY(const auto unmet, params.choice("unmet", {"refuse", "best-effort"}));
   options.refuses = unmet == 0;
   BERTH_TRY(const auto late, params.choice("late", {"best-effort", "kill"}));
@@ -42,7 +40,7 @@ PolicyEntry chronus_entry() {
       {{"lease", "20m", "length of a term; who runs is decided where one begins"},
        {"restart", "30", "seconds at the begin of a lease that saving and restarting may take"},
        {"slack", "1.05", "factor on the believed work left, against wrong estimates"},
-       {"grace", "1h", "lateness at which a soft deadline is worth nothing any more"},
+       {"grace", "1h", "lateness at which a soft deadline is worth nothing; at most 100 terms are tried"},
        {"unmet", "refuse", "strict deadline that cannot be promised: refuse or best-effort"},
        {"late", "best-effort", "strict job that will be late after all: best-effort or kill"},
        {"be_key", "remaining", "order without deadline: remaining (work) or attained (service)"},

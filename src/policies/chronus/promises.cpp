@@ -11,6 +11,8 @@ namespace berth::chronus {
 namespace {
 /// A job that needs more is refused: its plan would be longer than anything worth planning.
 constexpr std::int64_t kMostLeases = 100'000;
+/// So many terms later a soft job is promised at most.
+constexpr std::int64_t kMostLater = 100;
 }  // namespace
 
 Term Chronus::term_at(Time time) const noexcept {
@@ -27,7 +29,8 @@ Term Chronus::last_end(const View& view, JobId job) const {
   const Term end = end_of(*view.deadline(job));
   if (!view.deadline_is_soft(job)) return end;
   const std::int64_t length = options_.lease.count();
-  return end + std::max<std::int64_t>((options_.grace.count() + length - 1) / length - 1, 0);
+  const std::int64_t later = (options_.grace.count() + length - 1) / length - 1;
+  return end + std::clamp<std::int64_t>(later, 0, kMostLater);
 }
 
 double Chronus::rate(const View& view, JobId job, PoolId pool, Level level) const {
