@@ -43,6 +43,21 @@ std::string all_for_people(const ProfileSet& profiles) {
          "errors.\n";
 }
 
+std::string training_for_people(const Profile& profile) {
+  std::string text;
+  if (!profile.noise.empty()) {
+    text += "noise scale of the gradient by progress:";
+    for (const NoisePoint& point : profile.noise)
+      text += fmt::format(" {:.0f} % {:.4g}", 100 * point.progress, point.scale);
+    text += "\n";
+  }
+  if (const BatchLimits& limits = profile.batch_limits; limits.most_total > 0) {
+    text += fmt::format("batches a scheduler may choose: {} to {} per GPU, {} in all at most\n",
+                        limits.least_per_gpu, limits.most_per_gpu, limits.most_total);
+  }
+  return text;
+}
+
 std::string one_for_people(const ProfileSet& profiles, ProfileId id) {
   const Profile& profile = profiles[id];
   const IterationParams& iteration = profile.iteration;
@@ -77,6 +92,7 @@ std::string one_for_people(const ProfileSet& profiles, ProfileId id) {
         "data set: {:.4g} MiB in samples of {:.4g} MiB, storage gives {:.4g} MiB/s\n",
         profile.data.dataset_mib, profile.data.sample_mib, profile.data.storage_mib_per_second);
   }
+  text += training_for_people(profile);
   for (const auto& [device, speed] : profile.speeds)
     text += fmt::format("speed on {}: {:.3g}\n", device, speed);
   if (profile.sources.empty()) return text;
@@ -103,6 +119,17 @@ void put_json(JsonWriter& json, const Profile& profile) {
       .field("gpu_utilisation", profile.gpu_utilisation)
       .field("memory_utilisation", profile.memory_utilisation)
       .field("bus", profile.bus);
+  json.key("noise").begin_array();
+  for (const NoisePoint& point : profile.noise) {
+    json.begin_object().field("progress", point.progress).field("scale", point.scale).end_object();
+  }
+  json.end_array();
+  json.key("batch_limits")
+      .begin_object()
+      .field("least_per_gpu", profile.batch_limits.least_per_gpu)
+      .field("most_per_gpu", profile.batch_limits.most_per_gpu)
+      .field("most_total", profile.batch_limits.most_total)
+      .end_object();
   json.key("sources").begin_array();
   for (const PartSource& part : profile.sources) {
     json.begin_object()

@@ -78,6 +78,15 @@ std::string profile_code(const Profile& profile) {
   assign("bus", number_literal(profile.bus));
   assign("stages", list_of(profile.stages, number_literal));
   assign("speeds", list_of(profile.speeds, speed));
+  const LossCurve& loss = profile.loss;
+  assign("loss", list_of(std::array{loss.b0, loss.b1, loss.b2, loss.epochs, loss.spread, loss.noise},
+                         number_literal));
+  assign("noise", list_of(profile.noise, [](const NoisePoint& point) {
+           return list_of(std::array{point.progress, point.scale}, number_literal);
+         }));
+  assign("batch_limits",
+         fmt::format("{{{}, {}, {}}}", profile.batch_limits.least_per_gpu,
+                     profile.batch_limits.most_per_gpu, profile.batch_limits.most_total));
   assign("measured", list_of(profile.measured, measured_literal));
   assign("sources", list_of(profile.sources, source_literal));
   return code + "  set.add(profile);\n";

@@ -10,6 +10,7 @@
 #include "model/catalogue.h"
 #include "model/yaml_fields.h"
 #include "model/yaml_guard.h"
+#include "perf/training_fields.h"
 
 namespace berth {
 
@@ -302,7 +303,8 @@ class ProfileReader {
     static const std::vector<std::string> kKeys{
         "name",   "like",       "aliases",  "batch",           "iteration",          "memory",
         "cpu",    "validation", "data",     "gpu_utilisation", "memory_utilisation", "bus",
-        "stages", "speeds",     "measured", "sources"};
+        "stages", "speeds",     "measured", "sources",         "loss",               "noise",
+        "batch_limits"};
     if (!row.IsMap())
       return yaml_.wrong(row.Mark(), "a profile is a mapping, as in {name: my-model, batch: 32}");
     yaml_.check_keys(row, kKeys, "a profile");
@@ -329,6 +331,7 @@ class ProfileReader {
     share("gpu_utilisation", profile.gpu_utilisation);
     share("memory_utilisation", profile.memory_utilisation);
     share("bus", profile.bus);
+    read_training_fields(yaml_, row, profile);
     read_stages(YamlFields::child(row, "stages"), profile.stages);
     read_speeds(YamlFields::child(row, "speeds"), profile);
     read_list(YamlFields::child(row, "measured"), "measured",

@@ -1,4 +1,6 @@
 // The writing half of perf/profile_file.h.
+#include <array>
+
 #include <fmt/format.h>
 
 #include "perf/profile_file.h"
@@ -73,6 +75,35 @@ std::string curve(const CpuCurve& cpu) {
                      number(cpu.linear_gain), number(cpu.plateau), cpu.theta);
 }
 
+std::array<double, 6> numbers_of(const LossCurve& loss) {
+  return {loss.b0, loss.b1, loss.b2, loss.epochs, loss.spread, loss.noise};
+}
+std::array<std::int32_t, 3> numbers_of(const BatchLimits& limits) {
+  return {limits.least_per_gpu, limits.most_per_gpu, limits.most_total};
+}
+
+/// Only what differs from the class default.
+void write_training(std::string& out, const Profile& profile) {
+  if (const LossCurve& loss = profile.loss; numbers_of(loss) != numbers_of(LossCurve{})) {
+    out += fmt::format(
+        "    loss: {{b0: {}, b1: {}, b2: {}, epochs: {}, spread: {}, noise: {}}}\n",
+        number(loss.b0), number(loss.b1), number(loss.b2), number(loss.epochs), number(loss.spread),
+        number(loss.noise));
+  }
+  if (!profile.noise.empty()) {
+    std::string all;
+    for (const NoisePoint& point : profile.noise)
+      all += fmt::format("{}[{}, {}]", all.empty() ? "" : ", ", number(point.progress),
+                         number(point.scale));
+    out += fmt::format("    noise: [{}]\n", all);
+  }
+  if (const BatchLimits& limits = profile.batch_limits; numbers_of(limits) != numbers_of(BatchLimits{})) {
+    out += fmt::format(
+        "    batch_limits: {{least_per_gpu: {}, most_per_gpu: {}, most_total: {}}}\n",
+        limits.least_per_gpu, limits.most_per_gpu, limits.most_total);
+  }
+}
+
 void write_profile(std::string& out, const Profile& profile) {
   out += fmt::format("  - name: {}\n", word(profile.name));
   if (!profile.aliases.empty()) {
@@ -103,6 +134,7 @@ void write_profile(std::string& out, const Profile& profile) {
                      number(profile.gpu_utilisation), number(profile.memory_utilisation),
                      number(profile.bus));
   write_lists(out, profile);
+  write_training(out, profile);
   write_measured(out, profile);
   write_sources(out, profile);
 }

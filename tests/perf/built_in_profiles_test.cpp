@@ -167,6 +167,10 @@ TEST(BuiltInProfiles, FittingAgainGivesWhatIsShipped) {
     expect_near(a.memory.fixed_mib, b.memory.fixed_mib, a.name + " memory");
     expect_near(a.memory.per_sample_mib, b.memory.per_sample_mib, a.name + " memory");
     expect_near(a.cpu.plateau, b.cpu.plateau, a.name + " cpu");
+    ASSERT_EQ(a.noise.size(), b.noise.size()) << a.name;
+    for (std::size_t i = 0; i < a.noise.size(); ++i)
+      expect_near(a.noise[i].scale, b.noise[i].scale, a.name + " noise");
+    EXPECT_EQ(a.batch_limits.most_total, b.batch_limits.most_total) << a.name;
     ASSERT_EQ(a.speeds.size(), b.speeds.size()) << a.name;
     for (std::size_t i = 0; i < a.speeds.size(); ++i)
       expect_near(a.speeds[i].second, b.speeds[i].second, a.name + " on " + a.speeds[i].first);

@@ -45,6 +45,9 @@ profiles:
     bus: 0.2
     stages: [0.1, 0.2, 0.3, 0]
     speeds: {K80: 0.2, tpu9: 3}
+    noise: [[0, 300], [0.5, 2000]]
+    batch_limits: {least_per_gpu: 8, most_per_gpu: 64, most_total: 2048}
+    loss: {b0: 0.3, b1: 0.7, b2: 0.1, epochs: 40, spread: 0.5, noise: 0.02}
     measured:
       - {device: v100, gpus: 4, level: cross-rack, batch: 48, seconds: 0.25}
     sources:
@@ -84,6 +87,18 @@ TEST(ProfileFile, ReadsEveryField) {
   EXPECT_THAT(p.stages, ElementsAre(0.1, 0.2, 0.3, 0));
   EXPECT_THAT(p.speeds, ElementsAre(std::pair<std::string, double>{"k80", 0.2},
                                     std::pair<std::string, double>{"tpu9", 3}));
+  ASSERT_THAT(p.noise, SizeIs(2));
+  EXPECT_EQ(p.noise[1].progress, 0.5);
+  EXPECT_EQ(p.noise[1].scale, 2000);
+  EXPECT_EQ(p.batch_limits.least_per_gpu, 8);
+  EXPECT_EQ(p.batch_limits.most_per_gpu, 64);
+  EXPECT_EQ(p.batch_limits.most_total, 2048);
+  EXPECT_EQ(p.loss.b0, 0.3);
+  EXPECT_EQ(p.loss.b1, 0.7);
+  EXPECT_EQ(p.loss.b2, 0.1);
+  EXPECT_EQ(p.loss.epochs, 40);
+  EXPECT_EQ(p.loss.spread, 0.5);
+  EXPECT_EQ(p.loss.noise, 0.02);
   ASSERT_THAT(p.measured, SizeIs(1));
   EXPECT_EQ(p.measured[0].level, Level::CrossRack);
   EXPECT_EQ(p.measured[0].seconds, 0.25);
@@ -152,6 +167,19 @@ TEST(ProfileFileFaults, PartsWithFieldsMissingOrOutOfRange) {
   EXPECT_THAT(faults("profiles: [{name: a, validation: {every_seconds: 9, seconds: 9, log_gain: "
                      "-1, linear_gain: 0, plateau: 9, theta: 4}}]"),
               ElementsAre(HasSubstr("would feed nothing")));
+}
+
+TEST(ProfileFileFaults, TrainingParts) {
+  EXPECT_THAT(faults("profiles: [{name: a, noise: [[0.5, 10], [0.5, 20]]}]"),
+              ElementsAre(HasSubstr("in the order of progress")));
+  EXPECT_THAT(faults("profiles: [{name: a, noise: [7]}]"),
+              ElementsAre(HasSubstr("[progress, scale]")));
+  EXPECT_THAT(faults("profiles: [{name: a, noise: [[0, 0]]}]"),
+              ElementsAre(HasSubstr("a noise scale")));
+  EXPECT_THAT(faults("profiles: [{name: a, batch_limits: {least_per_gpu: 9, most_per_gpu: 8}}]"),
+              ElementsAre(HasSubstr("no batch would do")));
+  EXPECT_THAT(faults("profiles: [{name: a, loss: {epochs: 0}}]"),
+              ElementsAre(HasSubstr("epochs must be")));
 }
 
 TEST(ProfileFileFaults, OneSetOfProfilesPerFile) {

@@ -34,6 +34,7 @@ Result<Profile> Cook::cook(const Recipe& recipe) {
   BERTH_TRY_VOID(usage(recipe, profile));
   BERTH_TRY_VOID(stages(recipe, profile));
   BERTH_TRY_VOID(cpu(recipe, profile));
+  BERTH_TRY_VOID(training(recipe, profile));
   return profile;
 }
 

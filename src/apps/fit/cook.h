@@ -35,6 +35,7 @@ class Cook {
   [[nodiscard]] Result<void> find_chronus_rack();
   [[nodiscard]] Result<void> locality(const Recipe& recipe, Profile& profile);
   [[nodiscard]] Result<void> cpu(const Recipe& recipe, Profile& profile);
+  [[nodiscard]] Result<void> training(const Recipe& recipe, Profile& profile);
 
   // What it uses and what sharing costs.
   [[nodiscard]] Result<void> usage(const Recipe& recipe, Profile& profile);

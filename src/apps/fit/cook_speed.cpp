@@ -1,4 +1,4 @@
-// How fast models run: iteration times, device types, locality, cores.
+// How fast models run: iteration times, device types, locality, cores, batches.
 #include <algorithm>
 #include <cmath>
 
@@ -185,6 +185,23 @@ Result<void> Cook::cpu(const Recipe& recipe, Profile& profile) {
       fmt::format("log {} linear {} plateau {} theta {}", brief(fit.curve.log_gain),
                   brief(fit.curve.linear_gain), brief(fit.curve.plateau), profile.cpu.theta),
       meter.result());
+  return {};
+}
+
+/// How much a sample is worth in a large batch, and how large batches may be.
+Result<void> Cook::training(const Recipe& recipe, Profile& profile) {
+  constexpr std::int32_t kSteps = 8;
+  if (recipe.sia.empty()) return {};
+  BERTH_TRY(SiaTraining training, sia_training(directory_, recipe.sia));
+  BERTH_TRY(NoiseFit fit, fit_noise(std::move(training.noise), kSteps));
+  profile.noise = std::move(fit.points);
+  profile.batch_limits = training.limits;
+  note(profile, "noise", Provenance::Fitted, "sia, all batch sizes", fit.error);
+  note(profile, "batch limits", Provenance::Measured, "sia, batches that were run");
+  row(profile.name, "noise", "sia",
+      fmt::format("from {} to {}", brief(profile.noise.front().scale),
+                  brief(profile.noise.back().scale)),
+      fit.error);
   return {};
 }
 

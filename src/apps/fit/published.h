@@ -21,6 +21,13 @@ namespace berth {
 /// Step times by placement and by number of nodes, on five device types.
 [[nodiscard]] Result<std::vector<StepPoint>> sia_steps(const std::string& directory,
                                                        std::string_view model);
+/// What trainings with several batch sizes said of their gradients, and the batches that were run.
+struct SiaTraining {
+  std::vector<NoisePoint> noise;
+  BatchLimits limits;  // per GPU: what every device type ran
+};
+[[nodiscard]] Result<SiaTraining> sia_training(const std::string& directory,
+                                               std::string_view model);
 /// Iterations per second at a fixed global batch on up to 64 A100.
 [[nodiscard]] Result<std::vector<StepPoint>> elasticflow_steps(const std::string& directory,
                                                                std::string_view model);
