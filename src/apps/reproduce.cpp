@@ -24,6 +24,8 @@ Result<Reproduced> reproduce_gavel(const ReproduceOptions& options);
 Result<Reproduced> reproduce_gandiva_fair(const ReproduceOptions& options);
 Result<Reproduced> reproduce_chronus(const ReproduceOptions& options);
 Result<Reproduced> reproduce_elasticflow(const ReproduceOptions& options);
+Result<Reproduced> reproduce_pollux(const ReproduceOptions& options);
+Result<Reproduced> reproduce_sia(const ReproduceOptions& options);
 
 namespace {
 
@@ -48,6 +50,9 @@ const std::array kReproductions{
     Reproduction{"chronus", "Chronus, deadlines by leases (SoCC 2021)", true, reproduce_chronus},
     Reproduction{"elasticflow", "ElasticFlow, deadlines by elastic shares (ASPLOS 2023)", true,
                  reproduce_elasticflow},
+    Reproduction{"pollux", "Pollux, goodput-optimised scheduling (OSDI 2021)", true,
+                 reproduce_pollux},
+    Reproduction{"sia", "Sia, goodput on heterogeneous clusters (SOSP 2023)", true, reproduce_sia},
 };
 
 std::string list() {

@@ -30,6 +30,10 @@
 #include "policies/preemptive/preemptive.h"
 #include "policies/priority/entry.h"
 #include "policies/qssf/qssf.h"
+#include "policies/pollux/entry.h"
+#include "policies/preemptive/preemptive.h"
+#include "policies/priority/entry.h"
+#include "policies/sia/entry.h"
 #include "policies/synergy/entry.h"
 #include "policies/tiresias/tiresias.h"
 
@@ -222,6 +226,8 @@ std::vector<PolicyEntry> make_registry() {
       aonline_entry(),
       chronus_entry(),
       elasticflow_entry(),
+      pollux_entry(),
+      sia_entry(),
   };
   std::ranges::move(gavel_entries(), std::back_inserter(entries));
   return entries;

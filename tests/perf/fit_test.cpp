@@ -250,6 +250,29 @@ TEST(MemoryByFitting, TellsPairsThatFitFromThoseThatDoNot) {
   EXPECT_LT(fit->error.held_back, 0.10);
 }
 
+TEST(NoiseFit, IsAStaircaseOfGeometricMeans) {
+  // Fewer than eight points are all used.
+  const auto fit = fit_noise({{0.1, 100}, {0.2, 400}, {0.4, 200}, {0.6, 1000}, {0.9, 4000}}, 2);
+  ASSERT_TRUE(fit);
+  ASSERT_EQ(fit->points.size(), 2U);
+  EXPECT_EQ(fit->points[0].progress, 0);
+  EXPECT_NEAR(fit->points[0].scale, 200, 1e-9);
+  EXPECT_EQ(fit->points[1].progress, 0.5);
+  EXPECT_NEAR(fit->points[1].scale, 2000, 1e-9);
+  // |200/100 - 1|, |200/400 - 1|, 0, |2000/1000 - 1|, |2000/4000 - 1|
+  EXPECT_NEAR(fit->error.training, (1 + 0.5 + 0 + 1 + 0.5) / 5, 1e-12);
+}
+
+TEST(NoiseFit, AnEmptyStepKeepsWhatWasBefore) {
+  const auto fit = fit_noise({{0.05, 10}, {0.95, 1000}}, 4);
+  ASSERT_TRUE(fit);
+  ASSERT_EQ(fit->points.size(), 2U);
+  EXPECT_EQ(noise_scale_at(fit->points, 0.7), 10);
+  EXPECT_EQ(noise_scale_at(fit->points, 0.75), 1000);
+  EXPECT_FALSE(fit_noise({}, 4));
+  EXPECT_FALSE(fit_noise({{0.5, -1}}, 4));
+}
+
 TEST(LinkSharing, DividingTheBandwidthExplainsWhatItMade) {
   std::vector<LinkPoint> points;
   for (const double bytes : {10e6, 20e6, 40e6}) {

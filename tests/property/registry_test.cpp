@@ -45,6 +45,10 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
     for (std::size_t i = 0; i < scenario.jobs.size(); i += 2)
       scenario.jobs[i].deadline = scenario.jobs[i].submit + 6 + 2.5 * scenario.jobs[i].duration;
   }
+  if (policy == "pollux" || policy == "sia")
+    scenario.settings = {{"interval", "2"}, {"restart", "1"}, {"max_gpus", "4"}};
+  if (policy == "pollux")
+    scenario.settings.insert(scenario.settings.end(), {{"population", "8"}, {"generations", "5"}});
   if (policy == "antman") scenario.settings = {{"op", "q1"}, {"op_upgrade", "20"}};
   if (policy == "oasis" || policy == "aonline")
     scenario.settings = {{"slot", "2"}, {"elastic", seed % 2 == 0 ? "all" : "declared"}};

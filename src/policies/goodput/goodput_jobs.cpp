@@ -1,0 +1,206 @@
+#include "policies/goodput/goodput_jobs.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace berth {
+
+namespace {
+
+constexpr double kNewTable = 1.1;  // the noise scale has to change so much
+constexpr Duration kFitInterval = std::chrono::seconds{30};
+
+bool differs(double a, double b) { return a > b * kNewTable || b > a * kNewTable; }
+
+}  // namespace
+
+void GoodputJobs::begin(const View& view) {
+  facts_.resize(view.jobs.size());
+  pool_gpus_.resize(view.cluster.pools());
+  for (const Node& node : view.cluster.cluster().nodes) pool_gpus_[node.pool.value] += node.gpus;
+}
+
+void GoodputJobs::add(const View& view, JobId job) {
+  active_.insert(std::ranges::upper_bound(active_, job), job);
+  Facts& facts = facts_[job.value];
+  facts.range = elastic_range(view, job, options_.elastic);
+  // No pool may be able to hold what the rule would allow.
+  std::int64_t largest = 1;
+  for (const PoolId pool : view.shape(job).pools)
+    largest = std::max(largest, pool_gpus_[pool.value]);
+  facts.range.most = static_cast<std::int32_t>(std::min<std::int64_t>(facts.range.most, largest));
+  facts.range.least = std::min(facts.range.least, facts.range.most);
+}
+
+void GoodputJobs::remove(JobId job) {
+  const auto at = std::ranges::lower_bound(active_, job);
+  if (at != active_.end() && *at == job) active_.erase(at);
+  if (const std::uint32_t fit = facts_[job.value].fit; fit != 0) learnt_[fit - 1] = {};
+}
+
+std::int32_t GoodputJobs::most(JobId job) const {
+  const Facts& facts = facts_[job.value];
+  if (options_.growth <= 0) return facts.range.most;
+  const double grown = std::max(1.0, options_.growth * facts.most_held);
+  const double most = std::max<double>(facts.range.least, grown);
+  return static_cast<std::int32_t>(std::min<double>(most, facts.range.most));
+}
+
+double GoodputJobs::restart_factor(const View& view, JobId job) const {
+  if (view.jobs.first_start[job] == kNever) return 1;
+  const double age = to_seconds(view.now - view.jobs.submitted[job]);
+  const double cost = to_seconds(options_.restart);
+  return std::max(0.0, age - facts_[job.value].restarts * cost) / std::max(1e-9, age + cost);
+}
+
+bool GoodputJobs::is_pinned(const View& view, JobId job) const {
+  if (!view.jobs.is_running(job)) return false;
+  if (view.jobs.work_from[job] > view.now) return true;
+  const Duration left = view.estimated_left(job);
+  const double rate = view.jobs.rate[job].value();
+  return left > Duration::zero() && rate > 0 && to_seconds(left) / rate <= to_seconds(options_.restart);
+}
+
+GoodputSubject GoodputJobs::subject(const View& view, JobId job, PoolId pool) const {
+  return {.profile = view.jobs.profile[job],
+          .pool = pool,
+          .wanted = view.gpus(job),
+          .batch = view.jobs.batch[job],
+          .adaptation = options_.adaptation,
+          .two_on_one = options_.two_on_one};
+}
+
+/// The noise scale, smoothed over the rounds.
+bool GoodputJobs::hear(const View& view, JobId job) {
+  Facts& facts = facts_[job.value];
+  if (facts.is_silent) return false;
+  const auto report = view.report(job);
+  if (!report) return false;
+  if (!(report->noise_scale > 0)) {
+    facts.is_silent = true;
+    return false;
+  }
+  hears_noise_ = true;
+  facts.phi = facts.phi > 0 ? options_.smoothing * facts.phi +
+                                  (1 - options_.smoothing) * report->noise_scale
+                            : report->noise_scale;
+  if (facts.used_phi > 0 && !differs(facts.phi, facts.used_phi)) return false;
+  facts.used_phi = facts.phi;
+  return true;
+}
+
+/// How long an iteration takes, in iterations of the job's own configuration: from the rate at
+/// which it gets on. A gang's sub-batches are told from its last step only by the fit so far.
+bool GoodputJobs::watch(const View& view, JobId job) {
+  const Terms& terms = view.jobs.terms[job];
+  const double rate = view.jobs.rate[job].value();
+  if (view.jobs.work_from[job] >= view.now || rate <= 0 || terms.batch <= 0) return false;
+  Facts& facts = facts_[job.value];
+  if (facts.fit == 0) {
+    learnt_.emplace_back();
+    facts.fit = static_cast<std::uint32_t>(learnt_.size());
+  }
+  Learnt& learnt = learnt_[facts.fit - 1];
+  const Gang gang{.nodes = view.jobs.allocation[job].slices > 1 ? 2 : 1,
+                  .gpus = view.jobs.granted[job]};
+  const double per_step = std::ceil(1.0 * terms.batch / terms.sub_steps);
+  const auto is_same = [&](const StepTimes& step) {
+    return step.gang == gang && step.per_step == per_step;
+  };
+  if (std::ranges::any_of(learnt.seen, is_same)) return false;
+  const double first =
+      own_total_batch(view.believed(), subject(view, job, view.jobs.allocation[job].pool));
+  const double total = 1.0 * gang.gpus * terms.batch;
+  const auto report = view.report(job);
+  const double phi = report && report->noise_scale > 0 ? report->noise_scale : first;
+  const double seconds =
+      total / first * statistical_efficiency(phi, first, total) / rate;
+  StepTimes step{.gang = gang, .per_step = per_step};
+  if (gang.gpus == 1) {
+    step.accumulate_seconds = step.optimizer_seconds = seconds / terms.sub_steps;
+  } else {
+    step.optimizer_seconds = seconds - (terms.sub_steps - 1) * learnt.params.grad_seconds(per_step);
+  }
+  if (step.optimizer_seconds <= 0) return false;
+  learnt.seen.push_back(step);
+  learnt.is_stale = true;
+  return true;
+}
+
+bool GoodputJobs::refresh(const View& view) {
+  bool changed = false;
+  for (const JobId job : active_) {
+    if (!view.jobs.is_running(job)) continue;
+    changed |= hear(view, job);
+    if (options_.model == GoodputModel::Fitted) changed |= watch(view, job);
+  }
+  return changed;
+}
+
+const GoodputTable& GoodputJobs::learnt_table(const View& view, JobId job, PoolId pool) {
+  Facts& facts = facts_[job.value];
+  if (facts.fit == 0) {
+    learnt_.emplace_back();
+    facts.fit = static_cast<std::uint32_t>(learnt_.size());
+  }
+  Learnt& learnt = learnt_[facts.fit - 1];
+  const GoodputSubject who = subject(view, job, pool);
+  const bool may_fit = learnt.last_fit == Time{} || view.now - learnt.last_fit >= kFitInterval;
+  if (learnt.is_stale && may_fit) {
+    learnt.params = fit_throughput(learnt.seen, Rng{job.value + 1ULL});
+    learnt.is_stale = false;
+    learnt.last_fit = view.now;
+    learnt.table.reset();
+  }
+  if (!learnt.table || learnt.table_phi != facts.used_phi) {
+    ThroughputParams params = learnt.params;
+    if (learnt.seen.empty()) {  // nobody knows anything: synchronising is free
+      params.alpha_local = params.alpha_node = params.beta_local = params.beta_node = 0;
+    }
+    const double phi =
+        facts.used_phi > 0 ? facts.used_phi : own_total_batch(view.believed(), who);
+    learnt.table = std::make_unique<GoodputTable>(
+        batch_range(view.believed(), who), phi,
+        [params](const Gang& gang, std::int32_t per_step, std::int32_t extra_steps) {
+          return params.iteration_seconds(gang, per_step, extra_steps);
+        });
+    learnt.table_phi = facts.used_phi;
+  }
+  return *learnt.table;
+}
+
+const GoodputTable& GoodputJobs::table(const View& view, JobId job, PoolId pool) {
+  if (options_.model == GoodputModel::Fitted) return learnt_table(view, job, pool);
+  Facts& facts = facts_[job.value];
+  if (facts.table == nullptr || facts.table_pool != pool || facts.table_phi != facts.used_phi) {
+    facts.table = &tables_.of(view.believed(), subject(view, job, pool), facts.used_phi);
+    facts.table_pool = pool;
+    facts.table_phi = facts.used_phi;
+  }
+  return *facts.table;
+}
+
+void GoodputJobs::set_batch(const View& view, Plan& plan, JobId job) {
+  if (view.shape(job).is_fraction()) return;
+  const bool spread = plan.slices(job).size() > 1;
+  const BatchChoice& choice =
+      table(view, job, plan.pool_of(job)).best(plan.gpus_of(job), spread);
+  if (!choice.is_valid()) return;
+  Terms terms = plan.terms(job);
+  terms.batch = choice.per_gpu();
+  terms.sub_steps = choice.extra_steps + 1;
+  // Where its memory is too small it goes on as it is.
+  if (terms != plan.terms(job)) static_cast<void>(plan.set_terms(job, terms, Reason::Growth));
+}
+
+void GoodputJobs::settle(const View& view, Plan& plan, JobId job, bool moved) {
+  Facts& facts = facts_[job.value];
+  facts.most_held = std::max(facts.most_held, plan.gpus_of(job));
+  if (moved && view.jobs.first_start[job] != kNever) {
+    ++facts.restarts;
+    plan.set_pause(job, options_.restart);
+  }
+  set_batch(view, plan, job);
+}
+
+}  // namespace berth

@@ -1,0 +1,14 @@
+// The parameters that policies of goodput have in common.
+#pragma once
+
+#include <vector>
+
+#include "policies/goodput/goodput_jobs.h"
+#include "policies/params.h"
+
+namespace berth {
+
+[[nodiscard]] std::vector<ParamSpec> goodput_params();
+[[nodiscard]] Result<GoodputOptions> goodput_options(const Params& params);
+
+}  // namespace berth

@@ -1,0 +1,143 @@
+#include "policies/pollux/pollux.h"
+
+#include <algorithm>
+
+namespace berth::pollux {
+
+void Pollux::begin(const View& view) {
+  book_.begin(view);
+  pools_.resize(view.cluster.pools());
+  in_pool_.resize(view.cluster.pools());
+  pool_of_.resize(view.jobs.size(), kNoPool);
+  const auto& nodes = view.cluster.cluster().nodes;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i)
+    pools_[nodes[i].pool.value].nodes.push_back(NodeId{i});
+}
+
+/// The acceptable one with the fewest jobs per GPU.
+PoolId Pollux::pool_for(const View& view, JobId job) const {
+  PoolId best = view.shape(job).pools.front();
+  double least = -1;
+  for (const PoolId pool : view.shape(job).pools) {
+    const auto gpus = static_cast<double>(view.cluster.usable_gpus(pool));
+    if (gpus < book_.least(job)) continue;
+    const double load = static_cast<double>(in_pool_[pool.value]) / gpus;
+    if (least >= 0 && load >= least) continue;
+    least = load;
+    best = pool;
+  }
+  return best;
+}
+
+void Pollux::on_arrival(const View& view, JobId job) {
+  book_.add(view, job);
+  pool_of_[job.value] = pool_for(view, job);
+  ++in_pool_[pool_of_[job.value].value];
+  clock_.stir(view.now);
+}
+
+void Pollux::on_departure(const View& view, JobId job) {
+  book_.remove(job);
+  --in_pool_[pool_of_[job.value].value];
+  clock_.stir(view.now);
+}
+
+void Pollux::on_requeue(const View& view, JobId) { clock_.stir(view.now); }
+
+void Pollux::on_capacity_change(const View& view, NodeId) { clock_.stir(view.now); }
+
+std::optional<Time> Pollux::next_wakeup(const View& view) {
+  // With nothing running nothing changes by waiting.
+  if (holding_ == 0 || book_.active().empty()) return std::nullopt;
+  return std::max(clock_.next(), view.now + Duration{1});
+}
+
+void Pollux::decide(const View& view, Plan& plan, Rng& rng) {
+  constexpr std::int64_t kLongestPause = 32;  // rounds
+  constexpr std::int64_t kWhileLearning = 4;
+  if (clock_.is_due(view.now)) {
+    bool changed = book_.refresh(view);
+    assign_pools(view, plan);
+    for (std::uint32_t i = 0; i < pools_.size(); ++i) changed |= optimise(view, plan, PoolId{i}, rng);
+    clock_.rest(view.now, changed, book_.hears_noise() ? kWhileLearning : kLongestPause);
+  }
+  start_waiting(view, plan);
+  count_holding(plan);
+}
+
+/// Jobs by the pool they belong to; one that waits for a pool too small for it changes over.
+void Pollux::assign_pools(const View& view, const Plan& plan) {
+  for (PoolState& state : pools_) state.jobs.clear();
+  for (const JobId job : book_.active()) {
+    PoolId& pool = pool_of_[job.value];
+    if (!plan.holds(job) && view.cluster.usable_gpus(pool) < book_.least(job)) {
+      --in_pool_[pool.value];
+      pool = pool_for(view, job);
+      ++in_pool_[pool.value];
+    }
+    pools_[pool.value].jobs.push_back(job);
+  }
+}
+
+std::int32_t Pollux::fair_share(const View& view, PoolId pool) const {
+  if (options_.normaliser == Normaliser::One) return 1;
+  const auto jobs = static_cast<std::int64_t>(pools_[pool.value].jobs.size());
+  return static_cast<std::int32_t>(
+      std::max<std::int64_t>(1, view.cluster.usable_gpus(pool) / std::max<std::int64_t>(1, jobs)));
+}
+
+/// Of an equal share, or of the nearest size the job can run at.
+double Pollux::fair_goodput(const View& view, JobId job, PoolId pool, std::int32_t fair) {
+  const GoodputTable& table = book_.table(view, job, pool);
+  const ElasticRange& range = book_.range(job);
+  const std::int32_t from = std::clamp(fair, range.least, range.most);
+  const auto at = [&](std::int32_t gpus) {
+    return table.goodput(gpus, gpus > view.cluster.largest_node(pool));
+  };
+  for (std::int32_t gpus = from; gpus >= range.least; --gpus) {
+    if (at(gpus) > 0) return at(gpus);
+  }
+  for (std::int32_t gpus = from; gpus <= range.most; ++gpus) {
+    if (at(gpus) > 0) return at(gpus);
+  }
+  return 1;
+}
+
+bool Pollux::optimise(const View& view, Plan& plan, PoolId pool, Rng& rng) {
+  PoolState& state = pools_[pool.value];
+  if (state.jobs.empty()) return false;
+  const bool changed = view.cluster.usable_gpus(pool) <= options_.genetic_gpus
+                           ? optimise_by_genes(view, plan, pool, rng)
+                           : optimise_by_filling(view, plan, pool);
+  for (const JobId job : state.jobs) {
+    if (plan.holds(job)) book_.set_batch(view, plan, job);
+  }
+  return changed;
+}
+
+/// Jobs without GPUs, at their smallest size on whatever is free: they need not wait for a round.
+void Pollux::start_waiting(const View& view, Plan& plan) {
+  if (view.cluster.free_gpus() == 0) return;
+  for (const JobId job : book_.active()) {
+    if (plan.holds(job)) continue;
+    const auto try_in = [&](PoolId pool) {
+      if (!plan.try_start_sized(pool, job, book_.least(job), Reason::Order)) return false;
+      --in_pool_[pool_of_[job.value].value];
+      pool_of_[job.value] = pool;
+      ++in_pool_[pool.value];
+      book_.settle(view, plan, job, true);
+      clock_.stir(view.now + Duration{1});
+      return true;
+    };
+    if (try_in(pool_of_[job.value])) continue;
+    static_cast<void>(std::ranges::any_of(view.shape(job).pools, try_in));
+    if (view.cluster.free_gpus() == 0) return;
+  }
+}
+
+void Pollux::count_holding(const Plan& plan) {
+  holding_ = static_cast<std::size_t>(
+      std::ranges::count_if(book_.active(), [&](JobId job) { return plan.holds(job); }));
+}
+
+}  // namespace berth::pollux
