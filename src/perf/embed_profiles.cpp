@@ -79,8 +79,9 @@ std::string profile_code(const Profile& profile) {
   assign("stages", list_of(profile.stages, number_literal));
   assign("speeds", list_of(profile.speeds, speed));
   const LossCurve& loss = profile.loss;
-  assign("loss", list_of(std::array{loss.b0, loss.b1, loss.b2, loss.epochs, loss.spread, loss.noise},
-                         number_literal));
+  assign("loss",
+         list_of(std::array{loss.b0, loss.b1, loss.b2, loss.epochs, loss.spread, loss.noise},
+                 number_literal));
   assign("noise", list_of(profile.noise, [](const NoisePoint& point) {
            return list_of(std::array{point.progress, point.scale}, number_literal);
          }));

@@ -184,14 +184,19 @@ struct FittingFit {
 [[nodiscard]] Result<FittingFit> fit_memory_by_fitting(std::vector<FittingPoint> points,
                                                        std::span<const NamedMemory> known);
 
-/// A noise scale that was measured at some share of the whole training.
+/// The noise scale by share of the whole training.
 struct NoiseFit {
   std::vector<NoisePoint> points;
-  FitError error;  // large: the scale of one run is a factor off another's
+  FitError error;  // of what a sample is worth in a batch halfway (in ratio) from first to most
+};
+struct NoiseFitOptions {
+  std::int32_t steps = 8;
+  double first = 1, most = 1;  // batches the model was trained with
 };
 /// Steps of equal width, each the geometric mean of its points; a step without any keeps what was
 /// before.
-[[nodiscard]] Result<NoiseFit> fit_noise(std::vector<NoisePoint> measured, std::int32_t steps);
+[[nodiscard]] Result<NoiseFit> fit_noise(std::vector<NoisePoint> measured,
+                                         const NoiseFitOptions& options);
 
 /// Geometric mean; nothing for no values.
 [[nodiscard]] double geometric_mean(std::span<const double> values);

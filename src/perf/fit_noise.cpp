@@ -8,10 +8,11 @@
 
 namespace berth {
 
-Result<NoiseFit> fit_noise(std::vector<NoisePoint> measured, std::int32_t steps) {
+Result<NoiseFit> fit_noise(std::vector<NoisePoint> measured, const NoiseFitOptions& options) {
+  const std::int32_t steps = options.steps;
   for (const NoisePoint& point : measured) {
-    const bool good = std::isfinite(point.scale) && point.scale > 0 && point.progress >= 0 &&
-                      point.progress <= 1;
+    const bool good =
+        std::isfinite(point.scale) && point.scale > 0 && point.progress >= 0 && point.progress <= 1;
     if (!good)
       return fail(
           fmt::format("a noise scale of {} at {} cannot be fitted", point.scale, point.progress));
@@ -32,8 +33,12 @@ Result<NoiseFit> fit_noise(std::vector<NoisePoint> measured, std::int32_t steps)
     fit.points.push_back({from, geometric_mean(by_step[step])});
   }
   ErrorMeter meter(measured.size());
-  for (const NoisePoint& point : measured)
-    meter.add(noise_scale_at(fit.points, point.progress), point.scale);
+  const double batch = std::sqrt(options.first * options.most);
+  for (const NoisePoint& point : measured) {
+    const double scale = noise_scale_at(fit.points, point.progress);
+    meter.add(efficiency(scale, options.first, batch),
+              efficiency(point.scale, options.first, batch));
+  }
   fit.error = meter.result();
   return fit;
 }

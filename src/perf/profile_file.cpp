@@ -300,11 +300,25 @@ class ProfileReader {
   }
 
   void read_profile(const YAML::Node& row) {
-    static const std::vector<std::string> kKeys{
-        "name",   "like",       "aliases",  "batch",           "iteration",          "memory",
-        "cpu",    "validation", "data",     "gpu_utilisation", "memory_utilisation", "bus",
-        "stages", "speeds",     "measured", "sources",         "loss",               "noise",
-        "batch_limits"};
+    static const std::vector<std::string> kKeys{"name",
+                                                "like",
+                                                "aliases",
+                                                "batch",
+                                                "iteration",
+                                                "memory",
+                                                "cpu",
+                                                "validation",
+                                                "data",
+                                                "gpu_utilisation",
+                                                "memory_utilisation",
+                                                "bus",
+                                                "stages",
+                                                "speeds",
+                                                "measured",
+                                                "sources",
+                                                "loss",
+                                                "noise",
+                                                "batch_limits"};
     if (!row.IsMap())
       return yaml_.wrong(row.Mark(), "a profile is a mapping, as in {name: my-model, batch: 32}");
     yaml_.check_keys(row, kKeys, "a profile");

@@ -85,10 +85,9 @@ std::array<std::int32_t, 3> numbers_of(const BatchLimits& limits) {
 /// Only what differs from the class default.
 void write_training(std::string& out, const Profile& profile) {
   if (const LossCurve& loss = profile.loss; numbers_of(loss) != numbers_of(LossCurve{})) {
-    out += fmt::format(
-        "    loss: {{b0: {}, b1: {}, b2: {}, epochs: {}, spread: {}, noise: {}}}\n",
-        number(loss.b0), number(loss.b1), number(loss.b2), number(loss.epochs), number(loss.spread),
-        number(loss.noise));
+    out += fmt::format("    loss: {{b0: {}, b1: {}, b2: {}, epochs: {}, spread: {}, noise: {}}}\n",
+                       number(loss.b0), number(loss.b1), number(loss.b2), number(loss.epochs),
+                       number(loss.spread), number(loss.noise));
   }
   if (!profile.noise.empty()) {
     std::string all;
@@ -97,10 +96,11 @@ void write_training(std::string& out, const Profile& profile) {
                          number(point.scale));
     out += fmt::format("    noise: [{}]\n", all);
   }
-  if (const BatchLimits& limits = profile.batch_limits; numbers_of(limits) != numbers_of(BatchLimits{})) {
-    out += fmt::format(
-        "    batch_limits: {{least_per_gpu: {}, most_per_gpu: {}, most_total: {}}}\n",
-        limits.least_per_gpu, limits.most_per_gpu, limits.most_total);
+  if (const BatchLimits& limits = profile.batch_limits;
+      numbers_of(limits) != numbers_of(BatchLimits{})) {
+    out +=
+        fmt::format("    batch_limits: {{least_per_gpu: {}, most_per_gpu: {}, most_total: {}}}\n",
+                    limits.least_per_gpu, limits.most_per_gpu, limits.most_total);
   }
 }
 

@@ -36,7 +36,8 @@ class Descent {
 
  private:
   void project(Vector& x) const {
-    for (std::size_t i = 0; i < size_; ++i) x[i] = std::clamp(x[i], problem_.low[i], problem_.high[i]);
+    for (std::size_t i = 0; i < size_; ++i)
+      x[i] = std::clamp(x[i], problem_.low[i], problem_.high[i]);
   }
 
   /// Central differences; one-sided at a bound.

@@ -252,25 +252,30 @@ TEST(MemoryByFitting, TellsPairsThatFitFromThoseThatDoNot) {
 
 TEST(NoiseFit, IsAStaircaseOfGeometricMeans) {
   // Fewer than eight points are all used.
-  const auto fit = fit_noise({{0.1, 100}, {0.2, 400}, {0.4, 200}, {0.6, 1000}, {0.9, 4000}}, 2);
+  const auto fit = fit_noise({{0.1, 100}, {0.2, 400}, {0.4, 200}, {0.6, 1000}, {0.9, 4000}},
+                             {.steps = 2, .first = 100, .most = 1600});
   ASSERT_TRUE(fit);
   ASSERT_EQ(fit->points.size(), 2U);
   EXPECT_EQ(fit->points[0].progress, 0);
   EXPECT_NEAR(fit->points[0].scale, 200, 1e-9);
   EXPECT_EQ(fit->points[1].progress, 0.5);
   EXPECT_NEAR(fit->points[1].scale, 2000, 1e-9);
-  // |200/100 - 1|, |200/400 - 1|, 0, |2000/1000 - 1|, |2000/4000 - 1|
-  EXPECT_NEAR(fit->error.training, (1 + 0.5 + 0 + 1 + 0.5) / 5, 1e-12);
+  // In a batch of 400 a sample is worth (phi + 100) / (phi + 400).
+  const auto worth = [](double phi) { return (phi + 100) / (phi + 400); };
+  const double error =
+      std::abs(worth(200) / worth(100) - 1) + std::abs(worth(200) / worth(400) - 1) +
+      std::abs(worth(2000) / worth(1000) - 1) + std::abs(worth(2000) / worth(4000) - 1);
+  EXPECT_NEAR(fit->error.training, error / 5, 1e-9);
 }
 
 TEST(NoiseFit, AnEmptyStepKeepsWhatWasBefore) {
-  const auto fit = fit_noise({{0.05, 10}, {0.95, 1000}}, 4);
+  const auto fit = fit_noise({{0.05, 10}, {0.95, 1000}}, {.steps = 4});
   ASSERT_TRUE(fit);
   ASSERT_EQ(fit->points.size(), 2U);
-  EXPECT_EQ(noise_scale_at(fit->points, 0.7), 10);
-  EXPECT_EQ(noise_scale_at(fit->points, 0.75), 1000);
-  EXPECT_FALSE(fit_noise({}, 4));
-  EXPECT_FALSE(fit_noise({{0.5, -1}}, 4));
+  EXPECT_NEAR(noise_scale_at(fit->points, 0.7), 10, 1e-9);
+  EXPECT_NEAR(noise_scale_at(fit->points, 0.75), 1000, 1e-9);
+  EXPECT_FALSE(fit_noise({}, {}));
+  EXPECT_FALSE(fit_noise({{0.5, -1}}, {}));
 }
 
 TEST(LinkSharing, DividingTheBandwidthExplainsWhatItMade) {

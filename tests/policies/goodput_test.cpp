@@ -40,7 +40,8 @@ TEST(Goodput, TheTableByExhaustiveSearch) {
     EXPECT_EQ(best.per_step, row.m);
     EXPECT_EQ(best.extra_steps, 0);
     const double total = best.per_step * row.gang.gpus;
-    EXPECT_NEAR(total / kParams.iteration_seconds(row.gang, best.per_step, 0), row.throughput, 1e-3);
+    EXPECT_NEAR(total / kParams.iteration_seconds(row.gang, best.per_step, 0), row.throughput,
+                1e-3);
     EXPECT_NEAR(statistical_efficiency(row.phi, 128, total), row.efficiency, 5e-5);
     EXPECT_NEAR(best.goodput, row.goodput, 1e-3);
     EXPECT_NEAR(best.goodput / exhaustive({1, 1}, row.phi).goodput, row.speedup, 5e-5);

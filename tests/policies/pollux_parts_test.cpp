@@ -1,4 +1,5 @@
-// Pollux without the engine: fitness by enumeration, the genetic algorithm, its repair, and filling.
+// Pollux without the engine: fitness by enumeration, the genetic algorithm, its repair, and
+// filling.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +77,8 @@ std::vector<Ranked> enumerate(const GeneticProblem& problem) {
       all.push_back(static_cast<std::uint8_t>(rest % 5));
     if (is_feasible(problem, all)) ranked.push_back({genetic.fitness(all), all});
   }
-  std::ranges::stable_sort(ranked, [](const Ranked& a, const Ranked& b) { return a.fitness > b.fitness; });
+  std::ranges::stable_sort(ranked,
+                           [](const Ranked& a, const Ranked& b) { return a.fitness > b.fitness; });
   return ranked;
 }
 
@@ -195,17 +197,16 @@ double sum_of_utilities(const std::vector<FillJob>& jobs, const std::vector<std:
 /// The largest value any choice of sizes reaches.
 double best_of_all(const std::vector<FillJob>& jobs, std::int32_t gpus, double p) {
   double best = -1e300;
-  const std::function<void(std::size_t, std::int32_t, double)> look = [&](std::size_t j,
-                                                                          std::int32_t left,
-                                                                          double value) {
-    if (j == jobs.size()) {
-      best = std::max(best, p < 0 ? -value : value);
-      return;
-    }
-    look(j + 1, left, value + powered(0, p));
-    for (std::size_t i = 0; i < jobs[j].sizes.size() && jobs[j].sizes[i] <= left; ++i)
-      look(j + 1, left - jobs[j].sizes[i], value + powered(jobs[j].utility[i], p));
-  };
+  const std::function<void(std::size_t, std::int32_t, double)> look =
+      [&](std::size_t j, std::int32_t left, double value) {
+        if (j == jobs.size()) {
+          best = std::max(best, p < 0 ? -value : value);
+          return;
+        }
+        look(j + 1, left, value + powered(0, p));
+        for (std::size_t i = 0; i < jobs[j].sizes.size() && jobs[j].sizes[i] <= left; ++i)
+          look(j + 1, left - jobs[j].sizes[i], value + powered(jobs[j].utility[i], p));
+      };
   look(0, gpus, 0);
   return best;
 }

@@ -63,8 +63,8 @@ Program three_jobs(const CostRule& rule) {
     row.none = rule.none;
     const double least = *std::ranges::min_element(job.goodput);
     for (int i = 0; i < 6; ++i) {
-      const double utility = job.goodput[static_cast<std::size_t>(i)] / least *
-                             (i == job.current ? 1 : job.restart);
+      const double utility =
+          job.goodput[static_cast<std::size_t>(i)] / least * (i == job.current ? 1 : job.restart);
       row.options.push_back({i < 3 ? 0U : 1U, kSizes[i], cost_of_utility(utility, rule)});
     }
   }

@@ -100,7 +100,8 @@ TEST(Sia, RigidJobsKeepTheirSizeAndMayChangeTheirType) {
 TEST(Sia, SmallJobsMoveTogetherForAGangThatNeedsAWholeServer) {
   std::vector<JobSpec> jobs;
   for (int i = 0; i < 6; ++i)
-    jobs.push_back({.submit = 0, .gpus = 1, .duration = i % 2 == 0 ? 100.0 : 5000.0, .gpus_max = 1});
+    jobs.push_back(
+        {.submit = 0, .gpus = 1, .duration = i % 2 == 0 ? 100.0 : 5000.0, .gpus_max = 1});
   jobs.push_back({.submit = 130, .gpus = 4, .duration = 1000});
   Log log;
   Scenario scenario = sia_on("2x4", jobs);

@@ -190,10 +190,11 @@ Result<void> Cook::cpu(const Recipe& recipe, Profile& profile) {
 
 /// How much a sample is worth in a large batch, and how large batches may be.
 Result<void> Cook::training(const Recipe& recipe, Profile& profile) {
-  constexpr std::int32_t kSteps = 8;
   if (recipe.sia.empty()) return {};
   BERTH_TRY(SiaTraining training, sia_training(directory_, recipe.sia));
-  BERTH_TRY(NoiseFit fit, fit_noise(std::move(training.noise), kSteps));
+  BERTH_TRY(NoiseFit fit, fit_noise(std::move(training.noise),
+                                    {.first = static_cast<double>(training.first_batch),
+                                     .most = static_cast<double>(training.limits.most_total)}));
   profile.noise = std::move(fit.points);
   profile.batch_limits = training.limits;
   note(profile, "noise", Provenance::Fitted, "sia, all batch sizes", fit.error);

@@ -24,6 +24,7 @@ namespace berth {
 /// What trainings with several batch sizes said of their gradients, and the batches that were run.
 struct SiaTraining {
   std::vector<NoisePoint> noise;
+  std::int32_t first_batch = 1;
   BatchLimits limits;  // per GPU: what every device type ran
 };
 [[nodiscard]] Result<SiaTraining> sia_training(const std::string& directory,

@@ -88,6 +88,7 @@ Result<SiaTraining> sia_training(const std::string& directory, std::string_view 
     add_noise(run, batches.front(), training.noise);
   }
   if (training.noise.empty()) return fail(fmt::format("{}: no training was recorded", folder));
+  training.first_batch = batches.front();
   training.limits.most_total = batches.back();
   BERTH_TRY_VOID(read_limits(folder, training.limits));
   return training;

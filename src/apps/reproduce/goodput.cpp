@@ -86,16 +86,15 @@ Result<void> compare_pollux(const ReproduceOptions& options, const Cluster& clus
   BERTH_TRY(const std::vector<Trace> traces, read_set(options, folder, files));
   BERTH_TRY(const Measured base, measure(traces, cluster, spec_for("tiresias-l")));
   BERTH_TRY(const Measured ours, measure(traces, cluster, spec_for("pollux")));
-  result.figures.push_back(figure(
-      fmt::format("average JCT against tiresias-l, {}", kind), std::string(published),
-      fmt::format("{} ({} against {})", below(ours.jct, base.jct), hours(ours.jct),
-                  hours(base.jct)),
-      kNominal));
-  result.figures.push_back(
-      figure(fmt::format("99th percentile of JCT, {}", kind), "similarly",
-             fmt::format("{} ({} against {})", below(ours.p99, base.p99), hours(ours.p99),
-                         hours(base.p99)),
-             ""));
+  result.figures.push_back(figure(fmt::format("average JCT against tiresias-l, {}", kind),
+                                  std::string(published),
+                                  fmt::format("{} ({} against {})", below(ours.jct, base.jct),
+                                              hours(ours.jct), hours(base.jct)),
+                                  kNominal));
+  result.figures.push_back(figure(fmt::format("99th percentile of JCT, {}", kind), "similarly",
+                                  fmt::format("{} ({} against {})", below(ours.p99, base.p99),
+                                              hours(ours.p99), hours(base.p99)),
+                                  ""));
   result.figures.push_back(figure(
       fmt::format("worst finish-time fairness ratio, {}", kind), "1.5 to 5.4 x better",
       fmt::format("{:.1f} x ({:.2f} against {:.2f})", base.unfairness / ours.unfairness,
@@ -123,8 +122,8 @@ Result<Reproduced> reproduce_pollux(const ReproduceOptions& options) {
   std::string sweep;
   for (const char* p : {"1", "-1", "-10"}) {
     BERTH_TRY(const Measured run, measure(traces, cluster, spec_for("pollux", {{"p", p}})));
-    sweep += fmt::format("{}p {}: {} average, {} p99", sweep.empty() ? "" : "; ", p,
-                         hours(run.jct), hours(run.p99));
+    sweep += fmt::format("{}p {}: {} average, {} p99", sweep.empty() ? "" : "; ", p, hours(run.jct),
+                         hours(run.p99));
   }
   result.figures.push_back(figure("JCT by the power p, tuned jobs",
                                   "p = -1 near the best average with a better tail than p = 1",
@@ -166,11 +165,11 @@ Result<Reproduced> reproduce_sia(const ReproduceOptions& options) {
     const Measured& ours = runs["sia"];
     for (const char* policy : {"pollux", "tiresias-l"}) {
       const Measured& other = runs[policy];
-      result.figures.push_back(figure(
-          fmt::format("average JCT against {}, {}", policy, name), "30 to 93 % lower",
-          fmt::format("{} ({} against {})", below(ours.jct, other.jct), hours(ours.jct),
-                      hours(other.jct)),
-          kNominal));
+      result.figures.push_back(figure(fmt::format("average JCT against {}, {}", policy, name),
+                                      "30 to 93 % lower",
+                                      fmt::format("{} ({} against {})", below(ours.jct, other.jct),
+                                                  hours(ours.jct), hours(other.jct)),
+                                      kNominal));
       result.figures.push_back(figure(
           fmt::format("p99 of JCT, makespan, GPU hours against {}, {}", policy, name),
           "28 to 95 % lower; GPU hours 12 to 60 % lower",

@@ -121,15 +121,15 @@ Result<Reproduced> reproduce_sjf_bsbf(const ReproduceOptions& options) {
     const double ours = jct["sjf-bsbf"];
     for (const char* policy : policies(options)) {
       if (std::string_view(policy) == "sjf-bsbf") continue;
-      const bool is_preemptive = std::string_view(policy) == "tiresias-l" || std::string_view(policy) == "pollux";
+      const bool is_preemptive =
+          std::string_view(policy) == "tiresias-l" || std::string_view(policy) == "pollux";
       ReproducedFigure figure;
       figure.what = fmt::format("average JCT of SJF-BSBF against {}, {} jobs", policy, jobs);
       figure.ours = fmt::format("{} ({:.0f} s against {:.0f} s)", below(ours, jct[policy]), ours,
                                 jct[policy]);
       figure.published = std::string_view(policy) == "sjf-ffs" ? "up to 17 % below"
-                         : is_preemptive
-                             ? "27 to 33 % below the preemptive state of the art"
-                             : "below";
+                         : is_preemptive ? "27 to 33 % below the preemptive state of the art"
+                                         : "below";
       if (ours > jct[policy]) {
         figure.why =
             "not reproduced, and the cause is not established: the paper's traces, interference "
@@ -158,7 +158,8 @@ Result<Reproduced> reproduce_sjf_bsbf(const ReproduceOptions& options) {
       "measured in other studies stand in for them. An earlier stand-in, Philly-like jobs of the "
       "generator at load 1.2 and 2.4 with the classes drawn evenly, gave SJF-BSBF no gain over SJF "
       "(0 % at both sizes), 1 and 2 % over SJF-FFS, and no rising gap; the mix above was taken "
-      "because it is nearer to the paper's description. Pollux chooses sizes and batches of its own, within the catalogue's limits.");
+      "because it is nearer to the paper's description. Pollux chooses sizes and batches of its "
+      "own, within the catalogue's limits.");
   return result;
 }
 

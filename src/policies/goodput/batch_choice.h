@@ -19,9 +19,9 @@
 namespace berth {
 
 struct BatchRange {
-  std::int32_t first = 1;          // M0: the smallest valid total batch
-  std::int32_t most_total = 1;     // Mmax
-  std::int32_t least_per_step = 1; // of one sub-batch, per GPU
+  std::int32_t first = 1;           // M0: the smallest valid total batch
+  std::int32_t most_total = 1;      // Mmax
+  std::int32_t least_per_step = 1;  // of one sub-batch, per GPU
   std::int32_t most_per_step = 1;
   bool accumulates = true;  // may take several sub-batches per iteration
   bool two_on_one = true;   // one GPU beyond M0 takes two: the noise estimate needs them
@@ -38,7 +38,8 @@ struct BatchChoice {
 };
 
 /// A noise scale that is not a number counts as none: then only M0 samples of a batch count.
-[[nodiscard]] inline double statistical_efficiency(double phi, double first, double total) noexcept {
+[[nodiscard]] inline double statistical_efficiency(double phi, double first,
+                                                   double total) noexcept {
   const double scale = phi > 0 ? phi : 0;
   return (scale + first) / (scale + total);
 }
@@ -70,9 +71,8 @@ template <class Seconds>
     std::int64_t s = ceil_div(ceil_div(wanted, gpus), range.most_per_step) - 1;
     if (range.two_on_one && gpus == 1 && wanted > range.first) s = std::max<std::int64_t>(s, 1);
     if (!range.accumulates) s = 0;
-    const std::int64_t m =
-        std::clamp<std::int64_t>(ceil_div(ceil_div(wanted, gpus), s + 1), range.least_per_step,
-                                 range.most_per_step);
+    const std::int64_t m = std::clamp<std::int64_t>(ceil_div(ceil_div(wanted, gpus), s + 1),
+                                                    range.least_per_step, range.most_per_step);
     const std::int64_t total = gpus * m * (s + 1);
     if (total < range.first || total > range.most_total) continue;
     if (m == last_m && s == last_s) continue;

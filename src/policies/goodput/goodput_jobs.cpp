@@ -58,7 +58,8 @@ bool GoodputJobs::is_pinned(const View& view, JobId job) const {
   if (view.jobs.work_from[job] > view.now) return true;
   const Duration left = view.estimated_left(job);
   const double rate = view.jobs.rate[job].value();
-  return left > Duration::zero() && rate > 0 && to_seconds(left) / rate <= to_seconds(options_.restart);
+  return left > Duration::zero() && rate > 0 &&
+         to_seconds(left) / rate <= to_seconds(options_.restart);
 }
 
 GoodputSubject GoodputJobs::subject(const View& view, JobId job, PoolId pool) const {
@@ -81,9 +82,9 @@ bool GoodputJobs::hear(const View& view, JobId job) {
     return false;
   }
   hears_noise_ = true;
-  facts.phi = facts.phi > 0 ? options_.smoothing * facts.phi +
-                                  (1 - options_.smoothing) * report->noise_scale
-                            : report->noise_scale;
+  facts.phi = facts.phi > 0
+                  ? options_.smoothing * facts.phi + (1 - options_.smoothing) * report->noise_scale
+                  : report->noise_scale;
   if (facts.used_phi > 0 && !differs(facts.phi, facts.used_phi)) return false;
   facts.used_phi = facts.phi;
   return true;
@@ -113,8 +114,7 @@ bool GoodputJobs::watch(const View& view, JobId job) {
   const double total = 1.0 * gang.gpus * terms.batch;
   const auto report = view.report(job);
   const double phi = report && report->noise_scale > 0 ? report->noise_scale : first;
-  const double seconds =
-      total / first * statistical_efficiency(phi, first, total) / rate;
+  const double seconds = total / first * statistical_efficiency(phi, first, total) / rate;
   StepTimes step{.gang = gang, .per_step = per_step};
   if (gang.gpus == 1) {
     step.accumulate_seconds = step.optimizer_seconds = seconds / terms.sub_steps;
@@ -157,8 +157,7 @@ const GoodputTable& GoodputJobs::learnt_table(const View& view, JobId job, PoolI
     if (learnt.seen.empty()) {  // nobody knows anything: synchronising is free
       params.alpha_local = params.alpha_node = params.beta_local = params.beta_node = 0;
     }
-    const double phi =
-        facts.used_phi > 0 ? facts.used_phi : own_total_batch(view.believed(), who);
+    const double phi = facts.used_phi > 0 ? facts.used_phi : own_total_batch(view.believed(), who);
     learnt.table = std::make_unique<GoodputTable>(
         batch_range(view.believed(), who), phi,
         [params](const Gang& gang, std::int32_t per_step, std::int32_t extra_steps) {
@@ -183,8 +182,7 @@ const GoodputTable& GoodputJobs::table(const View& view, JobId job, PoolId pool)
 void GoodputJobs::set_batch(const View& view, Plan& plan, JobId job) {
   if (view.shape(job).is_fraction()) return;
   const bool spread = plan.slices(job).size() > 1;
-  const BatchChoice& choice =
-      table(view, job, plan.pool_of(job)).best(plan.gpus_of(job), spread);
+  const BatchChoice& choice = table(view, job, plan.pool_of(job)).best(plan.gpus_of(job), spread);
   if (!choice.is_valid()) return;
   Terms terms = plan.terms(job);
   terms.batch = choice.per_gpu();

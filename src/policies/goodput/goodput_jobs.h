@@ -63,7 +63,7 @@ class GoodputJobs {
     double used_phi = 0;  // of the table
     std::int32_t most_held = 0;
     std::int32_t restarts = 0;
-    std::uint32_t fit = 0;  // index + 1 into learnt_
+    std::uint32_t fit = 0;   // index + 1 into learnt_
     bool is_silent = false;  // its training code reports no noise scale: it is not asked again
     const GoodputTable* table = nullptr;  // last asked for, and with what
     PoolId table_pool;

@@ -18,8 +18,7 @@ std::int32_t bucket_of(double phi) {
 }  // namespace
 
 std::int32_t own_total_batch(const RateModel& rates, const GoodputSubject& subject) noexcept {
-  const std::int32_t own =
-      subject.batch > 0 ? subject.batch : rates.profile(subject.profile).batch;
+  const std::int32_t own = subject.batch > 0 ? subject.batch : rates.profile(subject.profile).batch;
   return std::max(1, subject.wanted) * std::max(1, own);
 }
 
@@ -51,8 +50,7 @@ IterationClock believed_clock(const RateModel& rates, const GoodputSubject& subj
                     .wanted = gang.gpus,
                     .batch = subject.batch,
                     .level = gang.nodes > 1 ? std::max(best, Level::Rack) : best,
-                    .terms = {.sub_steps = extra_steps + 1,
-                              .batch = per_step * (extra_steps + 1)}})
+                    .terms = {.sub_steps = extra_steps + 1, .batch = per_step * (extra_steps + 1)}})
         .total;
   };
 }

@@ -61,8 +61,8 @@ void Resizer::bring_back(Plan& plan, const Home& home, PoolId pool, std::int32_t
 
 /// At home if it is to be as large as it was, otherwise wherever the placement says.
 void Resizer::place_by_size(Plan& plan) {
-  std::ranges::stable_sort(
-      moves_, [](const Move& a, const Move& b) { return a.wish.gpus > b.wish.gpus; });
+  std::ranges::stable_sort(moves_,
+                           [](const Move& a, const Move& b) { return a.wish.gpus > b.wish.gpus; });
   for (const auto& [wish, home] : moves_) {
     if (wish.gpus == 0 || plan.holds(wish.job)) continue;
     const bool is_at_home = wish.pool == home.pool && wish.gpus == home.gpus() &&

@@ -19,10 +19,10 @@ constexpr double kScatter = 0.7;
 
 /// Which parameters what was seen says something about.
 struct Known {
-  bool sync = false;         // more than one GPU
-  bool nodes = false;        // more than one node
-  bool inside = false;       // several GPUs of one node
-  bool many = false;         // more than two GPUs
+  bool sync = false;           // more than one GPU
+  bool nodes = false;          // more than one node
+  bool inside = false;         // several GPUs of one node
+  bool many = false;           // more than two GPUs
   bool several_sizes = false;  // of the sub-batch
 };
 
@@ -129,8 +129,13 @@ ThroughputParams fit_throughput(std::span<const StepTimes> seen, Rng rng) {
   };
   BoundedMinimum best;
   for (int start = 0; start < kStarts; ++start) {
-    Vector x{portable_log(0.1), portable_log(0.01), portable_log(0.1), portable_log(0.01),
-             portable_log(0.1), portable_log(0.01), 1.001};
+    Vector x{portable_log(0.1),
+             portable_log(0.01),
+             portable_log(0.1),
+             portable_log(0.01),
+             portable_log(0.1),
+             portable_log(0.01),
+             1.001};
     if (start > 0) {
       for (std::size_t i = 0; i < 6; ++i) x[i] += kScatter * rng.normal();
       x[6] = std::clamp(rng.lognormal(0, kScatter), 1.0, 10.0);

@@ -37,8 +37,8 @@ struct ThroughputParams {
 /// What one configuration took.
 struct StepTimes {
   Gang gang;
-  double per_step = 1;           // m
-  double accumulate_seconds = 0; // 0 = not seen
+  double per_step = 1;            // m
+  double accumulate_seconds = 0;  // 0 = not seen
   double optimizer_seconds = 0;
 };
 

@@ -54,7 +54,8 @@ void Pollux::carry_population(PoolState& state, std::size_t cells) {
     Allocations next(cells, 0);
     std::size_t old = 0;
     for (std::size_t j = 0; j < state.jobs.size(); ++j) {
-      while (old < state.population_jobs.size() && state.population_jobs[old] < state.jobs[j]) ++old;
+      while (old < state.population_jobs.size() && state.population_jobs[old] < state.jobs[j])
+        ++old;
       if (old == state.population_jobs.size() || state.population_jobs[old] != state.jobs[j])
         continue;
       std::copy_n(member.begin() + static_cast<std::ptrdiff_t>(old * nodes), nodes,

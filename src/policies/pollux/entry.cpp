@@ -45,14 +45,18 @@ PolicyEntry pollux_entry() {
       {"population", "100", "allocations the genetic algorithm keeps"},
       {"generations", "100", "of the genetic algorithm per round, at most"},
       {"patience", "10", "generations without a better allocation after which it stops"},
-      {"effort", "5000000", "cells of allocations it touches per round at most; two generations "
-                            "are always made"},
+      {"effort", "5000000",
+       "cells of allocations it touches per round at most; two generations "
+       "are always made"},
       {"genetic_gpus", "1000", "GPUs of a device type up to which it is used; filling above"},
       {"avoid_interference", "on", "at most one job over several nodes on each node"}};
   params.insert(params.end(), own.begin(), own.end());
   return {"pollux",
           "elastic, batch and GPUs by goodput; a power mean of speedups by a genetic algorithm",
-          Need::Profile | Need::Reports | Need::RunTime, true, std::move(params), make};
+          Need::Profile | Need::Reports | Need::RunTime,
+          true,
+          std::move(params),
+          make};
 }
 
 }  // namespace berth

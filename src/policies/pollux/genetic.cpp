@@ -76,8 +76,7 @@ std::size_t Genetic::tournament(std::size_t members) {
 
 /// Rows before a point from one parent, the rest from the other.
 void Genetic::cross(const Allocations& first, const Allocations& second, Allocations& child) {
-  const auto at =
-      static_cast<std::ptrdiff_t>(rng_.below(problem_.jobs.size() + 1) * nodes_);
+  const auto at = static_cast<std::ptrdiff_t>(rng_.below(problem_.jobs.size() + 1) * nodes_);
   child.resize(first.size());
   std::copy(first.begin(), first.begin() + at, child.begin());
   std::copy(second.begin() + at, second.end(), child.begin() + at);
@@ -253,9 +252,8 @@ GeneticResult Genetic::run(const GeneticOptions& options, std::vector<Allocation
   survive(size, population);
   const std::size_t affordable =
       options.most_cells / std::max<std::size_t>(1, size * problem_.cells());
-  const auto most = static_cast<std::int32_t>(
-      std::min<std::size_t>(static_cast<std::size_t>(options.generations),
-                            std::max<std::size_t>(2, affordable)));
+  const auto most = static_cast<std::int32_t>(std::min<std::size_t>(
+      static_cast<std::size_t>(options.generations), std::max<std::size_t>(2, affordable)));
   GeneticResult result;
   for (std::int32_t idle = 0; result.generations < most && idle < options.patience;) {
     const double before = scores_.front();

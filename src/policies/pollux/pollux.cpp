@@ -58,7 +58,8 @@ void Pollux::decide(const View& view, Plan& plan, Rng& rng) {
   if (clock_.is_due(view.now)) {
     bool changed = book_.refresh(view);
     assign_pools(view, plan);
-    for (std::uint32_t i = 0; i < pools_.size(); ++i) changed |= optimise(view, plan, PoolId{i}, rng);
+    for (std::uint32_t i = 0; i < pools_.size(); ++i)
+      changed |= optimise(view, plan, PoolId{i}, rng);
     clock_.rest(view.now, changed, book_.hears_noise() ? kWhileLearning : kLongestPause);
   }
   start_waiting(view, plan);

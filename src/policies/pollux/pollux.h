@@ -2,9 +2,9 @@
 // `interval` GPUs are shared out anew so that a power mean of the jobs' speedups against an equal
 // share is largest, moves discounted by what a restart costs (fitness.h).
 //
-// Pools up to `genetic_gpus` GPUs are optimised by the genetic algorithm (genetic.h), larger ones by
-// filling (water_fill.h). A job that arrives between two rounds starts at once at its smallest size
-// if there is room. Rounds in which nothing can have changed are left out (round_clock.h).
+// Pools up to `genetic_gpus` GPUs are optimised by the genetic algorithm (genetic.h), larger ones
+// by filling (water_fill.h). A job that arrives between two rounds starts at once at its smallest
+// size if there is room. Rounds in which nothing can have changed are left out (round_clock.h).
 //
 // Assumes: jobs are elastic and preempted by checkpoint; goodput as the profile says, or as fitted
 // to the rates seen. Deviations: a job belongs to one device type, chosen by load; the seven
@@ -69,8 +69,7 @@ class Pollux final : public Policy {
   [[nodiscard]] PoolId pool_for(const View& view, JobId job) const;
   void assign_pools(const View& view, const Plan& plan);
   bool optimise(const View& view, Plan& plan, PoolId pool, Rng& rng);
-  [[nodiscard]] double fair_goodput(const View& view, JobId job, PoolId pool,
-                                    std::int32_t fair);
+  [[nodiscard]] double fair_goodput(const View& view, JobId job, PoolId pool, std::int32_t fair);
   [[nodiscard]] std::int32_t fair_share(const View& view, PoolId pool) const;
 
   // By the genetic algorithm.
@@ -81,8 +80,7 @@ class Pollux final : public Policy {
   bool apply_rows(const View& view, Plan& plan, PoolId pool, std::span<const std::uint8_t> rows,
                   std::span<const std::uint8_t> before);
   [[nodiscard]] bool start_on_row(Plan& plan, JobId job, PoolId pool,
-                                  std::span<const std::uint8_t> row,
-                                  std::span<const Slice> before);
+                                  std::span<const std::uint8_t> row, std::span<const Slice> before);
 
   // By filling.
   bool optimise_by_filling(const View& view, Plan& plan, PoolId pool);

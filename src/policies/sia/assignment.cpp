@@ -124,8 +124,8 @@ class Search {
   std::vector<std::int64_t> free_;
   std::vector<std::size_t> order_;
   std::vector<std::vector<Branch>> branches_;  // by job, cheapest at the prices first
-  std::vector<double> rest_;                   // by depth: what the jobs from there on cost at least
-  std::vector<std::size_t> choice_;            // by job
+  std::vector<double> rest_;         // by depth: what the jobs from there on cost at least
+  std::vector<std::size_t> choice_;  // by job
   std::vector<std::size_t> best_;
   double refund_ = 0;  // what all GPUs together cost at the prices
 };
@@ -170,13 +170,10 @@ bool is_within_capacity(const Program& program, const Assignment& assignment) {
 }
 
 Assignment solve_by_prices(const Program& program, const SolveLimits& limits) {
-  constexpr std::int64_t kRepairEvery = 2'000;  // moves: larger programs are repaired less often
+  constexpr std::size_t kFewRows = 40;  // of which what they choose at each step is repaired
   Improver improver(program);
   std::vector<std::size_t> last;
   std::optional<Assignment> best;
-  const auto rows = static_cast<std::int64_t>(program.rows.size());
-  const std::int64_t every = std::max<std::int64_t>(1, rows * 8 / kRepairEvery * 4);
-  std::int64_t step = 0;
   const auto consider = [&](std::span<const std::size_t> choices) {
     last.assign(choices.begin(), choices.end());
     improver.set(choices);
@@ -185,8 +182,8 @@ Assignment solve_by_prices(const Program& program, const SolveLimits& limits) {
     if (!best || improver.cost() < best->cost - 1e-12) best = improver.result();
   };
   const Prices prices = find_prices(program, limits.iterations, [&](auto choices) {
-    const bool is_new = !std::ranges::equal(choices, last);
-    if (is_new && step++ % every == 0) consider(choices);
+    const bool few = choices.size() <= kFewRows;
+    if (few && !std::ranges::equal(choices, last)) consider(choices);
   });
   std::vector<std::size_t> choices;
   for (const Row& row : program.rows) choices.push_back(choice_at(row, prices.per_gpu));

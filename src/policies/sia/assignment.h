@@ -40,11 +40,11 @@ struct Assignment {
 };
 
 struct SolveLimits {
-  std::int32_t iterations = 100;        // of the prices
-  std::int32_t exact_jobs = 30;         // up to which the search is tried
-  std::int64_t search_nodes = 20'000;   // it may visit
-  std::int64_t table_cells = 2'000'000; // of the exact table for one type
-  std::int64_t exchange_moves = 600;    // moves of one job up to which pairs of them are tried
+  std::int32_t iterations = 100;       // of the prices
+  std::int32_t exact_jobs = 30;        // up to which the search is tried
+  std::int64_t search_nodes = 20'000;  // it may visit
+  std::int64_t table_cells = 100'000;  // of the exact table for one type
+  std::int64_t exchange_moves = 600;   // moves of one job up to which pairs of them are tried
 };
 
 [[nodiscard]] Assignment solve(const Program& program, const SolveLimits& limits = {});

@@ -1,5 +1,6 @@
 // The shapes Sia gives to jobs: within a server powers of two, beyond it whole servers. Any set of
-// them within the number of GPUs of a type can be placed without splitting a job that fits a server.
+// them within the number of GPUs of a type can be placed without splitting a job that fits a
+// server.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +48,7 @@ struct CostRule {
 /// The smaller the better: u^p for p < 0, at most 3000; -u^p otherwise.
 [[nodiscard]] inline double cost_of_utility(double utility, const CostRule& rule) noexcept {
   constexpr double kMost = 3000;
-  if (rule.p < 0)
-    return utility > 0 ? std::min(kMost, portable_pow(utility, rule.p)) : kMost;
+  if (rule.p < 0) return utility > 0 ? std::min(kMost, portable_pow(utility, rule.p)) : kMost;
   return utility > 0 ? -portable_pow(utility, rule.p) : 0;
 }
 

@@ -42,7 +42,10 @@ PolicyEntry sia_entry() {
   params.insert(params.end(), own.begin(), own.end());
   return {"sia",
           "elastic, batch, GPUs and device type by goodput; an integer program every round",
-          Need::Profile | Need::Reports | Need::RunTime, true, std::move(params), make};
+          Need::Profile | Need::Reports | Need::RunTime,
+          true,
+          std::move(params),
+          make};
 }
 
 }  // namespace berth

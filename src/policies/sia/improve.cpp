@@ -114,8 +114,8 @@ bool Improver::relieve(std::uint32_t type) {
   const std::uint32_t to = type_at(best.row, best.to);
   if (to != type && gpus_at(best.row, best.to) > 0)
     jobs = std::min(jobs, free_[to] / gpus_at(best.row, best.to));
-  make(best, static_cast<std::int32_t>(
-                 std::clamp<std::int64_t>(jobs, 1, taken_[best.row][best.from])));
+  make(best,
+       static_cast<std::int32_t>(std::clamp<std::int64_t>(jobs, 1, taken_[best.row][best.from])));
   return true;
 }
 

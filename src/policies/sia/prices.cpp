@@ -62,8 +62,7 @@ Prices find_prices(const Program& program, std::int32_t iterations, const SeeCho
     for (std::size_t t = 0; t < types; ++t) {
       const auto capacity = static_cast<double>(std::max<std::int64_t>(1, program.capacity[t]));
       // Relative to the capacity, in steps that shrink; halfway to the highest price at first.
-      const double change =
-          highest / (2 + step) * std::clamp(over[t] / capacity, -1.0, 1.0);
+      const double change = highest / (2 + step) * std::clamp(over[t] / capacity, -1.0, 1.0);
       const double next = std::clamp(prices[t] + change, 0.0, highest);
       settled = settled && next == prices[t];
       prices[t] = next;

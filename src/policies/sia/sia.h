@@ -92,8 +92,8 @@ class Sia final : public Policy {
   std::vector<std::uint64_t> seen_;                 // by JobId: pools where it had several GPUs
   std::size_t holding_ = 0;
 
-  Program program_;             // scratch
-  std::vector<Group> groups_;   // scratch, by row
+  Program program_;            // scratch
+  std::vector<Group> groups_;  // scratch, by row
 };
 
 }  // namespace berth::sia
