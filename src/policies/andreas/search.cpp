@@ -1,0 +1,40 @@
+#include "policies/andreas/search.h"
+
+#include <algorithm>
+
+#include "base/digest.h"
+#include "policies/andreas/greedy.h"
+
+namespace berth::andreas {
+
+void construct(Layout& layout, std::uint64_t seed, std::int64_t iteration) {
+  const bool somebody_runs = std::ranges::any_of(
+      layout.instance().jobs, [](const Job& job) { return job.kept != kNone; });
+  const Movers movers =
+      somebody_runs && iteration % 2 == 1 ? Movers::WaitingJobsOnly : Movers::Everybody;
+  if (iteration == 0 || (iteration == 1 && somebody_runs)) {
+    build(layout, movers, nullptr);
+    return;
+  }
+  Digest digest;
+  digest.add(seed);
+  digest.add(iteration);
+  Rng rng{digest.value()};
+  build(layout, movers, &rng);
+}
+
+Solution search(Layout& layout, const SearchOptions& options) {
+  Solution best;
+  for (std::int64_t i = 0; i < std::max<std::int64_t>(1, options.iterations); ++i) {
+    layout.clear();
+    construct(layout, options.seed, i);
+    if (i == 0 || layout.score() < best.score) best = layout.solution();
+  }
+  if (options.local.sweeps <= 0) return best;
+  layout.restore(best);
+  improve(layout, options.local);
+  if (layout.score() < best.score) best = layout.solution();
+  return best;
+}
+
+}  // namespace berth::andreas
