@@ -8,6 +8,7 @@
 
 #include "base/suggest.h"
 #include "policies/agents/entry.h"
+#include "policies/andreas/entry.h"
 #include "policies/antman/entry.h"
 #include "policies/aonline/entry.h"
 #include "policies/bsbf/entry.h"
@@ -211,6 +212,7 @@ std::vector<PolicyEntry> make_registry() {
       {"tiresias-g", "preemptive, queues by GPU-seconds attained, Gittins index inside",
        Need::History, true, gittins_params(), make_tiresias},
       agents_entry(),
+      andreas_entry(),
       hived_entry(),
       sjf_ffs_entry(),
       sjf_bsbf_entry(),

@@ -93,9 +93,10 @@ Solution randomised(const Instance& instance, std::int64_t iterations, std::uint
 
 Solution improved(const Instance& instance, std::int64_t iterations, bool may_postpone) {
   Layout layout{instance};
-  return search(layout, {.iterations = iterations,
-                         .local = {.sweeps = 100, .budget = 1'000'000, .may_postpone = may_postpone},
-                         .seed = 1});
+  return search(layout,
+                {.iterations = iterations,
+                 .local = {.sweeps = 100, .budget = 1'000'000, .may_postpone = may_postpone},
+                 .seed = 1});
 }
 
 /// Every assignment of jobs to single nodes.
@@ -187,8 +188,7 @@ TEST(AndreasExample, TimesCostsAndPressuresAreThoseOfTheTable) {
 TEST(AndreasExample, TheGreedyFindsTheOptimumByPostponingTheLaxJob) {
   const Instance instance = worked_example();
   const Solution solution = greedy(instance);
-  EXPECT_EQ(places(instance, solution),
-            (std::vector<Place>{{kSlow, 2}, {kFast, 2}, kPostponed}));
+  EXPECT_EQ(places(instance, solution), (std::vector<Place>{{kSlow, 2}, {kFast, 2}, kPostponed}));
   EXPECT_NEAR(solution.score.cost, 23.0 / 18, 1e-8);
   EXPECT_NEAR(optimum(instance).score.cost, 23.0 / 18, 1e-8);
 }
@@ -216,7 +216,8 @@ TEST(AndreasExample, TheNextBestAndTheNamedOthersCostWhatTheSpecificationSays) {
   EXPECT_NEAR(cost(Key{kSlow, 2}, Key{kFast, 1}, none), 4.0 / 3, 1e-8);
   EXPECT_NEAR(cost(Key{kFast, 1}, Key{kFast, 1}, none), 22.0 / 15, 1e-8);
   EXPECT_NEAR(cost(Key{kFast, 1}, Key{kFast, 1}, Key{kSlow, 2}), 22.0 / 15, 1e-8);
-  EXPECT_NEAR(cost(Key{kFast, 2}, Key{kSlow, 2}, none), 3.0 / 2, 1e-8) << "first come, first served";
+  EXPECT_NEAR(cost(Key{kFast, 2}, Key{kSlow, 2}, none), 3.0 / 2, 1e-8)
+      << "first come, first served";
 }
 
 /// At t = 5/9: the second job is done, the first has 3 h of work left and runs on both slow GPUs.
@@ -314,8 +315,8 @@ TEST(AndreasSearch, GivesTheSameOnAnyNumberOfThreads) {
       for (std::thread& worker : workers) worker.join();
       const Solution* best = nullptr;
       for (std::int64_t i = 0; i < kIterations; ++i) {
-        const Solution& one = found[static_cast<std::size_t>(i % threads)]
-                                   [static_cast<std::size_t>(i / threads)];
+        const Solution& one =
+            found[static_cast<std::size_t>(i % threads)][static_cast<std::size_t>(i / threads)];
         if (best == nullptr || one.score < best->score) best = &one;
       }
       EXPECT_EQ(best->score, alone.score);

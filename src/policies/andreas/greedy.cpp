@@ -35,8 +35,9 @@ class Construction {
     const auto count = static_cast<std::uint32_t>(instance_.jobs.size());
     std::uint32_t ahead = 0;
     for (std::uint32_t next = 1; next <= count && layout_.free_gpus() > 0; ++next) {
-      const bool swaps = rng_ != nullptr && next < count &&
-                         changes_places(instance_, instance_.jobs[ahead], instance_.jobs[next], *rng_);
+      const bool swaps =
+          rng_ != nullptr && next < count &&
+          changes_places(instance_, instance_.jobs[ahead], instance_.jobs[next], *rng_);
       place(swaps ? next : ahead);
       if (!swaps) ahead = next;
     }

@@ -11,7 +11,7 @@
 namespace berth::andreas {
 
 enum class Movers : std::uint8_t {
-  Everybody,      // running jobs are placed anew like all others
+  Everybody,       // running jobs are placed anew like all others
   WaitingJobsOnly  // who runs, or is about to, stays if its nodes allow it
 };
 

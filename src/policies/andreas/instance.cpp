@@ -62,7 +62,8 @@ ChoiceList::ChoiceList(std::vector<Choice> choices, std::span<const NodeType> ty
     : choices_(std::move(choices)) {
   drop_dominated(choices_);
   for (Choice& choice : choices_) choice.cost = cost_of(choice, types[choice.type]);
-  std::ranges::sort(choices_, {}, [](const Choice& c) { return std::tuple(c.cost, c.gpus, c.type); });
+  std::ranges::sort(choices_, {},
+                    [](const Choice& c) { return std::tuple(c.cost, c.gpus, c.type); });
   by_time_.resize(choices_.size());
   std::iota(by_time_.begin(), by_time_.end(), 0U);
   std::ranges::sort(by_time_, {},
@@ -80,8 +81,9 @@ void Instance::prepare() {
   first_node.assign(types.size() + 1, 0);
   for (const Node& node : nodes) ++first_node[node.type + 1];
   std::partial_sum(first_node.begin(), first_node.end(), first_node.begin());
-  BERTH_DCHECK(std::ranges::is_sorted(nodes, {}, [](const Node& n) { return std::tuple(n.type, n.ready); }),
-               "nodes stand by type, those ready first before others");
+  BERTH_DCHECK(
+      std::ranges::is_sorted(nodes, {}, [](const Node& n) { return std::tuple(n.type, n.ready); }),
+      "nodes stand by type, those ready first before others");
   postponed = 0;
   for (Job& job : jobs) {
     job.pressure = job.hours(job.choices->fastest()) - job.due;

@@ -80,9 +80,9 @@ struct Job {
   const ChoiceList* choices = nullptr;
   double work = 1;  // units left
   double due = kNoDueDate;
-  double weight = 0;        // EUR per hour late
-  double submitted = 0;     // not after now: zero or less
-  std::uint32_t kept = kNone;  // the choice it runs by, or is about to; kNone: it waits
+  double weight = 0;             // EUR per hour late
+  double submitted = 0;          // not after now: zero or less
+  std::uint32_t kept = kNone;    // the choice it runs by, or is about to; kNone: it waits
   std::vector<Share> home = {};  // where it does
 
   double pressure = 0;   // filled in by prepare()

@@ -95,8 +95,7 @@ bool Layout::try_stay(std::uint32_t job) {
   return true;
 }
 
-double Layout::own_cost(const Job& job, std::uint32_t at, double ready,
-                        bool stays) const noexcept {
+double Layout::own_cost(const Job& job, std::uint32_t at, double ready, bool stays) const noexcept {
   const Choice& choice = (*job.choices)[at];
   const NodeType& type = instance_->types[choice.type];
   const double hours = job.hours(choice);

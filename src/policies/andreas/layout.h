@@ -103,11 +103,11 @@ class Layout {
   }
 
   const Instance* instance_;
-  std::vector<Row> rows_;      // by node
-  std::vector<Spot> spots_;    // by job
-  std::vector<double> ends_;   // by job, while placed
-  std::vector<double> owns_;   // by job, while placed: its part of the cost
-  std::vector<std::vector<Share>> gangs_;                         // by job
+  std::vector<Row> rows_;                  // by node
+  std::vector<Spot> spots_;                // by job
+  std::vector<double> ends_;               // by job, while placed
+  std::vector<double> owns_;               // by job, while placed: its part of the cost
+  std::vector<std::vector<Share>> gangs_;  // by job
   std::vector<std::vector<std::vector<std::uint32_t>>> buckets_;  // by type, free GPUs
   std::vector<std::uint64_t> filled_;                             // by type: buckets with nodes
   NodeSet empty_;                                                 // nodes without a job

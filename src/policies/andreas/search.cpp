@@ -8,8 +8,8 @@
 namespace berth::andreas {
 
 void construct(Layout& layout, std::uint64_t seed, std::int64_t iteration) {
-  const bool somebody_runs = std::ranges::any_of(
-      layout.instance().jobs, [](const Job& job) { return job.kept != kNone; });
+  const bool somebody_runs =
+      std::ranges::any_of(layout.instance().jobs, [](const Job& job) { return job.kept != kNone; });
   const Movers movers =
       somebody_runs && iteration % 2 == 1 ? Movers::WaitingJobsOnly : Movers::Everybody;
   if (iteration == 0 || (iteration == 1 && somebody_runs)) {

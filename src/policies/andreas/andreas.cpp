@@ -1,0 +1,121 @@
+#include "policies/andreas/andreas.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace berth {
+
+namespace {
+constexpr double kHour = 3600;
+constexpr Duration kLeastWork = std::chrono::seconds{1};  // of a job that outlives its estimate
+}  // namespace
+
+void Andreas::begin(const View& view) {
+  fleet_.begin(view.cluster.cluster());
+  const std::size_t nodes = view.cluster.cluster().nodes.size();
+  rank_.resize(view.jobs.size());
+  seat_at_.assign(view.jobs.size(), 0);
+  users_.assign(nodes, 0);
+  booted_.assign(nodes, kTimeZero);
+  idle_since_.assign(nodes, kTimeZero);
+  failed_.assign(nodes, false);
+  node_at_.assign(nodes, andreas::kNone);
+}
+
+double Andreas::hours_left(const View& view, JobId job) const {
+  return to_seconds(std::max(view.estimated_left(job), kLeastWork)) / kHour;
+}
+
+double Andreas::weight_of(const View& view, JobId job) const {
+  return view.deadline(job) ? options_.omega * static_cast<double>(view.request(job).weight) : 0;
+}
+
+/// The pressure as of time zero: it grows alike for all jobs that wait.
+void Andreas::enqueue(const View& view, JobId job) {
+  const auto due = view.deadline(job);
+  const double fastest = fleet_.choices(view, job).fastest().hours * hours_left(view, job);
+  const double pressure =
+      due ? fastest - to_seconds(*due) / kHour : -std::numeric_limits<double>::infinity();
+  rank_[job.value] = Rank{pressure, weight_of(view, job), job};
+  waiting_.insert(*rank_[job.value]);
+}
+
+void Andreas::on_arrival(const View& view, JobId job) {
+  if (fleet_.choices(view, job).empty()) {
+    without_gpus_.push_back(job);
+    return;
+  }
+  enqueue(view, job);
+  has_changed_ = true;
+}
+
+void Andreas::on_departure(const View&, JobId job) {
+  if (std::erase(without_gpus_, job) > 0) return;
+  if (has_seat(job)) {
+    leave_seat(job);
+  } else {
+    waiting_.erase(*rank_[job.value]);
+  }
+  has_changed_ = true;
+}
+
+void Andreas::on_requeue(const View& view, JobId job) {
+  if (fleet_.choices(view, job).empty()) return;
+  leave_seat(job);
+  enqueue(view, job);
+  has_changed_ = true;
+}
+
+/// A node that we switched on or off ourselves is no news.
+void Andreas::on_capacity_change(const View& view, NodeId node) {
+  const bool failed = view.cluster.has_failed(node);
+  if (failed_[node.value] == failed) return;
+  failed_[node.value] = failed;
+  has_changed_ = true;
+}
+
+void Andreas::set_seat(JobId job, Seat seat) {
+  for (const andreas::Share& share : seat.shares) {
+    ++users_[share.node];
+    idle_since_[share.node] = kNever;
+  }
+  seated_.push_back(job);
+  seat_at_[job.value] = static_cast<std::uint32_t>(seated_.size());
+  seats_.insert_or_assign(job, std::move(seat));
+  pending_.push_back(job);
+}
+
+void Andreas::leave_seat(JobId job) {
+  for (const andreas::Share& share : seat(job).shares) --users_[share.node];
+  const std::uint32_t at = seat_at_[job.value] - 1;
+  seated_[at] = seated_.back();
+  seat_at_[seated_[at].value] = at + 1;
+  seated_.pop_back();
+  seat_at_[job.value] = 0;
+  seats_.erase(job);
+  std::erase(pending_, job);
+}
+
+bool Andreas::is_due(Time now) const noexcept {
+  if (!last_pass_) return true;
+  if (now >= *last_pass_ + options_.period) return true;
+  return has_changed_ && now >= *last_pass_ + options_.min_interval;
+}
+
+void Andreas::decide(const View& view, Plan& plan, Rng& rng) {
+  const bool rescheduled = is_due(view.now);
+  if (rescheduled) reschedule(view, plan, rng);
+  start_without_gpus(plan);
+  start_seated(plan);
+  if (rescheduled || view.now >= next_switch_) switch_nodes(view, plan);
+}
+
+std::optional<Time> Andreas::next_wakeup(const View& view) {
+  Time next = next_switch_;
+  if (!waiting_.empty() || !seated_.empty()) next = std::min(next, *last_pass_ + options_.period);
+  if (has_changed_) next = std::min(next, *last_pass_ + options_.min_interval);
+  if (next == kNever) return std::nullopt;
+  return std::max(next, view.now + Duration{1});
+}
+
+}  // namespace berth

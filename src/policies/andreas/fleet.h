@@ -1,0 +1,59 @@
+// The cluster and its jobs in the terms of ANDREAS: equal nodes form types with a price, and all
+// jobs of a kind (shape, model, batch, range of sizes) share one list of choices, made once from
+// the believed rates.
+//
+// A job uses GPUs of one node. One that asks for more than any node can give it is a gang of fixed
+// size over whole nodes of one pool.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "core/view.h"
+#include "policies/andreas/instance.h"
+#include "policies/common/elastic.h"
+
+namespace berth::andreas {
+
+struct Tariff {
+  double price = 0.172;  // EUR per kWh
+  double pue = 1.2;      // what the building draws for every watt of a node
+};
+
+class Fleet {
+ public:
+  Fleet(const Tariff& tariff, const ElasticRule& elastic) : tariff_(tariff), elastic_(elastic) {}
+
+  void begin(const Cluster& cluster);
+  [[nodiscard]] const std::vector<NodeType>& types() const noexcept { return types_; }
+  /// By type, then id.
+  [[nodiscard]] const std::vector<NodeId>& nodes() const noexcept { return nodes_; }
+  [[nodiscard]] std::uint32_t type_of(NodeId node) const noexcept { return type_of_[node.value]; }
+  [[nodiscard]] PoolId pool_of(std::uint32_t type) const noexcept {
+    return PoolId{types_[type].pool};
+  }
+  /// Stays where it is for as long as the fleet; empty for a job without GPUs.
+  [[nodiscard]] const ChoiceList& choices(const View& view, JobId job);
+
+ private:
+  using Kind = std::tuple<ShapeId, ProfileId, PoolId, std::int32_t, std::int32_t, std::int32_t>;
+  [[nodiscard]] ChoiceList make_choices(const View& view, JobId job) const;
+  void add_sizes(const View& view, JobId job, std::uint32_t type,
+                 std::vector<Choice>& choices) const;
+  void add_gang(const View& view, JobId job, PoolId pool, std::vector<Choice>& choices) const;
+  [[nodiscard]] std::int32_t room(std::uint32_t type, const Shape& shape) const noexcept;
+
+  Tariff tariff_;
+  ElasticRule elastic_;
+  std::vector<NodeType> types_;
+  std::vector<NodeId> nodes_;
+  std::vector<std::uint32_t> type_of_;  // by node
+  std::vector<berth::Node> models_;     // by type: one of its nodes
+  std::map<Kind, const ChoiceList*> known_;
+  std::deque<ChoiceList> lists_;
+};
+
+}  // namespace berth::andreas
