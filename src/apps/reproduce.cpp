@@ -13,6 +13,7 @@ namespace berth {
 
 Result<Reproduced> reproduce_sjf_bsbf(const ReproduceOptions& options);
 Result<Reproduced> reproduce_gandiva(const ReproduceOptions& options);
+Result<Reproduced> reproduce_andreas(const ReproduceOptions& options);
 Result<Reproduced> reproduce_antman(const ReproduceOptions& options);
 Result<Reproduced> reproduce_muri(const ReproduceOptions& options);
 Result<Reproduced> reproduce_fgd(const ReproduceOptions& options);
@@ -35,6 +36,8 @@ const std::array kReproductions{
     Reproduction{"gandiva", "Gandiva, introspective scheduling (OSDI 2018)", false,
                  reproduce_gandiva},
     Reproduction{"antman", "AntMan, dynamic scaling (OSDI 2020)", false, reproduce_antman},
+    Reproduction{"andreas", "ANDREAS, energy and tardiness by randomised greedy (FiCloud 2021)",
+                 false, reproduce_andreas},
     Reproduction{"muri", "Muri, multi-resource interleaving (SIGCOMM 2022)", true, reproduce_muri},
     Reproduction{"fgd", "FGD, fragmentation gradient descent (ATC 2023)", true, reproduce_fgd},
     Reproduction{"cpu", "performance prediction for CPU cores (poster)", false, reproduce_cpu},

@@ -11,7 +11,7 @@ constexpr Duration kLeastWork = std::chrono::seconds{1};  // of a job that outli
 }  // namespace
 
 void Andreas::begin(const View& view) {
-  fleet_.begin(view.cluster.cluster());
+  fleet_.begin(view.cluster.cluster(), view.jobs.size());
   const std::size_t nodes = view.cluster.cluster().nodes.size();
   rank_.resize(view.jobs.size());
   seat_at_.assign(view.jobs.size(), 0);

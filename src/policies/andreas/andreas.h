@@ -38,7 +38,7 @@ struct AndreasOptions {
   Duration min_interval{};  // between two passes
   std::int64_t iterations = 1000;
   std::int64_t sweeps = 100;
-  std::int64_t effort = 20'000;
+  std::int64_t effort = 5000;
   std::size_t window = 5000;
   bool wait_cheaper = false;
 };

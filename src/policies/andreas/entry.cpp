@@ -53,8 +53,7 @@ std::vector<ParamSpec> andreas_params() {
       {"idle_off", "0", "seconds without a job after which a node is switched off"},
       {"max_it", "1000", "constructions per pass at most"},
       {"sweeps", "100", "rounds of local search at most"},
-      {"effort", "20000",
-       "placements tried per pass: fewer constructions when there are many jobs"},
+      {"effort", "5000", "placements tried per pass: fewer constructions when there are many jobs"},
       {"window", "5000", "waiting jobs considered, the most pressing first"},
       {"wait_cheaper", "off", "jobs may wait because they run cheaper later"}};
   for (ParamSpec& spec : elastic_params()) params.push_back(std::move(spec));

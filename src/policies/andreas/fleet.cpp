@@ -23,7 +23,8 @@ NodeType priced(const berth::Node& node, const DeviceType& device, double eur_pe
 
 }  // namespace
 
-void Fleet::begin(const Cluster& cluster) {
+void Fleet::begin(const Cluster& cluster, std::size_t jobs) {
+  list_of_.assign(jobs, nullptr);
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     if (cluster.nodes[i].gpus > 0) nodes_.push_back(NodeId{i});
   }
@@ -43,12 +44,15 @@ void Fleet::begin(const Cluster& cluster) {
 }
 
 const ChoiceList& Fleet::choices(const View& view, JobId job) {
+  const ChoiceList*& own = list_of_[job.value];
+  if (own != nullptr) return *own;
   const JobRequest& request = view.request(job);
   const Kind kind{view.jobs.shape[job], view.jobs.profile[job], view.jobs.reference[job],
                   view.jobs.batch[job], request.gpus_min,       request.gpus_max};
   const ChoiceList*& list = known_[kind];
   if (list == nullptr) list = &lists_.emplace_back(make_choices(view, job));
-  return *list;
+  own = list;
+  return *own;
 }
 
 /// GPUs of an empty node that a job of this shape can use: its cores and memory count, too.

@@ -27,7 +27,7 @@ class Fleet {
  public:
   Fleet(const Tariff& tariff, const ElasticRule& elastic) : tariff_(tariff), elastic_(elastic) {}
 
-  void begin(const Cluster& cluster);
+  void begin(const Cluster& cluster, std::size_t jobs);
   [[nodiscard]] const std::vector<NodeType>& types() const noexcept { return types_; }
   /// By type, then id.
   [[nodiscard]] const std::vector<NodeId>& nodes() const noexcept { return nodes_; }
@@ -53,6 +53,7 @@ class Fleet {
   std::vector<std::uint32_t> type_of_;  // by node
   std::vector<berth::Node> models_;     // by type: one of its nodes
   std::map<Kind, const ChoiceList*> known_;
+  std::vector<const ChoiceList*> list_of_;  // by JobId, once asked for
   std::deque<ChoiceList> lists_;
 };
 

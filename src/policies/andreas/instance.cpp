@@ -48,6 +48,20 @@ double postponed_cost(const Instance& instance, const Job& job) {
   return instance.rho * weight * std::max(0.0, late) + later_energy(instance, job);
 }
 
+/// Jobs are bulky: their keys are sorted, and each job moved once.
+void sort_by_pressure(std::vector<Job>& jobs) {
+  using Key = std::tuple<double, double, double, std::uint32_t, std::size_t>;
+  std::vector<Key> keys;
+  keys.reserve(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    keys.push_back({-jobs[i].pressure, -jobs[i].weight, jobs[i].submitted, jobs[i].id, i});
+  std::ranges::sort(keys);
+  std::vector<Job> sorted;
+  sorted.reserve(jobs.size());
+  for (const Key& key : keys) sorted.push_back(std::move(jobs[std::get<4>(key)]));
+  jobs = std::move(sorted);
+}
+
 double mean_gap(std::span<const Job> jobs) {
   double sum = 0;
   std::size_t gaps = 0;
@@ -89,9 +103,7 @@ void Instance::prepare() {
     job.pressure = job.hours(job.choices->fastest()) - job.due;
     job.postponed = postponed_cost(*this, job);
   }
-  std::ranges::sort(jobs, {}, [](const Job& job) {
-    return std::tuple(-job.pressure, -job.weight, job.submitted, job.id);
-  });
+  sort_by_pressure(jobs);
   for (const Job& job : jobs) postponed += job.postponed;
   gap_scale = mean_gap(jobs);
 }
