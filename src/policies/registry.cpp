@@ -27,6 +27,7 @@
 #include "policies/muri/entry.h"
 #include "policies/oasis/entry.h"
 #include "policies/pai/pai.h"
+#include "policies/optimus/entry.h"
 #include "policies/philly/philly.h"
 #include "policies/preemptive/preemptive.h"
 #include "policies/priority/entry.h"
@@ -230,6 +231,7 @@ std::vector<PolicyEntry> make_registry() {
       elasticflow_entry(),
       pollux_entry(),
       sia_entry(),
+      optimus_entry(),
   };
   std::ranges::move(gavel_entries(), std::back_inserter(entries));
   return entries;

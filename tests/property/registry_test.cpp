@@ -49,6 +49,14 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
     scenario.settings = {{"interval", "2"}, {"restart", "1"}, {"max_gpus", "4"}};
   if (policy == "pollux")
     scenario.settings.insert(scenario.settings.end(), {{"population", "8"}, {"generations", "5"}});
+  if (policy == "optimus") {
+    scenario.settings = {{"interval", "5"},
+                         {"overhead", "1"},
+                         {"speed", seed % 3 == 0 ? "fit" : "profile"},
+                         {"work", seed % 4 == 1 ? "estimate" : "losses"},
+                         {"start", seed % 5 == 0 ? "interval" : "now"},
+                         {"place", seed % 7 < 3 ? "even" : "run"}};
+  }
   if (policy == "antman") scenario.settings = {{"op", "q1"}, {"op_upgrade", "20"}};
   if (policy == "oasis" || policy == "aonline")
     scenario.settings = {{"slot", "2"}, {"elastic", seed % 2 == 0 ? "all" : "declared"}};

@@ -1,0 +1,267 @@
+#include "policies/optimus/optimus.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace berth::optimus {
+
+namespace {
+
+constexpr std::int64_t kDevice = 1000;  // thousandths
+
+std::int64_t milli_per_worker(const Shape& shape) noexcept {
+  return shape.is_fraction() ? shape.gpu_milli : kDevice;
+}
+
+class BelievedSpeeds final : public JobSpeeds {
+ public:
+  BelievedSpeeds(const Beliefs& beliefs, const std::vector<const Trainee*>& trainees)
+      : beliefs_(beliefs), trainees_(trainees) {}
+  [[nodiscard]] double speed(std::size_t job, TaskCounts tasks) const override {
+    return beliefs_.speed(*trainees_[job], tasks.workers);
+  }
+
+ private:
+  const Beliefs& beliefs_;
+  const std::vector<const Trainee*>& trainees_;
+};
+
+/// The first free devices of the node, fewer if it has not so many.
+Slice slice_on(const ClusterState& cluster, NodeId node, std::int32_t gpus) {
+  std::uint64_t free = cluster.free_mask(node);
+  Slice slice{.node = node, .gpus = gpus, .devices = 0};
+  for (std::int32_t i = 0; i < gpus; ++i, free &= free - 1) slice.devices |= free & (~free + 1);
+  return slice;
+}
+
+/// Devices in use by pool, in thousandths.
+void measure_use(const ClusterState& cluster, std::vector<std::int64_t>& used) {
+  used.clear();
+  for (std::uint32_t i = 0; i < cluster.pools(); ++i)
+    used.push_back((cluster.usable_gpus(PoolId{i}) - cluster.free_gpus(PoolId{i})) * kDevice);
+}
+
+}  // namespace
+
+void Optimus::begin(const View& view) {
+  const Cluster& cluster = view.cluster.cluster();
+  nodes_.assign(cluster.pools.size(), {});
+  for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i)
+    nodes_[cluster.nodes[i].pool.value].push_back(NodeId{i});
+}
+
+void Optimus::on_arrival(const View& view, JobId job) {
+  beliefs_.add(view, job);
+  active_.insert(job);
+  waiting_.insert(job);
+  is_settled_ = false;
+}
+
+void Optimus::on_departure(const View& view, JobId job) {
+  beliefs_.remove(view, job);
+  active_.erase(job);
+  waiting_.erase(job);
+  is_settled_ = false;
+}
+
+void Optimus::on_requeue(const View&, JobId job) {
+  waiting_.insert(job);
+  is_settled_ = false;
+}
+
+std::optional<Time> Optimus::next_wakeup(const View& view) {
+  if (active_.empty() || is_settled_) return std::nullopt;
+  return Time{(view.now.time_since_epoch() / options_.interval + 1) * options_.interval};
+}
+
+void Optimus::decide(const View& view, Plan& plan, Rng&) {
+  if (view.now.time_since_epoch() % options_.interval == Duration::zero()) {
+    reallocate(view, plan);
+    start_waiting(view, plan);
+    is_settled_ = std::ranges::none_of(active_, [&](JobId job) { return plan.holds(job); });
+  } else if (options_.start == StartRule::AtOnce) {
+    start_waiting(view, plan);
+  }
+}
+
+void Optimus::reallocate(const View& view, Plan& plan) {
+  describe_jobs(view, plan);
+  const BelievedSpeeds speeds(beliefs_, trainees_);
+  const std::span<const TaskCounts> grants = allocator_.allocate(capacity_, jobs_, speeds);
+  allocator_.keep_small_changes(jobs_, speeds, to_seconds(options_.overhead));
+  carry_out(view, plan, grants);
+}
+
+void Optimus::describe_jobs(const View& view, const Plan& plan) {
+  jobs_.clear();
+  trainees_.clear();
+  capacity_.clear();
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i)
+    capacity_.push_back(view.cluster.usable_gpus(PoolId{i}) * kDevice);
+  used_.assign(capacity_.size(), 0);
+  for (const JobId job : active_) {
+    if (view.gpus(job) > 0) add_job(view, plan, job);  // others never compete for devices
+  }
+}
+
+void Optimus::add_job(const View& view, const Plan& plan, JobId job) {
+  const bool runs = plan.holds(job);
+  const PoolId pool = runs ? plan.pool_of(job) : best_pool(view, job, used_);
+  beliefs_.assign(view, job, pool);
+  if (runs) beliefs_.observe(view, job);
+  const Trainee& trainee = beliefs_.of(job);
+  const Forecast forecast = beliefs_.forecast(view, job);
+  const std::int64_t milli = milli_per_worker(view.shape(job));
+  used_[pool.value] += milli * trainee.range.least;
+  jobs_.push_back({.id = job,
+                   .demand = {.ps = {}, .worker = {{pool.value, milli}}},
+                   .least = {.workers = trainee.range.least},
+                   .most = {.workers = trainee.range.most},
+                   .held = {.workers = runs ? plan.gpus_of(job) : 0},
+                   .work = forecast.work_left,
+                   .eagerness = forecast.is_young ? options_.young_factor : 1,
+                   .is_ready = beliefs_.speed(trainee, trainee.range.least) > 0});
+  trainees_.push_back(&trainee);
+}
+
+/// Where its first workers go fast and few others are: among pools with room for them, otherwise
+/// among all.
+PoolId Optimus::best_pool(const View& view, JobId job, std::span<const std::int64_t> used) {
+  const std::vector<PoolId>& pools = view.shape(job).pools;
+  if (pools.size() == 1) return pools.front();
+  const auto least = static_cast<std::size_t>(beliefs_.of(job).range.least);
+  PoolId best = pools.front();
+  double best_score = -1;
+  for (const PoolId pool : pools) {
+    if (!can_host(view, job, pool, used)) continue;
+    const auto usable = static_cast<double>(view.cluster.usable_gpus(pool) * kDevice);
+    const double load = static_cast<double>(used[pool.value] + kDevice) / usable;
+    const double score = beliefs_.rates(view, job, pool)[least] / load;
+    if (score <= best_score) continue;
+    best = pool;
+    best_score = score;
+  }
+  return best;
+}
+
+bool Optimus::can_host(const View& view, JobId job, PoolId pool,
+                       std::span<const std::int64_t> used) const {
+  const std::int64_t need = milli_per_worker(view.shape(job)) * beliefs_.of(job).range.least;
+  return used[pool.value] + need <= view.cluster.usable_gpus(pool) * kDevice;
+}
+
+/// First everybody gives back who changes, then small jobs are placed before large ones.
+void Optimus::carry_out(const View& view, Plan& plan, std::span<const TaskCounts> grants) {
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    if (jobs_[i].held.workers == 0 || grants[i] == jobs_[i].held) continue;
+    plan.preempt(jobs_[i].id, grants[i].workers > 0 ? Reason::Growth : Reason::Priority);
+    waiting_.insert(jobs_[i].id);
+  }
+  place_grants(view, plan, grants);
+}
+
+void Optimus::place_grants(const View& view, Plan& plan, std::span<const TaskCounts> grants) {
+  std::vector<std::pair<std::int32_t, std::uint32_t>> order;  // GPUs, position
+  for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
+    if (grants[i].workers > 0 && !plan.holds(jobs_[i].id)) order.emplace_back(grants[i].workers, i);
+  }
+  std::ranges::sort(order);
+  placers_.clear();
+  placers_.resize(nodes_.size());
+  for (const auto& [gpus, at] : order) {
+    const JobId job = jobs_[at].id;
+    const std::int32_t least = jobs_[at].least.workers;
+    // What others left may be too scattered or lack cores: then it takes what there is.
+    for (std::int32_t size = gpus; size >= least; --size) {
+      if (try_start(view, plan, job, size, options_.place)) break;
+    }
+  }
+}
+
+void Optimus::set_terms(const View& view, Plan& plan, JobId job, std::int32_t gpus) {
+  Terms terms = plan.terms(job);
+  terms.batch = beliefs_.batch_on(view, job, gpus);
+  static_cast<void>(plan.set_terms(job, terms));  // it holds nothing now: never declined
+}
+
+/// In the pool it was assigned to.
+bool Optimus::try_start(const View& view, Plan& plan, JobId job, std::int32_t gpus,
+                        PlaceRule rule) {
+  const PoolId pool = beliefs_.of(job).pool;
+  set_terms(view, plan, job, gpus);
+  const bool is_first = view.jobs.first_start[job] == kNever;
+  const Reason reason = view.jobs.is_running(job) ? Reason::Growth : Reason::Order;
+  const bool started = (rule == PlaceRule::Even && try_start_evenly(view, plan, job, gpus)) ||
+                       plan.try_start_sized(pool, job, gpus, reason);
+  if (!started) return false;
+  if (!is_first) plan.set_pause(job, options_.overhead);
+  waiting_.erase(job);
+  return true;
+}
+
+TaskPlacer& Optimus::placer_of(const Plan& plan, PoolId pool) {
+  std::unique_ptr<TaskPlacer>& placer = placers_[pool.value];
+  if (placer) return *placer;
+  std::vector<std::vector<std::int64_t>> free;
+  for (const NodeId node : nodes_[pool.value]) {
+    const bool is_up = plan.cluster().is_up(node);
+    free.push_back({is_up ? plan.cluster().free_on(node) : 0});
+  }
+  placer = std::make_unique<TaskPlacer>(std::move(free));
+  return *placer;
+}
+
+/// On the fewest servers, the same number on each. Requests beyond whole devices are left to the
+/// run's placement.
+bool Optimus::try_start_evenly(const View& view, Plan& plan, JobId job, std::int32_t gpus) {
+  const Shape& shape = view.shape(job);
+  if (shape.is_fraction() || shape.needs_side_resources() || shape.locality != Locality::Relaxed)
+    return false;
+  const PoolId pool = beliefs_.of(job).pool;
+  const PlacedJob wanted{.tasks = {.workers = gpus}, .demand = {.ps = {}, .worker = {{0, 1}}}};
+  if (plan.cluster().free_gpus(pool) < gpus) return false;
+  slices_.clear();
+  std::int32_t found = 0;
+  for (const MachineShare& share : placer_of(plan, pool).place(wanted)) {
+    slices_.push_back(
+        slice_on(plan.cluster(), nodes_[pool.value][share.machine], share.tasks.workers));
+    found += std::popcount(slices_.back().devices);
+  }
+  // The run's placement may have taken what the placer still counts.
+  if (found != gpus) return false;
+  std::ranges::sort(slices_, {}, &Slice::node);
+  return plan.try_start_on(job, pool, slices_);
+}
+
+/// First workers for whoever waits, in order of arrival, where there is room.
+void Optimus::start_waiting(const View& view, Plan& plan) {
+  if (waiting_.empty()) return;
+  declined_.assign(view.shapes.size(), std::numeric_limits<std::int32_t>::max());
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    const JobId job = *at++;  // a start takes it out
+    std::int32_t& declined = declined_[plan.shape_of(job).value];
+    const std::int32_t least = beliefs_.of(job).range.least;
+    if (least < declined && !try_first_workers(view, plan, job)) declined = least;
+  }
+}
+
+bool Optimus::try_first_workers(const View& view, Plan& plan, JobId job) {
+  if (view.gpus(job) == 0) {
+    if (!plan.try_start(job)) return false;
+    waiting_.erase(job);
+    return true;
+  }
+  measure_use(plan.cluster(), used_);
+  const PoolId first = best_pool(view, job, used_);
+  const std::int32_t least = beliefs_.of(job).range.least;
+  beliefs_.assign(view, job, first);
+  if (try_start(view, plan, job, least, PlaceRule::Run)) return true;
+  return std::ranges::any_of(view.shape(job).pools, [&](PoolId pool) {
+    if (pool == first) return false;
+    beliefs_.assign(view, job, pool);
+    return try_start(view, plan, job, least, PlaceRule::Run);
+  });
+}
+
+}  // namespace berth::optimus

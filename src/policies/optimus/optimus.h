@@ -1,0 +1,89 @@
+// Optimus (EuroSys 2018): every interval all jobs get their number of GPUs anew, one at a time
+// where it shortens the remaining time most, with remaining work predicted from the losses and
+// speed from what was measured.
+//
+// Jobs here train by all-reduce: workers are GPUs and there are no parameter servers (the models
+// with them are in speed_fit, allocation and task_placement). A resized job keeps the batch of the
+// whole gang and pays for its checkpoint and restart. A job that gets no first worker waits.
+//
+// A pass is O(active jobs + GPUs log jobs); between two of them only waiting jobs are looked at.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/optimus/allocation.h"
+#include "policies/optimus/beliefs.h"
+#include "policies/optimus/task_placement.h"
+
+namespace berth::optimus {
+
+enum class StartRule : std::uint8_t { AtOnce, AtInterval };
+enum class PlaceRule : std::uint8_t { Run, Even };
+
+struct Options {
+  BeliefOptions beliefs;
+  Duration interval = std::chrono::seconds{600};
+  Duration overhead = std::chrono::seconds{30};  // of a resize or a restart
+  double young_factor = 0.95;
+  StartRule start = StartRule::AtOnce;  // of new jobs, if there is room for their first workers
+  PlaceRule place = PlaceRule::Run;
+};
+
+class Optimus final : public Policy {
+ public:
+  Optimus(std::string name, const Options& options)
+      : name_(std::move(name)), options_(options), beliefs_(options.beliefs) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+  [[nodiscard]] Need needs() const noexcept override {
+    return Need::RunTime | Need::Profile | Need::Reports;
+  }
+  [[nodiscard]] bool resizes() const noexcept override { return true; }
+
+  void begin(const View& view) override;
+  void on_arrival(const View& view, JobId job) override;
+  void on_departure(const View& view, JobId job) override;
+  void on_requeue(const View& view, JobId job) override;
+  void on_capacity_change(const View&, NodeId) override { is_settled_ = false; }
+  void decide(const View& view, Plan& plan, Rng& rng) override;
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
+
+ private:
+  void reallocate(const View& view, Plan& plan);
+  void describe_jobs(const View& view, const Plan& plan);
+  void add_job(const View& view, const Plan& plan, JobId job);
+  [[nodiscard]] PoolId best_pool(const View& view, JobId job, std::span<const std::int64_t> used);
+  [[nodiscard]] bool can_host(const View& view, JobId job, PoolId pool,
+                              std::span<const std::int64_t> used) const;
+  void carry_out(const View& view, Plan& plan, std::span<const TaskCounts> grants);
+  void place_grants(const View& view, Plan& plan, std::span<const TaskCounts> grants);
+  [[nodiscard]] bool try_start(const View& view, Plan& plan, JobId job, std::int32_t gpus,
+                               PlaceRule rule);
+  [[nodiscard]] bool try_start_evenly(const View& view, Plan& plan, JobId job, std::int32_t gpus);
+  [[nodiscard]] TaskPlacer& placer_of(const Plan& plan, PoolId pool);
+  void set_terms(const View& view, Plan& plan, JobId job, std::int32_t gpus);
+  void start_waiting(const View& view, Plan& plan);
+  [[nodiscard]] bool try_first_workers(const View& view, Plan& plan, JobId job);
+
+  std::string name_;
+  Options options_;
+  Beliefs beliefs_;
+  Allocator allocator_;
+  std::set<JobId> active_;
+  std::set<JobId> waiting_;  // of those
+  bool is_settled_ = false;  // nothing runs and nothing happened since: no pass would differ
+  std::vector<std::vector<NodeId>> nodes_;            // by pool
+  std::vector<std::int64_t> capacity_;                // scratch, by pool: thousandths of devices
+  std::vector<std::int64_t> used_;                    // scratch, by pool
+  std::vector<AllocatedJob> jobs_;                    // scratch
+  std::vector<const Trainee*> trainees_;              // scratch: in step with jobs_
+  std::vector<std::int32_t> declined_;                // scratch, by shape: fewest GPUs with no room
+  std::vector<std::unique_ptr<TaskPlacer>> placers_;  // scratch, by pool
+  std::vector<Slice> slices_;                         // scratch
+};
+
+}  // namespace berth::optimus
