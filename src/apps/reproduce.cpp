@@ -16,6 +16,7 @@ Result<Reproduced> reproduce_gandiva(const ReproduceOptions& options);
 Result<Reproduced> reproduce_andreas(const ReproduceOptions& options);
 Result<Reproduced> reproduce_antman(const ReproduceOptions& options);
 Result<Reproduced> reproduce_muri(const ReproduceOptions& options);
+Result<Reproduced> reproduce_optimus(const ReproduceOptions& options);
 Result<Reproduced> reproduce_fgd(const ReproduceOptions& options);
 Result<Reproduced> reproduce_cpu(const ReproduceOptions& options);
 Result<Reproduced> reproduce_locality(const ReproduceOptions& options);
@@ -39,6 +40,8 @@ const std::array kReproductions{
     Reproduction{"andreas", "ANDREAS, energy and tardiness by randomised greedy (FiCloud 2021)",
                  false, reproduce_andreas},
     Reproduction{"muri", "Muri, multi-resource interleaving (SIGCOMM 2022)", true, reproduce_muri},
+    Reproduction{"optimus", "Optimus, elastic training jobs (EuroSys 2018)", false,
+                 reproduce_optimus},
     Reproduction{"fgd", "FGD, fragmentation gradient descent (ATC 2023)", true, reproduce_fgd},
     Reproduction{"cpu", "performance prediction for CPU cores (poster)", false, reproduce_cpu},
     Reproduction{"locality", "locality and interference in GPU clusters (poster)", false,
