@@ -149,9 +149,8 @@ void tell_rejected(std::span<const RunData> runs) {
     const double count = run.summary.rejected.value_or(0);
     if (run.rejected.empty() || told == count) continue;
     told = count;
-    say(fmt::format("{}: {:.0f} jobs can never run here and were rejected; the first, job {}: {}",
-                    run.summary.label, count, run.rejected.front().first,
-                    run.rejected.front().second));
+    say(fmt::format("{}: {:.0f} jobs were rejected; the first, job {}: {}", run.summary.label,
+                    count, run.rejected.front().first, run.rejected.front().second));
   }
 }
 

@@ -14,8 +14,7 @@ namespace {
 void tell_rejected(const RunData& run) {
   if (run.rejected.empty()) return;
   const double count = run.summary.rejected.value_or(static_cast<double>(run.rejected.size()));
-  say(fmt::format("{:.0f} of {:.0f} jobs were rejected, because they can never run here:", count,
-                  run.summary.jobs.value_or(0)));
+  say(fmt::format("{:.0f} of {:.0f} jobs were rejected:", count, run.summary.jobs.value_or(0)));
   constexpr std::size_t kShown = 5;
   for (std::size_t i = 0; i < std::min(kShown, run.rejected.size()); ++i) {
     say(fmt::format("  job {}: {}", run.rejected[i].first, run.rejected[i].second));

@@ -204,6 +204,14 @@ Joules energy_always_on(const Cluster& cluster, const std::vector<double>& held,
   return joules;
 }
 
+/// What the held devices cost by the hour.
+double cost_of(const Cluster& cluster, const std::vector<double>& held) {
+  double dollars = 0;
+  for (std::size_t i = 0; i < held.size(); ++i)
+    dollars += held[i] / 3600 * price_of(cluster.pools[i]);
+  return dollars;
+}
+
 void describe_energy(Summary& summary, const Joules& always_on, const Recorder* recorder) {
   constexpr double kJoulesPerKwh = 3.6e6;
   double saved = 0;
@@ -273,6 +281,7 @@ Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cl
   if (recorder != nullptr) describe_recorded(summary, *recorder, gpus);
   if (const auto held = held_by_pool(engine, jobs, recorder); held && summary.makespan) {
     describe_energy(summary, energy_always_on(cluster, *held, *summary.makespan), recorder);
+    summary.cost = cost_of(cluster, *held);
   }
   summary.avg_estimate_error = estimate_error(engine, jobs);
   summary.forecast_error = labels.forecast_error;

@@ -101,6 +101,8 @@ constexpr std::array kMetrics{
            "missed deadlines that may be missed at a price"},
     Metric{"avg_tardiness", "s", kLower, &S::avg_tardiness,
            "mean time past the deadline of jobs with one that ran to an end; in time counts as 0"},
+    Metric{"cost", "$", kLower, &S::cost,
+           "GPU time held by jobs at the hourly prices of the device types"},
     Metric{"gpu_hours", "GPU h", kNeither, &S::gpu_hours, "GPU time held by jobs"},
     Metric{"overhead_gpu_hours", "GPU h", kLower, &S::overhead_gpu_hours,
            "GPU time held without progress: starts, saves, restarts"},

@@ -33,7 +33,7 @@ struct Summary {
   Value jain, jain_users;
   Value fragmentation, idle_while_queued, avg_queue_length, max_queue_length, avg_running;
   Value deadline_jobs, deadline_misses, strict_deadline_misses, soft_deadline_misses, avg_tardiness;
-  Value gpu_hours, overhead_gpu_hours, energy_kwh, avg_estimate_error, jobs_per_hour;
+  Value cost, gpu_hours, overhead_gpu_hours, energy_kwh, avg_estimate_error, jobs_per_hour;
   Value energy_busy_kwh, energy_idle_kwh, energy_boot_kwh, energy_saved_kwh, avg_nodes_off,
       power_ons, forecast_error;
   Value avg_response_time, p95_response_time, without_profile;

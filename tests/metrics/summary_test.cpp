@@ -214,6 +214,7 @@ TEST(Summary, EnergyByWhatTheNodesWereDoing) {
               *summary.energy_busy_kwh + *summary.energy_boot_kwh + *summary.energy_idle_kwh,
               1e-12);
   EXPECT_NEAR(*summary.avg_nodes_off, 0.4, 1e-12);
+  EXPECT_NEAR(*summary.cost, 100.0 / 3600 * price_of(v100), 1e-12);
   EXPECT_EQ(summary.power_ons, 1);
 }
 
