@@ -238,7 +238,7 @@ class Watcher final : public Observer {
 // With exact estimates, no failures, and switch costs within `restart`.
 TEST(Chronus, AnAdmittedJobMeetsItsDeadline) {
   int refused = 0, leases = 0, in_time = 0;
-  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Rng rng{seed};
     std::vector<JobSpec> jobs;
     double submit = 0;
@@ -274,9 +274,9 @@ TEST(Chronus, AnAdmittedJobMeetsItsDeadline) {
     }
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
-  EXPECT_GT(refused, 50);
-  EXPECT_GT(leases, 100);
-  EXPECT_GT(in_time, 100);
+  EXPECT_GT(refused, 25);
+  EXPECT_GT(leases, 50);
+  EXPECT_GT(in_time, 50);
 }
 
 /// A gang of a model that suffers from distance.

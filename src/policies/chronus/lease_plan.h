@@ -47,7 +47,7 @@ struct SearchEffort {
   std::size_t jobs = 30;
   std::size_t columns = 2000;  // jobs times terms
   std::int64_t nodes = 200;
-  double seconds = 0.1;  // last resort: the nodes should bite first
+  double seconds = 10;  // last resort: the nodes bite first, or runs would differ
 };
 
 class LeasePlan {
