@@ -118,9 +118,11 @@ void Allocator::keep_small_changes(std::span<const AllocatedJob> jobs, const Job
                                              : std::numeric_limits<double>::infinity();
     if (before - after >= overhead) continue;
     take(free_, job.demand, {-granted.ps, -granted.workers});
-    const bool fits = try_take(free_, job.demand, job.held);
-    if (!fits) take(free_, job.demand, granted);
-    if (fits) granted = job.held;
+    if (try_take(free_, job.demand, job.held)) {
+      granted = job.held;
+    } else {
+      take(free_, job.demand, granted);
+    }
   }
 }
 
