@@ -35,6 +35,7 @@
 #include "policies/qssf/qssf.h"
 #include "policies/sia/entry.h"
 #include "policies/synergy/entry.h"
+#include "policies/themis/entry.h"
 #include "policies/tiresias/tiresias.h"
 
 namespace berth {
@@ -230,6 +231,8 @@ std::vector<PolicyEntry> make_registry() {
       pollux_entry(),
       sia_entry(),
       optimus_entry(),
+      themis_entry(),
+      ftf_fractional_entry(),
   };
   std::ranges::move(gavel_entries(), std::back_inserter(entries));
   return entries;

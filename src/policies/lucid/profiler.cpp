@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "policies/common/place_outside.h"
 #include "policies/placements/node_picker.h"
 
 namespace berth {
@@ -42,34 +43,11 @@ bool Profiler::takes(const Shape& shape) const noexcept {
 
 bool Profiler::place_outside(const ClusterState& state, const Shape& shape, PoolId pool,
                              std::vector<Slice>& slices) const {
-  slices.clear();
-  std::int32_t need = shape.gpus;
-  const auto visit = [&](std::int32_t free, std::int32_t least) {
-    const NodeSet& nodes = state.nodes_with(pool, free);
-    for (auto node = nodes.first(); node && need > 0; node = nodes.next(NodeId{node->value + 1})) {
-      if (is_profiling_[node->value]) continue;
-      const std::int32_t room = std::min(need, state.room_on(*node, shape));
-      if (room < least) continue;
-      slices.push_back(slice_of(state, *node, room));
-      need -= room;
-    }
-  };
-  for (std::int32_t free = shape.gpus; free <= state.largest_node(pool) && need > 0; ++free)
-    visit(free, shape.gpus);
-  for (std::int32_t free = state.largest_node(pool); free > 0 && need > 0; --free) visit(free, 1);
-  if (need > 0) return false;
-  return shape.locality == Locality::Relaxed ||
-         std::ssize(slices) <= fewest_possible(state, shape, pool);
+  return berth::place_outside(state, shape, pool, is_profiling_, slices);
 }
 
 bool Profiler::is_outside_large_enough(const Cluster& cluster, const Shape& shape) const {
-  return std::ranges::any_of(shape.pools, [&](PoolId pool) {
-    std::int64_t gpus = 0;
-    for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
-      if (cluster.nodes[i].pool == pool && !is_profiling_[i]) gpus += cluster.nodes[i].gpus;
-    }
-    return gpus >= shape.gpus;
-  });
+  return berth::is_outside_large_enough(cluster, shape, is_profiling_);
 }
 
 void Profiler::push(const View& view, JobId job) {

@@ -1,0 +1,42 @@
+#include "policies/common/place_outside.h"
+
+#include <algorithm>
+
+#include "policies/placements/node_picker.h"
+
+namespace berth {
+
+bool place_outside(const ClusterState& state, const Shape& shape, PoolId pool,
+                   const std::vector<bool>& reserved, std::vector<Slice>& slices) {
+  slices.clear();
+  std::int32_t need = shape.gpus;
+  const auto visit = [&](std::int32_t free, std::int32_t least) {
+    const NodeSet& nodes = state.nodes_with(pool, free);
+    for (auto node = nodes.first(); node && need > 0; node = nodes.next(NodeId{node->value + 1})) {
+      if (reserved[node->value]) continue;
+      const std::int32_t room = std::min(need, state.room_on(*node, shape));
+      if (room < least) continue;
+      slices.push_back(slice_of(state, *node, room));
+      need -= room;
+    }
+  };
+  for (std::int32_t free = shape.gpus; free <= state.largest_node(pool) && need > 0; ++free)
+    visit(free, shape.gpus);
+  for (std::int32_t free = state.largest_node(pool); free > 0 && need > 0; --free) visit(free, 1);
+  if (need > 0) return false;
+  return shape.locality == Locality::Relaxed ||
+         std::ssize(slices) <= fewest_possible(state, shape, pool);
+}
+
+bool is_outside_large_enough(const Cluster& cluster, const Shape& shape,
+                             const std::vector<bool>& reserved) {
+  return std::ranges::any_of(shape.pools, [&](PoolId pool) {
+    std::int64_t gpus = 0;
+    for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+      if (cluster.nodes[i].pool == pool && !reserved[i]) gpus += cluster.nodes[i].gpus;
+    }
+    return gpus >= shape.gpus;
+  });
+}
+
+}  // namespace berth
