@@ -331,8 +331,11 @@ void Engine::carry_out(const Action& action) {
       ++jobs_.preemptions[job];
       break;
     case ActionKind::Kill:
-      end_stretch(job, executor_.stop(view_.now, action, jobs_));
-      set_stopped(job, JobState::Cancelled);
+      if (jobs_.is_running(job)) {
+        end_stretch(job, executor_.stop(view_.now, action, jobs_));
+        set_stopped(job, JobState::Cancelled);
+      }
+      jobs_.state[job] = JobState::Cancelled;
       jobs_.finished[job] = view_.now;
       ++over_;
       break;

@@ -199,7 +199,8 @@ void Plan::suspend(JobId job, Reason reason) {
 }
 
 void Plan::kill(JobId job, Reason reason) {
-  BERTH_CHECK(holds(job), "only a job that holds devices can be killed");
+  BERTH_CHECK(holds(job) || jobs_->is_waiting(job) || jobs_->is_running(job),
+              "only a job that is not over can be killed");
   put(job, Allocation{}, jobs_->terms[job], reason, Ending::Killed);
 }
 
@@ -338,7 +339,9 @@ Action Plan::device_action(const Touched& touched) const {
   action.slices = arena_->slices(current.holds() ? current : touched.original);
   action.terms = jobs_->terms[job];
   action.pause = touched.pause;
-  action.gpus = current.holds() ? gpus_of(job) : jobs_->granted[job];
+  action.gpus = current.holds()            ? gpus_of(job)
+                : touched.original.holds() ? jobs_->granted[job]
+                                           : 0;
   if (!current.holds()) {
     action.kind = touched.ending == Ending::Killed      ? ActionKind::Kill
                   : touched.ending == Ending::Suspended ? ActionKind::Suspend
@@ -381,7 +384,8 @@ std::span<const Action> Plan::seal() {
   actions_.clear();
   for (const Touched& touched : touched_) {
     const Allocation& current = jobs_->allocation[touched.job];
-    if (!same_devices(current, touched.original)) {
+    const bool is_killed = !current.holds() && touched.ending == Ending::Killed;
+    if (is_killed || !same_devices(current, touched.original)) {
       actions_.push_back(device_action(touched));
     } else if (current.holds()) {
       add_term_actions(touched);

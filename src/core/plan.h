@@ -57,7 +57,7 @@ class Plan {
   /// booted. False: not now.
   [[nodiscard]] bool power_off(NodeId node, Reason reason = Reason::Power);
   [[nodiscard]] bool power_on(NodeId node, Reason reason = Reason::Power);
-  /// Ends a running job for good.
+  /// Ends a running or a waiting job for good.
   void kill(JobId job, Reason reason = Reason::TimeLimit);
 
   [[nodiscard]] bool holds(JobId job) const noexcept { return jobs_->allocation[job].holds(); }
