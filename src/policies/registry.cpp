@@ -22,6 +22,7 @@
 #include "policies/gandiva_fair/entry.h"
 #include "policies/gavel/entry.h"
 #include "policies/hived/entry.h"
+#include "policies/hpo/entry.h"
 #include "policies/list_order/list_order.h"
 #include "policies/lucid/entry.h"
 #include "policies/muri/entry.h"
@@ -233,6 +234,7 @@ std::vector<PolicyEntry> make_registry() {
       optimus_entry(),
       themis_entry(),
       ftf_fractional_entry(),
+      hpo_entry(),
   };
   std::ranges::move(gavel_entries(), std::back_inserter(entries));
   return entries;

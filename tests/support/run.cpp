@@ -32,6 +32,7 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
     job.soft_deadline = spec.soft_deadline;
     job.group = trace.names.intern(spec.group);
     job.weight = static_cast<float>(spec.weight);
+    job.study = trace.names.intern(spec.study);
     trace.jobs.push_back(job);
   }
   if (shuffle != 0) {

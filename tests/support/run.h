@@ -35,6 +35,7 @@ struct JobSpec {
   bool soft_deadline = false;
   std::string group = {};
   double weight = 1;
+  std::string study = {};
 };
 
 /// A journal that may look at the engine while it runs.

@@ -1,0 +1,210 @@
+#include "policies/hpo/hpo.h"
+
+#include <algorithm>
+
+#include "policies/common/place_outside.h"
+
+namespace berth::hpo {
+
+void Hpo::begin(const View& view) {
+  jobs_.resize(view.jobs.size());
+  debug_.begin(view.cluster.cluster());
+}
+
+Hpo::StudyId Hpo::study_of(const View& view, JobId job) {
+  const NameId name = view.request(job).study;
+  const auto fresh = static_cast<StudyId>(studies_.size());
+  const auto [entry, is_new] = study_of_name_.try_emplace(name, fresh);
+  if (is_new) {
+    StudyRules rules = options_.rules;
+    if (rules.whole <= 0)
+      rules.whole = std::max(1.0, view.believed().profile(view.jobs.profile[job]).loss.epochs);
+    studies_.push_back({.study = Study{rules}, .trials = {}, .deadline = {}});
+    studies_.back().weight = std::max(1e-6, static_cast<double>(view.request(job).weight));
+  }
+  return entry->second;
+}
+
+void Hpo::on_arrival(const View& view, JobId job) {
+  JobRow& row = jobs_[job.value];
+  if (debug_.takes(view, job)) {
+    row.kind = Kind::Debug;
+    return debug_.push(view, job);
+  }
+  if (view.text(view.request(job).study).empty()) return wait_alone(view, job);
+  row.kind = Kind::Trial;
+  row.study = study_of(view, job);
+  StudyRow& study = studies_[row.study];
+  row.trial = study.study.add();
+  study.trials.push_back(job);
+  ++study.unfinished;
+  active_.insert(row.study);
+  const auto deadline = view.deadline(job);
+  if (!deadline || view.deadline_is_soft(job)) return;
+  if (study.deadline) deadlines_.erase({*study.deadline, row.study});
+  study.deadline = study.deadline ? std::min(*study.deadline, *deadline) : *deadline;
+  deadlines_.emplace(*study.deadline, row.study);
+}
+
+void Hpo::wait_alone(const View& view, JobId job) { alone_.push(view.jobs.shape[job], job); }
+
+void Hpo::note_held(JobId job, std::int32_t gpus) {
+  JobRow& row = jobs_[job.value];
+  if (row.kind == Kind::Trial) studies_[row.study].held += gpus - row.held;
+  row.held = gpus;
+  if (gpus > 0)
+    running_.insert(job);
+  else
+    running_.erase(job);
+}
+
+void Hpo::on_departure(const View& view, JobId job) {
+  JobRow& row = jobs_[job.value];
+  note_held(job, 0);
+  if (row.kind == Kind::Debug) return debug_.forget(job);
+  if (row.kind != Kind::Trial) return;
+  Study& study = studies_[row.study].study;
+  // A trial that has come to its own end is the last word on what it learnt.
+  if (view.jobs.state[job] == JobState::Completed && study.is_running(row.trial)) {
+    if (const auto report = view.report(job))
+      static_cast<void>(study.reach(row.trial, report->loss));
+  }
+  forget_trial(job);
+}
+
+void Hpo::on_requeue(const View& view, JobId job) {
+  JobRow& row = jobs_[job.value];
+  note_held(job, 0);
+  row.restarts = true;
+  switch (row.kind) {
+    case Kind::Alone: return wait_alone(view, job);
+    case Kind::Debug: debug_.forget(job); return debug_.push(view, job);
+    case Kind::Trial:
+      drop_check(job);
+      studies_[row.study].study.interrupt(row.trial);
+      break;
+  }
+}
+
+void Hpo::decide(const View& view, Plan& plan, Rng&) {
+  stopped_.clear();
+  judge_trials(view, plan);
+  end_overdue(view, plan);
+  serve_debug(view, plan);
+  share_out(view, plan);
+  end_settled(view, plan);
+  if (options_.grow_leader) grow_leaders(view, plan);
+}
+
+void Hpo::serve_debug(const View& view, Plan& plan) {
+  std::vector<JobId> evicted;
+  std::vector<JobId> killed;
+  debug_.run(view, plan, running_, evicted, killed);
+  for (const JobId job : killed) note_held(job, 0);
+  for (const JobId job : evicted) {
+    JobRow& row = jobs_[job.value];
+    note_held(job, 0);
+    row.restarts = true;
+    if (row.kind == Kind::Alone) wait_alone(view, job);
+    if (row.kind == Kind::Trial) {
+      drop_check(job);
+      studies_[row.study].study.interrupt(row.trial);
+    }
+  }
+}
+
+std::optional<Hpo::Claim> Hpo::claim_of_study(const View& view, StudyId id) const {
+  const StudyRow& row = studies_[id];
+  const auto next = row.study.next(horizon(view, row));
+  if (!next) return std::nullopt;
+  return Claim{row.held / row.weight, row.study.urgency(*next), row.trials[next->trial], true, id};
+}
+
+std::optional<Hpo::Claim> Hpo::claim_of_lane(std::uint32_t at) {
+  if (!alone_[at].is_open()) return std::nullopt;
+  const JobId job = alone_[at].jobs.top();
+  return Claim{0, jobs_[job.value].restarts ? 2 : 1, job, false, at};
+}
+
+/// Free GPUs to whoever holds the fewest for its weight, until nobody who wants some fits.
+void Hpo::share_out(const View& view, Plan& plan) {
+  alone_.begin_pass(view.jobs);
+  std::set<Claim> claims;
+  const auto add = [&](const std::optional<Claim>& claim) {
+    if (claim) claims.insert(*claim);
+  };
+  for (const StudyId id : active_) add(claim_of_study(view, id));
+  for (const std::uint32_t at : alone_.active()) add(claim_of_lane(at));
+  while (!claims.empty() && plan.cluster().free_gpus() > 0) {
+    const Claim claim = *claims.begin();
+    claims.erase(claims.begin());
+    if (!serve(view, plan, claim)) continue;  // nor will it fit later in this pass
+    add(claim.is_study ? claim_of_study(view, claim.at) : claim_of_lane(claim.at));
+  }
+}
+
+bool Hpo::serve(const View& view, Plan& plan, const Claim& claim) {
+  if (claim.is_study) return start_trials(view, plan, claim.at);
+  if (!start(view, plan, claim.job)) {
+    alone_[claim.at].blocked = true;
+    return false;
+  }
+  static_cast<void>(alone_[claim.at].jobs.pop(view.jobs));
+  return true;
+}
+
+/// The next trial, in a synchronous study with all that go on together, or nobody.
+bool Hpo::start_trials(const View& view, Plan& plan, StudyId id) {
+  StudyRow& row = studies_[id];
+  const auto next = row.study.next(horizon(view, row));
+  const std::vector<TrialId> gang = row.study.gang_of(*next);
+  const Plan::Mark mark = plan.mark();
+  for (const TrialId trial : gang) {
+    if (start(view, plan, row.trials[trial])) continue;
+    plan.rollback(mark);
+    for (const TrialId started : gang) {
+      if (started == trial) break;
+      note_held(row.trials[started], 0);
+    }
+    return false;
+  }
+  for (const TrialId trial : gang) {
+    row.study.start({trial, next->rung});
+    set_check(view, row.trials[trial]);
+  }
+  return true;
+}
+
+/// A trial that stopped at a rung in this pass goes on where it was, if it can.
+bool Hpo::start(const View& view, Plan& plan, JobId job) {
+  const auto reason = jobs_[job.value].kind == Kind::Trial ? Reason::Fairness : Reason::Order;
+  bool started = false;
+  if (!debug_.is_open()) {
+    started = plan.try_start(job, reason);
+  } else {
+    const auto own = stopped_.find(job);
+    started = own != stopped_.end() &&
+              plan.try_start_on(job, view.jobs.allocation[job].pool, own->second, reason);
+  }
+  if (!started && debug_.is_open()) {
+    const Shape& shape = view.shape(job);
+    started = std::ranges::any_of(shape.pools, [&](PoolId pool) {
+      return place_outside(plan.cluster(), shape, pool, debug_.reserved(), slices_) &&
+             plan.try_start_on(job, pool, slices_, reason);
+    });
+    // What is too large for the rest of the cluster may use the pool's nodes as well.
+    if (!started && !is_outside_large_enough(view.cluster.cluster(), shape, debug_.reserved()))
+      started = plan.try_start(job, reason);
+  }
+  if (started) note_held(job, plan.gpus_of(job));
+  return started;
+}
+
+std::optional<Time> Hpo::next_wakeup(const View&) {
+  Time next = debug_.next_wakeup();
+  if (!checks_.empty()) next = std::min(next, checks_.begin()->first);
+  if (!deadlines_.empty()) next = std::min(next, deadlines_.begin()->first);
+  return next == kNever ? std::nullopt : std::optional{next};
+}
+
+}  // namespace berth::hpo

@@ -1,0 +1,161 @@
+// What becomes of trials: looked at when they should have reached their rung, promoted, paused,
+// stopped; studies that are over; leaders that grow.
+#include <algorithm>
+#include <cmath>
+
+#include "policies/common/believed_rate.h"
+#include "policies/hpo/hpo.h"
+
+namespace berth::hpo {
+
+namespace {
+constexpr Duration kLittleLater = std::chrono::milliseconds{1};
+}
+
+void Hpo::drop_check(JobId job) {
+  JobRow& row = jobs_[job.value];
+  checks_.erase({row.check, job});
+  row.check = kNever;
+}
+
+/// When it should reach its rung, by how fast it has learnt so far; soon, if nothing is seen yet.
+void Hpo::set_check(const View& view, JobId job) {
+  drop_check(job);
+  JobRow& row = jobs_[job.value];
+  StudyRow& study = studies_[row.study];
+  const std::size_t rung = study.study.target(row.trial);
+  if (rung == study.study.rungs().last()) return;  // it ends by itself
+  const auto report = view.report(job);
+  const double work = to_seconds(view.jobs.work_done(job, view.now));
+  const double rate = view.jobs.is_running(job) ? view.jobs.rate[job].value() : 0;
+  row.check = view.now + options_.probe;
+  if (report && report->epochs > 0 && work > 0) {
+    const double per_epoch = work / report->epochs;  // seconds at the rate 1
+    study.seconds_per_epoch = per_epoch;
+    const double to_do = (study.study.rungs().epochs(rung) - report->epochs) * per_epoch;
+    // A trial that was started in this very pass is not rated yet: taken to run as it asked.
+    const Time from = std::max(view.now, rate > 0 ? view.jobs.work_from[job] : view.now);
+    row.check = std::max(view.now + kLittleLater,
+                         from + seconds_to_duration_up(to_do / (rate > 0 ? rate : 1)));
+  }
+  checks_.emplace(row.check, job);
+}
+
+void Hpo::judge_trials(const View& view, Plan& plan) {
+  std::vector<JobId> due;
+  while (!checks_.empty() && checks_.begin()->first <= view.now) {
+    due.push_back(checks_.begin()->second);
+    jobs_[due.back().value].check = kNever;
+    checks_.erase(checks_.begin());
+  }
+  std::ranges::sort(due);
+  for (const JobId job : due) judge(view, plan, job);
+}
+
+double Hpo::loss_at(const View& view, JobId job, double epochs) const {
+  std::vector<double> losses;
+  view.losses(job, static_cast<std::int64_t>(std::floor(epochs)), losses);
+  return losses.empty() ? view.report(job)->loss : losses.front();
+}
+
+void Hpo::judge(const View& view, Plan& plan, JobId job) {
+  const JobRow& row = jobs_[job.value];
+  Study& study = studies_[row.study].study;
+  const double wanted = study.rungs().epochs(study.target(row.trial));
+  const auto report = view.report(job);
+  if (!report || report->epochs < wanted) return set_check(view, job);
+  switch (study.reach(row.trial, loss_at(view, job, wanted))) {
+    case Study::Verdict::GoOn: set_check(view, job); break;
+    case Study::Verdict::Stop: stop_trial(plan, job, Reason::EarlyStop); break;
+    case Study::Verdict::Wait:
+      stopped_[job].assign(plan.slices(job).begin(), plan.slices(job).end());
+      plan.preempt(job, Reason::EarlyStop);
+      note_held(job, 0);
+      break;
+  }
+}
+
+void Hpo::forget_trial(JobId job) {
+  drop_check(job);
+  const JobRow& row = jobs_[job.value];
+  StudyRow& study = studies_[row.study];
+  study.study.end(row.trial);
+  if (--study.unfinished > 0) return;
+  active_.erase(row.study);
+  if (study.deadline) deadlines_.erase({*study.deadline, row.study});
+}
+
+void Hpo::stop_trial(Plan& plan, JobId job, Reason reason) {
+  plan.kill(job, reason);
+  note_held(job, 0);
+  forget_trial(job);
+}
+
+Horizon Hpo::horizon(const View& view, const StudyRow& row) const {
+  if (!row.deadline || row.seconds_per_epoch <= 0) return {};
+  const double left = to_seconds(*row.deadline - view.now);
+  const Rungs& rungs = row.study.rungs();
+  Horizon horizon{.may_explore = may_explore(left, row.seconds_per_epoch,
+                                             rungs.epochs(std::min<std::size_t>(1, rungs.last()))),
+                  .highest_rung = 0};
+  while (horizon.highest_rung < rungs.last() &&
+         may_promote(left, row.seconds_per_epoch, rungs.cost(horizon.highest_rung + 1)))
+    ++horizon.highest_rung;
+  return horizon;
+}
+
+/// A study at its deadline is over, all trials at once.
+void Hpo::end_overdue(const View& view, Plan& plan) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= view.now) {
+    const StudyId id = deadlines_.begin()->second;
+    deadlines_.erase(deadlines_.begin());
+    for (const JobId job : studies_[id].trials) {
+      const bool is_over_now = is_over(view.jobs.state[job]) || !active_.contains(id);
+      const auto waiting = studies_[id].study.waiting();
+      const TrialId trial = jobs_[job.value].trial;
+      const bool lives = studies_[id].study.is_running(trial) ||
+                         std::ranges::find(waiting, trial) != waiting.end();
+      if (!is_over_now && lives) stop_trial(plan, job, Reason::Deadline);
+    }
+  }
+}
+
+/// Nobody runs and nobody may go on: whoever still waits has lost.
+void Hpo::end_settled(const View& view, Plan& plan) {
+  for (const StudyId id : std::vector<StudyId>(active_.begin(), active_.end())) {
+    StudyRow& row = studies_[id];
+    if (!row.study.is_settled(horizon(view, row))) continue;
+    for (const TrialId trial : row.study.waiting())
+      stop_trial(plan, row.trials[trial], Reason::EarlyStop);
+  }
+}
+
+/// Idle GPUs to the leader of a study with a deadline, twice as many while that pays.
+void Hpo::grow_leaders(const View& view, Plan& plan) {
+  for (const auto& [deadline, id] : deadlines_) {
+    const StudyRow& row = studies_[id];
+    const auto leader = row.study.leader();
+    if (!leader || !row.study.is_running(*leader)) continue;
+    const JobId job = row.trials[*leader];
+    if (!view.jobs.is_running(job)) continue;  // started in this pass
+    const PoolId pool = plan.pool_of(job);
+    const std::int32_t has = plan.gpus_of(job);
+    const std::int32_t most = elastic_range(view, job, options_.elastic).most;
+    const std::int32_t next = std::min(2 * has, most);
+    if (next <= has || plan.cluster().free_gpus(pool) < next - has ||
+        !should_grow(believed_rate(view, job, pool, has), believed_rate(view, job, pool, next)))
+      continue;
+    const Plan::Mark mark = plan.mark();
+    plan.preempt(job, Reason::Growth);
+    if (plan.try_start_sized(pool, job, next, Reason::Growth)) {
+      note_held(job, next);
+      drop_check(job);
+      jobs_[job.value].check = view.now + options_.probe;
+      checks_.emplace(jobs_[job.value].check, job);
+    } else {
+      plan.rollback(mark);
+    }
+  }
+}
+
+}  // namespace berth::hpo
