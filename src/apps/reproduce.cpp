@@ -28,6 +28,7 @@ Result<Reproduced> reproduce_chronus(const ReproduceOptions& options);
 Result<Reproduced> reproduce_elasticflow(const ReproduceOptions& options);
 Result<Reproduced> reproduce_pollux(const ReproduceOptions& options);
 Result<Reproduced> reproduce_sia(const ReproduceOptions& options);
+Result<Reproduced> reproduce_themis(const ReproduceOptions& options);
 
 namespace {
 
@@ -59,6 +60,7 @@ const std::array kReproductions{
     Reproduction{"pollux", "Pollux, goodput-optimised scheduling (OSDI 2021)", true,
                  reproduce_pollux},
     Reproduction{"sia", "Sia, goodput on heterogeneous clusters (SOSP 2023)", true, reproduce_sia},
+    Reproduction{"themis", "Themis, finish-time fairness (NSDI 2020)", false, reproduce_themis},
 };
 
 std::string list() {

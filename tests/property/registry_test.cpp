@@ -57,6 +57,12 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
                          {"start", seed % 5 == 0 ? "interval" : "now"},
                          {"place", seed % 7 < 3 ? "even" : "run"}};
   }
+  if (policy == "themis") {
+    scenario.settings = {{"lease", "4"}, {"align", "2"}};
+    if (seed % 3 == 0) scenario.settings.push_back({"elastic", "all"});
+    if (seed % 7 == 0) scenario.settings.push_back({"slowdown", "class"});
+  }
+  if (policy == "ftf-fractional") scenario.settings = {{"round", "5"}};
   if (policy == "antman") scenario.settings = {{"op", "q1"}, {"op_upgrade", "20"}};
   if (policy == "oasis" || policy == "aonline")
     scenario.settings = {{"slot", "2"}, {"elastic", seed % 2 == 0 ? "all" : "declared"}};

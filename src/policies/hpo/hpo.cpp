@@ -184,7 +184,7 @@ bool Hpo::start(const View& view, Plan& plan, JobId job) {
   } else {
     const auto own = stopped_.find(job);
     started = own != stopped_.end() &&
-              plan.try_start_on(job, view.jobs.allocation[job].pool, own->second, reason);
+              plan.try_start_on(job, own->second.pool, own->second.slices, reason);
   }
   if (!started && debug_.is_open()) {
     const Shape& shape = view.shape(job);

@@ -121,9 +121,13 @@ class Hpo final : public Policy {
   std::set<std::pair<Time, StudyId>> deadlines_;  // of these
   std::set<std::pair<Time, JobId>> checks_;
   std::set<JobId> running_;
-  Lanes<ShapeId> alone_;                         // waiting jobs outside studies
-  std::map<JobId, std::vector<Slice>> stopped_;  // trials at a rung in this pass: their devices
-  std::vector<Slice> slices_;                    // scratch
+  Lanes<ShapeId> alone_;  // waiting jobs outside studies
+  struct Place {
+    PoolId pool;
+    std::vector<Slice> slices;
+  };
+  std::map<JobId, Place> stopped_;  // trials at a rung in this pass: where they were
+  std::vector<Slice> slices_;       // scratch
 };
 
 }  // namespace berth::hpo

@@ -29,7 +29,15 @@ std::optional<Promotion> Study::next(const Horizon& horizon) const {
   for (const TrialId trial : interrupted_)
     if (trials_[trial].target <= horizon.highest_rung)
       return Promotion{trial, trials_[trial].target};
-  return std::nullopt;
+  return running_ == 0 ? last_hope(horizon) : std::nullopt;
+}
+
+std::optional<Promotion> Study::last_hope(const Horizon& horizon) const {
+  const auto leader = asha_.leader();
+  if (!leader || asha_.results(rungs_.last()) > 0) return std::nullopt;
+  const std::size_t next = trials_[*leader].target + 1;
+  if (trials_[*leader].state != State::AtRung || next > horizon.highest_rung) return std::nullopt;
+  return Promotion{*leader, next};
 }
 
 std::vector<TrialId> Study::gang_of(const Promotion& promotion) const {
@@ -37,6 +45,7 @@ std::vector<TrialId> Study::gang_of(const Promotion& promotion) const {
     return {promotion.trial};
   std::vector<TrialId> gang = asha_.best_of(promotion.rung - 1);
   std::erase_if(gang, [&](TrialId trial) { return trials_[trial].state != State::AtRung; });
+  if (gang.empty()) gang.push_back(promotion.trial);  // the last hope
   return gang;
 }
 

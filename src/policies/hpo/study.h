@@ -43,7 +43,12 @@ class Study {
     return trials_[trial].state == State::Running;
   }
 
-  /// Who is to be started next: one that lost its devices comes last (others bring news).
+  [[nodiscard]] bool is_over(TrialId trial) const noexcept {
+    return trials_[trial].state == State::Over;
+  }
+
+  /// Who is to be started next: one that lost its devices comes last (others bring news). If nobody
+  /// is left and none was trained to the end, as with fewer trials than eta, the leader goes on.
   [[nodiscard]] std::optional<Promotion> next(const Horizon& horizon) const;
   /// In a synchronous study those who have to start together with it, itself among them.
   [[nodiscard]] std::vector<TrialId> gang_of(const Promotion& promotion) const;
@@ -75,6 +80,7 @@ class Study {
     std::size_t target = 0;
   };
   [[nodiscard]] bool is_judged(std::size_t rung) const;
+  [[nodiscard]] std::optional<Promotion> last_hope(const Horizon& horizon) const;
 
   StudyRules rules_;
   Rungs rungs_;

@@ -68,7 +68,7 @@ void Hpo::judge(const View& view, Plan& plan, JobId job) {
     case Study::Verdict::GoOn: set_check(view, job); break;
     case Study::Verdict::Stop: stop_trial(plan, job, Reason::EarlyStop); break;
     case Study::Verdict::Wait:
-      stopped_[job].assign(plan.slices(job).begin(), plan.slices(job).end());
+      stopped_[job] = {plan.pool_of(job), {plan.slices(job).begin(), plan.slices(job).end()}};
       plan.preempt(job, Reason::EarlyStop);
       note_held(job, 0);
       break;
@@ -110,12 +110,8 @@ void Hpo::end_overdue(const View& view, Plan& plan) {
     const StudyId id = deadlines_.begin()->second;
     deadlines_.erase(deadlines_.begin());
     for (const JobId job : studies_[id].trials) {
-      const bool is_over_now = is_over(view.jobs.state[job]) || !active_.contains(id);
-      const auto waiting = studies_[id].study.waiting();
-      const TrialId trial = jobs_[job.value].trial;
-      const bool lives = studies_[id].study.is_running(trial) ||
-                         std::ranges::find(waiting, trial) != waiting.end();
-      if (!is_over_now && lives) stop_trial(plan, job, Reason::Deadline);
+      if (!studies_[id].study.is_over(jobs_[job.value].trial))
+        stop_trial(plan, job, Reason::Deadline);
     }
   }
 }

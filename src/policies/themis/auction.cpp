@@ -66,16 +66,18 @@ void Themis::hold(const View& view, Plan& plan, PoolId pool, Rng& rng) {
 }
 
 /// A gang that missed too many auctions comes before all others. False: it does not fit yet, and
-/// what is free is held back.
+/// what is free is held back, unless no more can come.
 bool Themis::serve_starving(const View& view, Plan& plan, PoolId pool) {
   const AppId id = *pools_[pool.value].market.first_starving();
   stop_ended(view, plan, pool);
+  const std::int64_t free = plan.cluster().free_gpus(pool);
+  const bool is_all = free == plan.cluster().usable_gpus(pool);
   const Stake stake = make_stake(view, id, pool);
-  const auto job = stake.split.next(static_cast<std::int32_t>(plan.cluster().free_gpus(pool)));
-  if (!job) return false;
+  const auto job = stake.split.next(static_cast<std::int32_t>(free));
+  if (!job) return is_all;
   const JobId first = stake.jobs[*job];
   const std::int32_t unit = jobs_[first.value].unit;
-  if (!plan.try_start_sized(pool, first, unit, Reason::Reservation)) return false;
+  if (!plan.try_start_sized(pool, first, unit, Reason::Reservation)) return is_all;
   note_held(view, first, pool, unit);
   set_lease(view, first);
   refresh(view, id);
