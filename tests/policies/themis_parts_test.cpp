@@ -137,6 +137,18 @@ TEST(PlacedAuction, AMachineEachIsWorthMoreThanCounting) {
   EXPECT_EQ(offer.free(), 4);
 }
 
+// Of equally good choices the one in which everybody stays where it is.
+TEST(PlacedAuction, NobodyMovesForNothing) {
+  OfferMap offer = offer_of({2, 2});
+  const std::vector<PlacedBidder> bidders{{{2}, {1}}, {{2}, {0}}};
+  const Spread values{{2, 2}};
+  for (const auto& auction : {hold_placed_auction(bidders, values, offer),
+                              hold_placed_auction_greedily(bidders, values, offer)}) {
+    EXPECT_THAT(auction.pieces[0], ElementsAre(Piece{1, 2}));
+    EXPECT_THAT(auction.pieces[1], ElementsAre(Piece{0, 2}));
+  }
+}
+
 TEST(OfferMap, TightestMachineThenTightestRackThenFewestMachines) {
   OfferMap offer = offer_of({4, 2, 3, 1, 4, 4}, {0, 0, 0, 1, 1, 1});
   EXPECT_THAT(offer.best_fit(2), ElementsAre(Piece{1, 2}));

@@ -111,6 +111,7 @@ TEST(Themis, IdenticalElasticAppsEndTogether) {
 // No GPU is idle while a unit of one would be taken.
 class NoIdle final : public Observer {
  public:
+  void append(Time, const Action&) override {}
   void instant_done(Time) override {
     bool waits = false;
     for (std::uint32_t i = 0; i < engine->jobs().size(); ++i)
@@ -201,6 +202,7 @@ TEST(FtfFractional, RunsWhoIsFurthestBehind) {
 TEST(FtfFractional, FillsFreeGpusBetweenRounds) {
   Scenario scenario = themis("1x1", {job(0, 1, 5), job(1, 1, 5)});
   scenario.policy = "ftf-fractional";
+  scenario.settings = {};
   const Outcome outcome = run(scenario);
   EXPECT_THAT(outcome.finish, ElementsAre(5, 10));
 }

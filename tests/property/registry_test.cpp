@@ -58,7 +58,7 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
                          {"place", seed % 7 < 3 ? "even" : "run"}};
   }
   if (policy == "themis") {
-    scenario.settings = {{"lease", "4"}, {"align", "2"}};
+    scenario.settings = {{"lease", "8"}, {"align", "2"}};  // above what a move costs
     if (seed % 3 == 0) scenario.settings.push_back({"elastic", "all"});
     if (seed % 7 == 0) scenario.settings.push_back({"slowdown", "class"});
   }

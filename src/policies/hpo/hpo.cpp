@@ -153,26 +153,29 @@ bool Hpo::serve(const View& view, Plan& plan, const Claim& claim) {
   return true;
 }
 
-/// The next trial, in a synchronous study with all that go on together, or nobody.
+/// The next trial, in a synchronous study with all that go on together, or nobody. A gang that the
+/// cluster could not hold at once, or not beside nobody, starts as far as it fits.
 bool Hpo::start_trials(const View& view, Plan& plan, StudyId id) {
   StudyRow& row = studies_[id];
   const auto next = row.study.next(horizon(view, row));
   const std::vector<TrialId> gang = row.study.gang_of(*next);
+  std::int64_t gpus = 0;
+  for (const TrialId trial : gang) gpus += view.gpus(row.trials[trial]);
+  const bool all_or_none = !running_.empty() && gpus <= view.cluster.usable_gpus();
   const Plan::Mark mark = plan.mark();
-  for (const TrialId trial : gang) {
-    if (start(view, plan, row.trials[trial])) continue;
+  std::vector<TrialId> started;
+  for (const TrialId trial : gang)
+    if (start(view, plan, row.trials[trial])) started.push_back(trial);
+  if (all_or_none && started.size() < gang.size()) {
     plan.rollback(mark);
-    for (const TrialId started : gang) {
-      if (started == trial) break;
-      note_held(row.trials[started], 0);
-    }
+    for (const TrialId trial : started) note_held(row.trials[trial], 0);
     return false;
   }
-  for (const TrialId trial : gang) {
+  for (const TrialId trial : started) {
     row.study.start({trial, next->rung});
     set_check(view, row.trials[trial]);
   }
-  return true;
+  return !started.empty();
 }
 
 /// A trial that stopped at a rung in this pass goes on where it was, if it can.

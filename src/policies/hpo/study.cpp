@@ -44,7 +44,9 @@ std::vector<TrialId> Study::gang_of(const Promotion& promotion) const {
   if (rules_.halving == Halving::Asynchronous || trials_[promotion.trial].state != State::AtRung)
     return {promotion.trial};
   std::vector<TrialId> gang = asha_.best_of(promotion.rung - 1);
-  std::erase_if(gang, [&](TrialId trial) { return trials_[trial].state != State::AtRung; });
+  std::erase_if(gang, [&](TrialId trial) {
+    return trials_[trial].state != State::AtRung || trials_[trial].target + 1 != promotion.rung;
+  });
   if (gang.empty()) gang.push_back(promotion.trial);  // the last hope
   return gang;
 }
@@ -75,7 +77,7 @@ Study::Verdict Study::reach(TrialId id, double loss) {
   if (rules_.losers == Losers::Stop && std::isfinite(loss) && rung < rungs_.last()) {
     const bool too_few = static_cast<double>(asha_.results(rung)) < rules_.eta;
     if (is_best || too_few) {  // among fewer than eta nobody can be judged
-      ++trial.target;
+      asha_.promote({id, ++trial.target});
       return Verdict::GoOn;
     }
   }

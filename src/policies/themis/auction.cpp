@@ -16,10 +16,11 @@ Themis::Stake Themis::make_stake(const View& view, AppId id, PoolId pool) {
     const std::int32_t has = firm(job);
     const auto& pools = view.shape(job).pools;
     const bool accepts = std::ranges::find(pools, pool) != pools.end();
-    split.push_back({.unit = row.unit,
-                     .most = row.most,
-                     .held = has,
-                     .can_grow = accepts && (has == 0 || row.pool == pool)});
+    split.push_back(
+        {.unit = row.unit,
+         .most = row.most,
+         .held = has,
+         .can_grow = accepts && (has == 0 || (row.pool == pool && may_grow(view, job)))});
     const double left = to_seconds(view.estimated_left(job));
     rows.push_back({.job = job,
                     .pool = has > 0 ? row.pool : (accepts ? pool : pools.front()),

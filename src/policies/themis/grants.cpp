@@ -24,6 +24,7 @@ std::uint64_t lowest_bits(std::uint64_t mask, std::int32_t count) {
 void Themis::note_held(const View& view, JobId job, PoolId pool, std::int32_t gpus) {
   JobRow& row = jobs_[job.value];
   if (gpus == 0 && row.held > 0) row.since = view.now;
+  if (gpus != row.held) row.work_at_change = view.jobs.work_done(job, view.now);
   row.held = gpus;
   row.pool = pool;
   row.on_offer = false;

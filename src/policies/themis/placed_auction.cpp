@@ -22,6 +22,13 @@ struct Option {
   double log_value = 0;
 };
 
+std::int32_t gpus_at_home(const Pieces& pieces, std::span<const std::uint32_t> homes) {
+  std::int32_t sum = 0;
+  for (const Piece& piece : pieces)
+    sum += std::ranges::binary_search(homes, piece.machine) ? piece.gpus : 0;
+  return sum;
+}
+
 class Enumeration {
  public:
   Enumeration(std::span<const PlacedBidder> bidders, const PlacedValues& values,
@@ -32,6 +39,10 @@ class Enumeration {
       Pieces present;
       list_options(bidders[i], 0, 0, present, [&](const Pieces& pieces) {
         options_[i].push_back({pieces, log_of(values.value(i, pieces))});
+      });
+      // Of equal choices the first is taken: the one that moves least.
+      std::ranges::stable_sort(options_[i], std::ranges::greater{}, [&](const Option& option) {
+        return gpus_at_home(option.pieces, bidders[i].homes);
       });
     }
   }

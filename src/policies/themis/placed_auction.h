@@ -22,7 +22,7 @@ class PlacedValues {
 
 struct PlacedBidder {
   std::vector<std::int32_t> sizes;   // numbers of GPUs it can use, rising, all above zero
-  std::vector<std::uint32_t> homes;  // machines it is on already
+  std::vector<std::uint32_t> homes;  // machines it is on already, ascending
 };
 
 struct PlacedAllocation {

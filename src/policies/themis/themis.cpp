@@ -96,6 +96,13 @@ std::int32_t Themis::firm(JobId job) const noexcept {
   return row.on_offer ? 0 : row.held;
 }
 
+/// A running job is resized before its lease ends only after a quarter of a lease of progress:
+/// where many apps want more, every auction would restart them all, and none would get on.
+bool Themis::may_grow(const View& view, JobId job) const {
+  const Duration done = view.jobs.work_done(job, view.now) - jobs_[job.value].work_at_change;
+  return done >= view.jobs.rate[job].work_in(options_.lease / 4);
+}
+
 void Themis::withdraw(AppId id) {
   std::vector<Seat>& seats = app(id).seats;
   for (std::size_t pool = 0; pool < seats.size(); ++pool) {

@@ -70,8 +70,9 @@ class Themis final : public Policy {
     PoolId pool;            // of those
     bool on_offer = false;  // its lease has ended in this instant
     Time lease_end = kNever;
-    Time since{};      // without GPUs since then
-    double alone = 0;  // seconds it takes by itself with all it can use
+    Time since{};               // without GPUs since then
+    double alone = 0;           // seconds it takes by itself with all it can use
+    Duration work_at_change{};  // done when it was last started or resized
   };
   struct App {
     std::vector<JobId> jobs;  // unfinished, ascending
@@ -111,6 +112,7 @@ class Themis final : public Policy {
   [[nodiscard]] AppId app_of(const View& view, JobId job);
   [[nodiscard]] App& app(AppId id) { return apps_[id.value]; }
   [[nodiscard]] std::int32_t firm(JobId job) const noexcept;
+  [[nodiscard]] bool may_grow(const View& view, JobId job) const;
   void refresh(const View& view, AppId id);
   void withdraw(AppId id);
   void drop_lease(JobId job);
