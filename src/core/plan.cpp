@@ -339,9 +339,7 @@ Action Plan::device_action(const Touched& touched) const {
   action.slices = arena_->slices(current.holds() ? current : touched.original);
   action.terms = jobs_->terms[job];
   action.pause = touched.pause;
-  action.gpus = current.holds()            ? gpus_of(job)
-                : touched.original.holds() ? jobs_->granted[job]
-                                           : 0;
+  action.gpus = current.holds() ? gpus_of(job) : touched.original.holds() ? jobs_->granted[job] : 0;
   if (!current.holds()) {
     action.kind = touched.ending == Ending::Killed      ? ActionKind::Kill
                   : touched.ending == Ending::Suspended ? ActionKind::Suspend
