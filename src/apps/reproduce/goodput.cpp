@@ -1,6 +1,7 @@
 // The headlines of Pollux and Sia on the workloads their authors published: 160 jobs (or 960) of
 // six models, 64 GPUs.
 #include <array>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -71,36 +72,37 @@ std::string below(double ours, double theirs) {
 std::string hours(double seconds) { return fmt::format("{:.2f} h", seconds / 3600); }
 
 const std::string kNominal =
-    "the workloads have no run times: nominal ones stand for the jobs' own batch and size, so that "
-    "jobs that are not adapted run as fast as if they scaled perfectly";
+    "cause not established; the workloads have no run times: ours are nominal ones of the jobs' "
+    "own "
+    "batch and size, which assume that these scale perfectly";
 
-/// Figures that name no side of the published range are left to the reader.
-ReproducedFigure figure(std::string what, std::string published, std::string ours,
-                        std::string why) {
-  return {std::move(what), std::move(published), std::move(ours), std::move(why)};
-}
+struct WorkloadSet {
+  std::string folder;
+  std::string kind;
+  std::string published;  // of the average JCT
+  int files = 1;
+};
 
 Result<void> compare_pollux(const ReproduceOptions& options, const Cluster& cluster,
-                            const std::string& folder, std::string_view kind,
-                            std::string_view published, int files, Reproduced& result) {
-  BERTH_TRY(const std::vector<Trace> traces, read_set(options, folder, files));
+                            const WorkloadSet& set, Reproduced& result) {
+  BERTH_TRY(const std::vector<Trace> traces, read_set(options, set.folder, set.files));
   BERTH_TRY(const Measured base, measure(traces, cluster, spec_for("tiresias-l")));
   BERTH_TRY(const Measured ours, measure(traces, cluster, spec_for("pollux")));
-  result.figures.push_back(figure(fmt::format("average JCT against tiresias-l, {}", kind),
-                                  std::string(published),
-                                  fmt::format("{} ({} against {})", below(ours.jct, base.jct),
-                                              hours(ours.jct), hours(base.jct)),
-                                  kNominal));
-  result.figures.push_back(figure(fmt::format("99th percentile of JCT, {}", kind), "similarly",
-                                  fmt::format("{} ({} against {})", below(ours.p99, base.p99),
-                                              hours(ours.p99), hours(base.p99)),
-                                  ""));
-  result.figures.push_back(figure(
-      fmt::format("worst finish-time fairness ratio, {}", kind), "1.5 to 5.4 x better",
-      fmt::format("{:.1f} x ({:.2f} against {:.2f})", base.unfairness / ours.unfairness,
-                  ours.unfairness, base.unfairness),
-      "ours is the largest ratio of a job's time in the system to that in an equal share of the "
-      "cluster, as berth compare prints it; the paper's definition of the share is its own"));
+  result.figures.push_back({fmt::format("average JCT against tiresias-l, {}", set.kind),
+                            set.published,
+                            fmt::format("{} ({} against {})", below(ours.jct, base.jct),
+                                        hours(ours.jct), hours(base.jct)),
+                            kNominal});
+  result.figures.push_back({fmt::format("99th percentile of JCT, {}", set.kind), "similarly",
+                            fmt::format("{} ({} against {})", below(ours.p99, base.p99),
+                                        hours(ours.p99), hours(base.p99)),
+                            ""});
+  result.figures.push_back(
+      {fmt::format("worst finish-time fairness ratio, {}", set.kind), "1.5 to 5.4 x better",
+       fmt::format("{:.1f} x ({:.2f} against {:.2f})", base.unfairness / ours.unfairness,
+                   ours.unfairness, base.unfairness),
+       "ours is the largest ratio of a job's time in the system to that in an equal share of the "
+       "cluster, as berth compare prints it; the paper's definition of the share is its own"});
   return {};
 }
 
@@ -113,31 +115,31 @@ Result<Reproduced> reproduce_pollux(const ReproduceOptions& options) {
       "16 x 4 T4, {} workload(s) of 160 jobs in 8 hours each, with users' tuned and with realistic "
       "sizes and batches; restarts cost 30 s; goodput by the catalogue's noise scales",
       options.quick ? "one" : "six and three");
-  BERTH_TRY_VOID(compare_pollux(options, cluster, "pollux/workloads", "tuned jobs",
-                                "37 to 50 % lower", 6, result));
-  BERTH_TRY_VOID(compare_pollux(options, cluster, "pollux/workloads-realistic",
-                                "realistic configurations", "about 70 % lower and more", 3,
-                                result));
-  BERTH_TRY(const std::vector<Trace> traces, read_set(options, "pollux/workloads", 3));
+  const WorkloadSet tuned{"pollux/workloads", "tuned jobs", "37 to 50 % lower", 6};
+  const WorkloadSet realistic{"pollux/workloads-realistic", "realistic configurations",
+                              "about 70 % lower and more", 3};
+  BERTH_TRY_VOID(compare_pollux(options, cluster, tuned, result));
+  BERTH_TRY_VOID(compare_pollux(options, cluster, realistic, result));
+  BERTH_TRY(const std::vector<Trace> traces, read_set(options, tuned.folder, 3));
   std::string sweep;
   for (const char* p : {"1", "-1", "-10"}) {
     BERTH_TRY(const Measured run, measure(traces, cluster, spec_for("pollux", {{"p", p}})));
     sweep += fmt::format("{}p {}: {} average, {} p99", sweep.empty() ? "" : "; ", p, hours(run.jct),
                          hours(run.p99));
   }
-  result.figures.push_back(figure("JCT by the power p, tuned jobs",
-                                  "p = -1 near the best average with a better tail than p = 1",
-                                  sweep, ""));
+  result.figures.push_back({"JCT by the power p, tuned jobs",
+                            "p = -1 near the best average with a better tail than p = 1", sweep,
+                            ""});
   RunSpec apart = spec_for("pollux");
   RunSpec together = spec_for("pollux", {{"avoid_interference", "off"}});
   apart.effects.locality = together.effects.locality = true;
   BERTH_TRY(const Measured avoided, measure(traces, cluster, apart));
   BERTH_TRY(const Measured allowed, measure(traces, cluster, together));
   result.figures.push_back(
-      figure("average JCT with and without interference avoidance, gangs share links",
-             "avoidance costs next to nothing and keeps JCT flat",
-             fmt::format("{} with, {} without", hours(avoided.jct), hours(allowed.jct)),
-             "the paper injects a slowdown of its own; ours is the sharing of links"));
+      {"average JCT with and without interference avoidance, gangs share links",
+       "avoidance costs next to nothing and keeps JCT flat",
+       fmt::format("{} with, {} without", hours(avoided.jct), hours(allowed.jct)),
+       "the paper injects a slowdown of its own; ours is the sharing of links"});
   return result;
 }
 
@@ -165,17 +167,18 @@ Result<Reproduced> reproduce_sia(const ReproduceOptions& options) {
     const Measured& ours = runs["sia"];
     for (const char* policy : {"pollux", "tiresias-l"}) {
       const Measured& other = runs[policy];
-      result.figures.push_back(figure(fmt::format("average JCT against {}, {}", policy, name),
-                                      "30 to 93 % lower",
-                                      fmt::format("{} ({} against {})", below(ours.jct, other.jct),
-                                                  hours(ours.jct), hours(other.jct)),
-                                      kNominal));
-      result.figures.push_back(figure(
-          fmt::format("p99 of JCT, makespan, GPU hours against {}, {}", policy, name),
-          "28 to 95 % lower; GPU hours 12 to 60 % lower",
-          fmt::format("{}; {}; {}", below(ours.p99, other.p99),
-                      below(ours.makespan, other.makespan), below(ours.gpu_hours, other.gpu_hours)),
-          ""));
+      result.figures.push_back({fmt::format("average JCT against {}, {}", policy, name),
+                                "30 to 93 % lower",
+                                fmt::format("{} ({} against {})", below(ours.jct, other.jct),
+                                            hours(ours.jct), hours(other.jct)),
+                                kNominal});
+      result.figures.push_back(
+          {fmt::format("p99 of JCT, makespan, GPU hours against {}, {}", policy, name),
+           "28 to 95 % lower; GPU hours 12 to 60 % lower",
+           fmt::format("{}; {}; {}", below(ours.p99, other.p99),
+                       below(ours.makespan, other.makespan),
+                       below(ours.gpu_hours, other.gpu_hours)),
+           ""});
     }
   }
   result.notes.push_back(
