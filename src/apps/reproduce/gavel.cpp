@@ -94,8 +94,8 @@ std::string jct_text(const Pair& pair) {
 Result<Reproduced> reproduce_gavel(const ReproduceOptions& options) {
   BERTH_TRY(const Cluster cluster, parse_cluster_short("9x4:v100,9x4:p100,9x4:k80"));
   BERTH_TRY(const MeasuredSpeeds speeds, measured_speeds(options.data));
-  const std::size_t jobs = options.quick ? 120 : 1200;
-  const std::uint64_t seeds = options.quick ? 1 : 3;
+  const std::size_t jobs = options.quick ? 120 : 600;
+  const std::uint64_t seeds = options.quick ? 1 : 2;
   const std::vector<double> rates =
       options.quick ? std::vector<double>{5.0} : std::vector<double>{3.0, 4.5, 5.5};
   const std::string published = "up to 3.5 x over all policies and loads";
