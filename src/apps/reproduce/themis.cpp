@@ -130,7 +130,10 @@ Result<Reproduced> reproduce_themis(const ReproduceOptions& options) {
   const std::array<std::string, 3> completion{"about 5 % shorter", "about 25 % shorter", ""};
   const std::array<std::string, 3> gpu_time{"5 % less", "", ""};
   for (std::size_t i = 0; i < kOthers.size(); ++i) {
-    const std::string why = rho[i].empty() ? "" : "the paper's trace is not public";
+    const std::string why = rho[i].empty() ? ""
+                                           : "other apps than the paper's, whose trace is not "
+                                             "public; what the difference is due to was not "
+                                             "measured";
     result.figures.push_back(
         {fmt::format("largest rho of {} over that of themis ({:.2f})", kOthers[i], ours.worst_rho),
          rho[i], fmt::format("{:.2f} x", others[i].worst_rho / ours.worst_rho), why});
