@@ -1,5 +1,5 @@
 // ANDREAS' headline: energy and tardiness in EUR against first-principle methods, on heterogeneous
-// nodes, for growing numbers of nodes and jobs. The paper's traces and prices are not published;
+// nodes, for growing numbers of nodes and jobs. The paper's traces and prices are not at hand;
 // jobs, deadlines and weights are drawn.
 #include <algorithm>
 #include <array>
@@ -134,7 +134,7 @@ Result<Reproduced> reproduce_andreas(const ReproduceOptions& options) {
     result.figures.push_back({.what = "total cost against " + other.policy,
                               .published = "-30 to -62 % on average",
                               .ours = change(-other.total / runs),
-                              .why = "the paper's traces, nodes and prices are not published"});
+                              .why = "the paper's traces, nodes and prices are not at hand"});
     result.figures.push_back({.what = fmt::format("… if idle power cost {} nothing", other.policy),
                               .published = "",
                               .ours = change(-other.without_idle / runs),
