@@ -203,6 +203,16 @@ TEST(Andreas, ASmallWindowEndsEveryJobTooAndSeedsGiveTheSameAgain) {
   EXPECT_EQ(run(scenario).digest, outcome.digest);
 }
 
+TEST(Andreas, BootsANodeForAJobThatWantsCoresAlone) {
+  Scenario scenario = rigid("2x2", {{.submit = 0, .duration = 100},
+                                    {.submit = 1000, .duration = 50, .cpus = 2, .gpu_milli = 0}});
+  scenario.node_cpus = 8;
+  scenario.placement = "fgd";
+  const Outcome outcome = run(scenario);
+  EXPECT_EQ(outcome.state[1], JobState::Completed);
+  EXPECT_EQ(outcome.finish[1], 1000 + 120 + 50);
+}
+
 TEST(Andreas, RefusesSettingsThatMakeNoSense) {
   EXPECT_FALSE(make_policy("andreas", {{"period", "0"}}));
   EXPECT_FALSE(make_policy("andreas", {{"pue", "0.5"}}));

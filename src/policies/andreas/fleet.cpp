@@ -69,7 +69,7 @@ std::int32_t Fleet::room(std::uint32_t type, const Shape& shape) const noexcept 
 ChoiceList Fleet::make_choices(const View& view, JobId job) const {
   std::vector<Choice> choices;
   const Shape& shape = view.shape(job);
-  if (shape.gpus == 0) return {{}, types_};
+  if (shape.gpus == 0 || shape.gpu_milli == 0) return {{}, types_};
   std::int32_t largest = 0;
   for (std::uint32_t type = 0; type < types_.size(); ++type) {
     if (std::ranges::find(shape.pools, pool_of(type)) != shape.pools.end())
