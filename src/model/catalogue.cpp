@@ -7,9 +7,9 @@ namespace berth {
 
 std::span<const DeviceType> built_in_devices() {
   // Busy power: 0.9 x board limit, except A100, whose production mean when busy is about 400 W.
-  // Price: on-demand list prices of 2020-2024, the large clouds' where they rent the device, else a
-  // GPU cloud's; export versions (a800, h800) as the device they stand for.
-  // New rows go to the end: lists are shown in this order.
+  // Price: about the on-demand prices of 2020-2024, recalled and not looked up; export versions
+  // (a800, h800) as the device they stand for. New rows go to the end: lists are shown in this
+  // order.
   static const std::array<DeviceType, 27> kDevices{{
       {"gpu", 16384, 1.0, 42, 270, 3.06},
       {"k80", 12288, 0.17, 29, 134, 0.9},
