@@ -41,7 +41,7 @@ PolicyEntry chronus_entry() {
        {"restart", "30", "seconds at the begin of a lease that saving and restarting may take"},
        {"slack", "1.05", "factor on the believed work left, against wrong estimates"},
        {"grace", "1h",
-        "lateness at which a soft deadline is worth nothing; at most 100 terms are tried"},
+        "lateness that makes a soft deadline worthless; at most 100 terms are tried"},
        {"unmet", "refuse", "strict deadline that cannot be promised: refuse or best-effort"},
        {"late", "best-effort", "strict job that will be late after all: best-effort or kill"},
        {"be_key", "remaining", "order without deadline: remaining (work) or attained (service)"},

@@ -150,6 +150,25 @@ bool ElasticFlow::make_shares(const View& view, PoolId pool, std::optional<JobId
   return share_anew(view, pool, newcomer) || share_as_before(view, pool, newcomer);
 }
 
+/// Nobody came or went: what is left of the shares, unless one turns out too small.
+bool ElasticFlow::keep_shares(const View& view, PoolId pool) {
+  shares_.clear();
+  late_.clear();
+  std::int64_t left = view.cluster.usable_gpus(pool);
+  for (const auto& [deadline, job] : promised_) {
+    const Row& row = rows_[job.value];
+    if (row.pool != pool) continue;
+    Share rest = row.share.after((view.now - row.from) / options_.slot);
+    const Demand need = demand(view, job, pool);
+    if (rest.stretches.empty() || rest.work(*need.curve, to_seconds(options_.slot)) < need.work)
+      return false;
+    left -= rest.stretches.front().gpus;
+    shares_.push_back({job, std::move(rest)});
+  }
+  free_.emplace(left);
+  return true;
+}
+
 void ElasticFlow::commit_shares(const View& view) {
   for (const Promised& one : shares_) {
     rows_[one.job.value].share = one.share;
@@ -184,7 +203,7 @@ Refusal ElasticFlow::refusal(const View& view, JobId job) {
 }
 
 void ElasticFlow::on_arrival(const View& view, JobId job) {
-  has_changed_ = true;
+  note_change(rows_[job.value].is_promised);
   if (rows_[job.value].is_promised) {
     promised_.insert({*view.deadline(job), job});
     idle_.insert(job);
@@ -194,7 +213,7 @@ void ElasticFlow::on_arrival(const View& view, JobId job) {
 }
 
 void ElasticFlow::on_departure(const View& view, JobId job) {
-  has_changed_ = true;
+  note_change(rows_[job.value].is_promised);
   if (const auto deadline = view.deadline(job)) promised_.erase({*deadline, job});
   idle_.erase(job);
   running_.erase(job);
@@ -202,7 +221,7 @@ void ElasticFlow::on_departure(const View& view, JobId job) {
 }
 
 void ElasticFlow::on_requeue(const View&, JobId job) {
-  has_changed_ = true;
+  note_change(true);
   set_holding(job, false);
 }
 

@@ -45,7 +45,7 @@ class ElasticFlow final : public Policy {
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
-  void on_capacity_change(const View&, NodeId) override { has_changed_ = true; }
+  void on_capacity_change(const View&, NodeId) override { note_change(true); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
@@ -90,7 +90,12 @@ class ElasticFlow final : public Policy {
   [[nodiscard]] Demand demand(const View& view, JobId job, PoolId pool);
   [[nodiscard]] bool add_share(const View& view, JobId job, PoolId pool);
   [[nodiscard]] bool add_old_share(const View& view, JobId job, PoolId pool);
+  [[nodiscard]] bool keep_shares(const View& view, PoolId pool);
   void commit_shares(const View& view);
+  void note_change(bool of_promises) {
+    has_changed_ = true;
+    promises_changed_ = promises_changed_ || of_promises;
+  }
   [[nodiscard]] Refusal refusal(const View& view, JobId job);
 
   void set_holding(JobId job, bool holds);
@@ -118,6 +123,7 @@ class ElasticFlow final : public Policy {
   std::set<JobId> waiting_;                    // without a promise
   std::set<JobId> idle_;                       // promised and without devices
   bool has_changed_ = false;                   // since the last slot that was looked at
+  bool promises_changed_ = false;              // … and shares are to be made anew
   std::optional<Time> next_change_;            // of some share, if nothing happens
 
   std::vector<Promised> shares_;  // scratch of make_shares()

@@ -47,7 +47,9 @@ bool FreeGpus::try_size(const Demand& demand, std::size_t size, double slot_seco
 
 std::optional<Share> FreeGpus::share(const Demand& demand, double slot_seconds) const {
   Share share;
+  const double seconds = slot_seconds * static_cast<double>(demand.slots);
   for (; share.size < demand.curve->sizes(); ++share.size) {
+    if (demand.curve->speed[share.size] * seconds < demand.work * (1 - kRounding)) continue;
     if (try_size(demand, share.size, slot_seconds, share.stretches)) return share;
   }
   return std::nullopt;
@@ -94,9 +96,11 @@ bool FreeGpus::try_take(const Share& share) {
     }
   }
   add({rest, steps_[at].gpus});
-  for (++at; at < steps_.size(); ++at) add(steps_[at]);
-  after.back().slots = kEndless;
-  steps_ = std::move(after);
+  if (++at < steps_.size() && steps_[at].gpus == after.back().gpus) add(steps_[at++]);
+  // What comes behind stays as it is: shares are short, and what is free is known far ahead.
+  steps_.erase(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(at));
+  steps_.insert(steps_.begin(), after.begin(), after.end());
+  steps_.back().slots = kEndless;
   return true;
 }
 

@@ -19,11 +19,13 @@ void ElasticFlow::begin_slot(const View& view, Plan& plan) {
     stop_resized(view, plan, PoolId{i});
     place(view, plan, PoolId{i});
   }
+  promises_changed_ = false;
 }
 
 /// Shares first; what they leave goes to jobs without a promise and to whoever gains most.
 void ElasticFlow::choose_sizes(const View& view, const Plan& plan, PoolId pool) {
-  static_cast<void>(make_shares(view, pool, std::nullopt));
+  if (promises_changed_ || !keep_shares(view, pool))
+    static_cast<void>(make_shares(view, pool, std::nullopt));
   commit_shares(view);
   const std::vector<JobId> late = late_;
   for (const JobId job : late) be_late(view, plan, job);
