@@ -44,7 +44,7 @@ PolicyEntry pollux_entry() {
       {"speedup", "share", "against an equal share of the GPUs (share) or one GPU (one)"},
       {"population", "100", "allocations the genetic algorithm keeps"},
       {"generations", "100", "of the genetic algorithm per round, at most"},
-      {"patience", "10", "generations without a better allocation after which it stops"},
+      {"patience", "5", "generations without a better allocation after which it stops"},
       {"effort", "5000000",
        "cells of allocations it touches per round at most; two generations "
        "are always made"},

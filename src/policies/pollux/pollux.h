@@ -28,7 +28,7 @@ enum class Normaliser : std::uint8_t { Share, One };  // what a speedup is measu
 
 struct Options {
   GoodputOptions goodput;
-  GeneticOptions genetic{.patience = 10, .most_cells = 5'000'000};
+  GeneticOptions genetic{.patience = 5, .most_cells = 5'000'000};
   Duration interval = std::chrono::seconds{60};
   double p = -1;
   Normaliser normaliser = Normaliser::Share;

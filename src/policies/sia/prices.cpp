@@ -7,6 +7,8 @@ namespace berth::sia {
 
 namespace {
 
+constexpr double kNear = 0.25;  // of the capacity: what overuses more is not worth repairing
+
 double price_of(const Option& option, std::span<const double> prices) {
   return option.cost + prices[option.type] * option.gpus;
 }
@@ -57,7 +59,7 @@ Prices find_prices(const Program& program, std::int32_t iterations, const SeeCho
       if (takes) over[row.options[choices[r]].type] += row.count * row.options[choices[r]].gpus;
     }
     if (bound > best.bound) best = {prices, bound};
-    see(choices);
+    bool near = true;
     bool settled = true;
     for (std::size_t t = 0; t < types; ++t) {
       const auto capacity = static_cast<double>(std::max<std::int64_t>(1, program.capacity[t]));
@@ -65,8 +67,10 @@ Prices find_prices(const Program& program, std::int32_t iterations, const SeeCho
       const double change = highest / (2 + step) * std::clamp(over[t] / capacity, -1.0, 1.0);
       const double next = std::clamp(prices[t] + change, 0.0, highest);
       settled = settled && next == prices[t];
+      near = near && over[t] <= kNear * capacity;
       prices[t] = next;
     }
+    if (near) see(choices);
     if (settled) break;
   }
   return best;

@@ -19,7 +19,7 @@ struct Prices {
 /// The option a job of the row would choose at these prices; options.size() = none.
 [[nodiscard]] std::size_t choice_at(const Row& row, std::span<const double> prices) noexcept;
 
-/// What every row chooses at one step.
+/// What every row chooses at one step; shown where no type is overused by more than a quarter.
 using SeeChoices = std::function<void(std::span<const std::size_t>)>;
 [[nodiscard]] Prices find_prices(const Program& program, std::int32_t iterations,
                                  const SeeChoices& see);
