@@ -41,7 +41,7 @@ constexpr std::array kMetrics{
     Metric{"cancelled", "jobs", kNeither, &S::cancelled,
            "jobs killed or cancelled, running or waiting"},
     Metric{"rejected", "jobs", kLower, &S::rejected,
-           "jobs refused because they can never run here"},
+           "jobs refused on arrival: they never fit, or the policy says no"},
     Metric{"unfinished", "jobs", kLower, &S::unfinished,
            "jobs that were not over when the run stopped"},
     Metric{"max_jct", "s", kLower, &S::max_jct, "the longest job completion time"},
