@@ -8,9 +8,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "apps/mode_help.h"
 #include "base/suggest.h"
-#include "policies/cpu/cpu_tuner.h"
-#include "policies/power/power_managers.h"
 
 namespace berth {
 
@@ -19,26 +18,6 @@ namespace {
 constexpr auto kInput = "Input";
 constexpr auto kWorld = "Simulated world";
 constexpr auto kOutput = "Output";
-
-std::string cpu_help() {
-  std::string help =
-      "who shares out the cores of a server: off, shared, role, bind or aware (default off: a job "
-      "has the cores it asked for); aware takes options, as in aware:objective=sum,leftover=deal:";
-  for (const ParamSpec& param : aware_params())
-    help += fmt::format(" {} ({}): {};", param.key, param.default_value, param.meaning);
-  help.back() = '.';
-  return help;
-}
-
-std::string power_help() {
-  std::string help =
-      "who switches nodes off and on beside the policy: off or ces (default off: nodes stay on); "
-      "ces takes options, as in ces:buffer=4,forecast=naive:";
-  for (const ParamSpec& param : ces_params())
-    help += fmt::format(" {} ({}): {};", param.key, param.default_value, param.meaning);
-  help.back() = '.';
-  return help;
-}
 
 /// The option library's app and, per command, the options it fills. Both live as long as the parse.
 class CommandLine {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/run.h"
+#include "support/scaling_models.h"
 
 namespace berth::test {
 namespace {
@@ -40,14 +41,6 @@ Scenario one_job(double duration, int gpus, std::string cluster) {
   scenario.placement = "best-fit";
   scenario.jobs = {{.submit = 0, .gpus = gpus, .duration = duration}};
   return scenario;
-}
-
-/// A model that scales perfectly, so that rates are plain ratios.
-ProfileSet perfect() {
-  ProfileSet profiles;
-  profiles.edit(ProfileSet::fallback()).iteration = {
-      .alpha = 0, .beta = 0.01, .gradient_bytes = 0, .overlap = 2};
-  return profiles;
 }
 
 constexpr JobId kJob{0};

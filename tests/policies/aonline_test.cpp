@@ -2,17 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "support/run.h"
+#include "support/scaling_models.h"
 
 namespace berth::test {
 namespace {
-
-/// Twice the GPUs are twice as fast.
-ProfileSet perfect() {
-  ProfileSet profiles;
-  profiles.edit(ProfileSet::fallback()).iteration = {
-      .alpha = 0, .beta = 0.01, .gradient_bytes = 0, .overlap = 2};
-  return profiles;
-}
 
 Scenario aonline_on(const std::string& cluster, std::vector<JobSpec> jobs,
                     const Settings& more = {}) {

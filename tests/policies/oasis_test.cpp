@@ -9,6 +9,7 @@
 #include "policies/oasis/slot_clock.h"
 #include "policies/oasis/speed.h"
 #include "support/run.h"
+#include "support/scaling_models.h"
 
 namespace berth::test {
 namespace {
@@ -16,14 +17,6 @@ namespace {
 using oasis::demand_for;
 using oasis::SlotClock;
 using oasis::Speed;
-
-/// Twice the GPUs are twice as fast.
-ProfileSet perfect() {
-  ProfileSet profiles;
-  profiles.edit(ProfileSet::fallback()).iteration = {
-      .alpha = 0, .beta = 0.01, .gradient_bytes = 0, .overlap = 2};
-  return profiles;
-}
 
 /// Slots of a second, a soft utility, prices from the jobs.
 Scenario oasis_on(const std::string& cluster, std::vector<JobSpec> jobs,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/run.h"
+#include "support/scaling_models.h"
 
 namespace berth::test {
 namespace {
@@ -31,15 +32,6 @@ class Log final : public Observer {
   }
   std::vector<Entry> entries;
 };
-
-/// A model that computes long and has little to send, so that more GPUs are worth it.
-ProfileSet scalable() {
-  ProfileSet profiles;
-  Profile& profile = profiles.edit(ProfileSet::fallback());
-  profile.batch = 64;
-  profile.iteration = {.alpha = 0.001, .beta = 0.01, .gradient_bytes = 1e6, .overlap = 2};
-  return profiles;
-}
 
 Scenario pollux_on(std::string cluster, std::vector<JobSpec> jobs) {
   Scenario scenario;
