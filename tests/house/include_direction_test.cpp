@@ -20,13 +20,19 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"perf", {"base", "model", "solve"}},
     {"core", {"base", "model", "perf"}},
     {"policies", {"base", "model", "solve", "perf", "core"}},
-    {"exec", {"base", "model", "perf", "core"}},
+    {"store", {"base", "model"}},
+    {"exec", {"base", "model", "store"}},
+    {"daemon",
+     {"base", "model", "perf", "core", "policies", "sim", "trace", "metrics", "store", "exec"}},
+    {"api", {"base", "model", "store", "daemon"}},
+    {"client", {"base", "model"}},
     {"sim", {"base", "model", "perf", "core"}},
     {"trace", {"base", "model"}},
     {"metrics", {"base", "model", "perf", "core"}},
     {"report", {"base", "model", "perf", "core", "metrics"}},
     {"apps",
-     {"base", "model", "perf", "core", "policies", "sim", "trace", "metrics", "report", "exec"}},
+     {"base", "model", "perf", "core", "policies", "sim", "trace", "metrics", "report", "exec",
+      "store", "daemon", "api", "client"}},
 };
 
 template <class Visit>

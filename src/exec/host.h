@@ -1,0 +1,102 @@
+// Where attempts really run. A host makes processes, signals them, and tells how they ended; it
+// never decides. Everything that must outlive the scheduler is in files of the run directory: a
+// claim (whoever creates it wins), the launch order, the exit record. The local one
+// (exec/local_host.h) uses a small shim process per attempt; tests have one without processes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/record.h"
+
+namespace berth {
+
+/// Everything a shim needs to run an attempt without asking anyone.
+struct LaunchOrder {
+  JobNumber job = 0;
+  AttemptId attempt;
+  std::string script;                // its text; empty: command
+  std::vector<std::string> command;  // argv, or the script's arguments
+  std::string workdir;
+  std::vector<std::pair<std::string, std::string>> env;  // complete: nothing is inherited
+  std::string input, output, error;                      // paths with patterns replaced
+  bool append_output = false;
+  std::int32_t tasks = 1;          // started so often, RANK and LOCAL_RANK in each
+  std::uint32_t uid = 0, gid = 0;  // as whom it runs
+  std::vector<std::uint32_t> groups;
+  std::vector<std::int32_t> cores;  // bound to; empty: any
+  std::int64_t memory_mib = 0;      // limit where the machine allows it; 0 = none
+  std::int64_t time_limit = 0;      // seconds, enforced by the shim; 0 = none
+  std::int64_t warn_seconds = 0;    // so long before it
+  std::int32_t warn_signal = 15;
+  std::int64_t grace_seconds = 30;
+};
+
+/// What the shim wrote down when the last process of the attempt was gone.
+struct ExitRecord {
+  JobNumber job = 0;
+  AttemptId attempt;
+  std::int32_t exit_code = 0;
+  std::int32_t signal = 0;
+  bool timed_out = false;   // its limit ended it
+  bool was_started = true;  // false: the program could not be started, `why` says why
+  std::string why;
+  std::int64_t begun_clock = 0;  // microseconds since boot
+  std::int64_t ended_clock = 0;
+  double cpu_seconds = 0;
+  std::int64_t max_rss_kib = 0;
+};
+
+/// What became of an attempt, found after a restart. In this order of looking: process, record,
+/// claim (a job that ends in between is then found by its record).
+enum class Found : std::uint8_t {
+  Alive,  // its shim runs: adopted, an event will tell its end
+  Ended,  // its exit record is there
+  Lost,   // claimed, but neither a shim nor a record: the power or the node went away
+  Void,   // nobody had claimed it; now we have, so that nobody ever will
+};
+struct Finding {
+  Found found{};
+  std::optional<ExitRecord> exit;  // of Ended
+};
+
+enum class HostEventKind : std::uint8_t {
+  Started,     // the program runs
+  Ended,       // all processes gone, `exit` says how
+  LaunchLost,  // the shim went away without a trace: look() tells what became of it
+};
+struct HostEvent {
+  HostEventKind kind{};
+  JobNumber job = 0;
+  AttemptId attempt;
+  std::int64_t pid = 0;
+  ExitRecord exit;
+};
+
+class Host {
+ public:
+  virtual ~Host() = default;
+  /// Makes the shim. Returns once it is under way; an error means that nothing was started and the
+  /// attempt is void.
+  [[nodiscard]] virtual Result<void> launch(const LaunchOrder& order) = 0;
+  /// Warn: the attempt's warning signal, and after its grace a kill. Kill: at once.
+  enum class Stop : std::uint8_t { Warn, Kill };
+  virtual void stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) = 0;
+  virtual void suspend(AttemptId attempt) = 0;
+  virtual void resume(AttemptId attempt) = 0;
+  /// Any signal to all its processes.
+  virtual void signal(AttemptId attempt, int number) = 0;
+  /// Binds all its processes to other cores.
+  virtual void set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) = 0;
+  /// After a restart: what became of an attempt whose end is not in the journal. Alive ones are
+  /// watched from now on.
+  [[nodiscard]] virtual Result<Finding> look(JobNumber job, AttemptId attempt) = 0;
+  /// The end is in the journal: its files may go.
+  virtual void forget(AttemptId attempt) = 0;
+};
+
+}  // namespace berth

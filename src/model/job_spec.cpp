@@ -1,0 +1,203 @@
+#include "model/job_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/split.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kMaxLimitSeconds = std::int64_t{100} * 366 * 86'400;
+
+template <class Number>
+std::optional<Number> whole(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+constexpr std::array<std::pair<DependencyKind, std::string_view>, 5> kDependencyKinds{{
+    {DependencyKind::AfterOk, "afterok"},
+    {DependencyKind::AfterAny, "afterany"},
+    {DependencyKind::AfterNotOk, "afternotok"},
+    {DependencyKind::After, "after"},
+    {DependencyKind::Singleton, "singleton"},
+}};
+
+std::optional<DependencyKind> dependency_kind_from(std::string_view text) {
+  for (const auto& [kind, name] : kDependencyKinds)
+    if (name == text) return kind;
+  return std::nullopt;
+}
+
+/// "4", "0-9" or "0-9:3", appended.
+bool add_indices(std::string_view part, std::vector<std::int32_t>& indices) {
+  std::int32_t step = 1;
+  if (const auto colon = part.find(':'); colon != std::string_view::npos) {
+    const auto value = whole<std::int32_t>(part.substr(colon + 1));
+    if (!value || *value < 1 || part.find('-') == std::string_view::npos) return false;
+    step = *value;
+    part = part.substr(0, colon);
+  }
+  const auto dash = part.find('-');
+  const auto first = whole<std::int32_t>(part.substr(0, dash));
+  const auto last =
+      dash == std::string_view::npos ? first : whole<std::int32_t>(part.substr(dash + 1));
+  if (!first || !last || *first < 0 || *last < *first) return false;
+  if (static_cast<std::size_t>((*last - *first) / step) >= kMaxArraySize) return false;
+  for (std::int64_t index = *first; index <= *last; index += step)
+    indices.push_back(static_cast<std::int32_t>(index));
+  return indices.size() <= kMaxArraySize;
+}
+
+/// "90s", "15m", "1.5h", "2d".
+std::optional<std::int64_t> with_unit(std::string_view text) {
+  if (text.size() < 2) return std::nullopt;
+  double unit = 0;
+  switch (text.back()) {
+    case 's': unit = 1; break;
+    case 'm': unit = 60; break;
+    case 'h': unit = 3'600; break;
+    case 'd': unit = 86'400; break;
+    default: return std::nullopt;
+  }
+  text.remove_suffix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  const double seconds = value * unit;
+  if (!(seconds > 0) || seconds > static_cast<double>(kMaxLimitSeconds)) return std::nullopt;
+  return static_cast<std::int64_t>(std::ceil(seconds));
+}
+
+/// minutes | minutes:seconds | hours:minutes:seconds | days-hours[:minutes[:seconds]].
+std::optional<std::int64_t> with_colons(std::string_view text) {
+  std::int64_t days = 0;
+  const auto dash = text.find('-');
+  if (dash != std::string_view::npos) {
+    const auto value = whole<std::int64_t>(text.substr(0, dash));
+    if (!value || *value < 0 || *value > 36'600) return std::nullopt;
+    days = *value;
+    text = text.substr(dash + 1);
+  }
+  std::array<std::int64_t, 3> part{};
+  const auto pieces = split(text, ':');
+  if (pieces.size() > part.size()) return std::nullopt;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto value = whole<std::int64_t>(pieces[i]);
+    if (!value || *value < 0 || *value > 100'000'000) return std::nullopt;
+    part[i] = *value;
+  }
+  if (dash != std::string_view::npos || pieces.size() == 3)
+    return days * 86'400 + part[0] * 3'600 + part[1] * 60 + part[2];
+  return part[0] * 60 + part[1];
+}
+
+}  // namespace
+
+Result<ArraySpec> parse_array(std::string_view text) {
+  ArraySpec array;
+  std::string_view list = text;
+  if (const auto percent = text.find('%'); percent != std::string_view::npos) {
+    const auto at_once = whole<std::int32_t>(text.substr(percent + 1));
+    if (!at_once || *at_once < 1)
+      return fail(fmt::format("array '{}': after % stands how many may run at once", text));
+    array.at_once = *at_once;
+    list = text.substr(0, percent);
+  }
+  for (const std::string_view part : split(list, ',')) {
+    if (!add_indices(part, array.indices)) {
+      return fail(
+          fmt::format("array '{}': '{}' is no index or range (as in 0-9:3,20%2, at most {} jobs)",
+                      text, part, kMaxArraySize));
+    }
+  }
+  std::ranges::sort(array.indices);
+  array.indices.erase(std::unique(array.indices.begin(), array.indices.end()), array.indices.end());
+  return array;
+}
+
+Result<Dependencies> parse_dependencies(std::string_view text) {
+  Dependencies found;
+  found.any = text.find('?') != std::string_view::npos;
+  if (found.any && text.find(',') != std::string_view::npos)
+    return fail(
+        fmt::format("dependency '{}': either ',' (all of them) or '?' (one of them)", text));
+  for (const std::string_view part : split(text, found.any ? '?' : ',')) {
+    const auto pieces = split(part, ':');
+    const auto kind = dependency_kind_from(pieces.front());
+    if (!kind) {
+      return fail(fmt::format(
+          "dependency '{}': '{}' is none of afterok, afterany, afternotok, after, singleton", text,
+          pieces.front()));
+    }
+    if (*kind == DependencyKind::Singleton) {
+      if (pieces.size() > 1)
+        return fail(fmt::format("dependency '{}': singleton names no job", text));
+      found.all.push_back({*kind, 0});
+      continue;
+    }
+    if (pieces.size() < 2) return fail(fmt::format("dependency '{}': {} which job?", text, part));
+    for (std::size_t i = 1; i < pieces.size(); ++i) {
+      const auto job = whole<JobNumber>(pieces[i]);
+      if (!job || *job == 0)
+        return fail(fmt::format("dependency '{}': '{}' is no job number", text, pieces[i]));
+      found.all.push_back({*kind, *job});
+    }
+  }
+  return found;
+}
+
+Result<std::int64_t> parse_time_limit(std::string_view text) {
+  if (text == "infinite" || text == "unlimited" || text == "UNLIMITED" || text == "INFINITE")
+    return 0;
+  auto seconds = with_unit(text);
+  if (!seconds) seconds = with_colons(text);
+  if (!seconds || *seconds <= 0 || *seconds > kMaxLimitSeconds) {
+    return fail(fmt::format(
+        "'{}' is no time limit (minutes, hours:minutes:seconds, days-hours, or 90s, 1.5h, 2d)",
+        text));
+  }
+  return *seconds;
+}
+
+std::string_view to_string(DependencyKind kind) noexcept {
+  for (const auto& [known, name] : kDependencyKinds)
+    if (known == kind) return name;
+  return "afterok";
+}
+
+std::string to_text(const std::vector<Dependency>& dependencies, bool any) {
+  std::string text;
+  for (const Dependency& dependency : dependencies) {
+    if (!text.empty()) text += any ? '?' : ',';
+    text += to_string(dependency.kind);
+    if (dependency.kind != DependencyKind::Singleton) text += fmt::format(":{}", dependency.job);
+  }
+  return text;
+}
+
+std::string to_text(const ArraySpec& array) {
+  std::string text;
+  for (std::size_t i = 0; i < array.indices.size();) {
+    std::size_t last = i;
+    while (last + 1 < array.indices.size() && array.indices[last + 1] == array.indices[last] + 1)
+      ++last;
+    if (!text.empty()) text += ',';
+    text += last > i + 1 ? fmt::format("{}-{}", array.indices[i], array.indices[last])
+                         : fmt::format("{}", array.indices[i]);
+    i = last > i + 1 ? last + 1 : i + 1;
+  }
+  if (array.at_once > 0) text += fmt::format("%{}", array.at_once);
+  return text;
+}
+
+}  // namespace berth

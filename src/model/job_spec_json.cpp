@@ -1,0 +1,363 @@
+#include "model/job_spec_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/suggest.h"
+
+namespace berth {
+
+namespace {
+
+using nlohmann::json;
+
+/// Every field once: its key, its place and its meaning. Readers, writers and the list of fields
+/// are visitors of this.
+template <class Spec, class Visitor>
+void visit_fields(Spec& s, Visitor&& v) {
+  v("script", s.script, "text of a script with a #! line; or say command");
+  v("command", s.command, "program and arguments; with a script, its arguments");
+  v("workdir", s.workdir, "absolute path of the directory it runs in");
+  v("env", s.env, "environment variables");
+  v("input", s.input, "path of standard input (default: none)");
+  v("output", s.output, "path of standard output; %j %x %u %A %a %N %n %t are replaced");
+  v("error", s.error, "path of standard error (default: with output)");
+  v("open_mode", s.open_mode, "truncate or append to output that is there");
+  v("name", s.name, "what people call it");
+  v("user", s.user, "whose job it is (operators may name another)");
+  v("group", s.group, "whose share it uses");
+  v("queue", s.queue, "queue (partition)");
+  v("comment", s.comment, "any text");
+  v("gpus", s.gpus, "devices, all or nothing; 0 for cores alone");
+  v("gpus_min", s.gpus_min, "elastic: runs with as few");
+  v("gpus_max", s.gpus_max, "elastic: uses as many");
+  v("gpu_milli", s.gpu_milli, "share of one device in thousandths");
+  v("gpu_type", s.gpu_type, "acceptable types, a100|v100 in order of preference");
+  v("cpus", s.cpus, "cores for the whole job");
+  v("memory_mib", s.memory_mib, "host memory for the whole job");
+  v("tasks", s.tasks, "processes of a gang, each with its RANK");
+  v("nodes", s.nodes, "only on these nodes");
+  v("exclusive", s.exclusive, "no other job on its nodes");
+  v("time_limit", s.time_limit, "seconds it may run");
+  v("estimate", s.estimate, "seconds it will likely run");
+  v("priority", s.priority, "larger is more urgent");
+  v("weight", s.weight, "its share against others of equal right");
+  v("preemptible", s.preemptible, "may be stopped and continued later");
+  v("requeue", s.requeue, "runs again after a lost node");
+  v("max_retries", s.max_retries, "runs again so often after a failure of its own");
+  v("requeue_exit_code", s.requeue_exit_code, "this exit code means: run me again");
+  v("warn_signal", s.warn_signal, "signal that announces a preemption or the limit");
+  v("warn_seconds", s.warn_seconds, "so long before the limit");
+  v("grace_seconds", s.grace_seconds, "between the warning and the kill");
+  v("deadline", s.deadline, "Unix seconds by which it should be over");
+  v("soft_deadline", s.soft_deadline, "the deadline may be missed, at a price");
+  v("hold", s.hold, "waits until it is released");
+  v("begin", s.begin, "Unix seconds before which it does not start");
+  v("dependencies", s.dependencies, "what it waits for, as in afterok:12:13");
+  v("any_dependency", s.any_dependency, "one of the dependencies is enough");
+  v("array", s.array, "many jobs of one kind, as in 0-9:3,20%2");
+  v("model", s.model, "what it trains, as profiles call it");
+  v("study", s.study, "hyper-parameter study it belongs to");
+  v("batch_size", s.batch_size, "samples per iteration over all devices");
+  v("iterations", s.iterations, "iterations in all");
+  v("kind", s.kind, "training, hpo, debug, interactive or service");
+  v("key", s.key, "of the client: the same key again is the same job");
+}
+
+template <class T>
+constexpr std::string_view kind_name() {
+  if constexpr (std::is_same_v<T, bool>)
+    return "boolean";
+  else if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::optional<std::int32_t>> ||
+                     std::is_same_v<T, std::optional<std::int64_t>>)
+    return "integer";
+  else if constexpr (std::is_floating_point_v<T>)
+    return "number";
+  else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+    return "list";
+  else if constexpr (std::is_same_v<T, std::map<std::string, std::string>>)
+    return "map";
+  else
+    return "string";
+}
+
+class FieldReader {
+ public:
+  FieldReader(const json& source, std::vector<std::string>& faults)
+      : source_(source), faults_(faults) {}
+
+  template <class T>
+  void operator()(std::string_view key, T& value, std::string_view) {
+    known_.emplace_back(key);
+    const auto found = source_.find(std::string(key));
+    if (found != source_.end() && !found->is_null()) read(key, *found, value);
+  }
+  void check_unknown() {
+    for (const auto& [key, value] : source_.items()) {
+      if (std::ranges::find(known_, key) == known_.end())
+        faults_.push_back(fmt::format("{}: unknown{}", key, suggestion(key, known_)));
+    }
+  }
+
+ private:
+  void wrong(std::string_view key, std::string_view wanted, const json& found) {
+    std::string shown = found.dump(-1, ' ', true, json::error_handler_t::replace);
+    if (shown.size() > 60) shown = shown.substr(0, 57) + "...";
+    faults_.push_back(fmt::format("{}: {} expected, not {}", key, wanted, shown));
+  }
+  void read(std::string_view key, const json& from, std::string& to) {
+    if (from.is_string())
+      to = from.get<std::string>();
+    else
+      wrong(key, "a text", from);
+  }
+  void read(std::string_view key, const json& from, bool& to) {
+    if (from.is_boolean())
+      to = from.get<bool>();
+    else
+      wrong(key, "true or false", from);
+  }
+  template <class Whole>
+  requires std::is_integral_v<Whole>
+  void read(std::string_view key, const json& from, Whole& to) {
+    if (from.is_number_unsigned() &&
+        from.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<Whole>::max())) {
+      wrong(key, "a smaller number", from);
+    } else if (from.is_number_integer() &&
+               from.get<std::int64_t>() >= std::numeric_limits<Whole>::min() &&
+               from.get<std::int64_t>() <= std::numeric_limits<Whole>::max()) {
+      to = from.get<Whole>();
+    } else {
+      wrong(key, "a whole number", from);
+    }
+  }
+  void read(std::string_view key, const json& from, double& to) {
+    if (from.is_number() && std::isfinite(from.get<double>()))
+      to = from.get<double>();
+    else
+      wrong(key, "a number", from);
+  }
+  template <class T>
+  void read(std::string_view key, const json& from, std::optional<T>& to) {
+    T value{};
+    const std::size_t before = faults_.size();
+    read(key, from, value);
+    if (faults_.size() == before) to = std::move(value);
+  }
+  void read(std::string_view key, const json& from, std::vector<std::string>& to) {
+    const auto is_text = [](const json& item) { return item.is_string(); };
+    if (from.is_array() && std::ranges::all_of(from, is_text))
+      to = from.get<std::vector<std::string>>();
+    else
+      wrong(key, "a list of texts", from);
+  }
+  void read(std::string_view key, const json& from, std::map<std::string, std::string>& to) {
+    const auto is_text = [](const json& item) { return item.is_string(); };
+    if (from.is_object() && std::ranges::all_of(from, is_text))
+      to = from.get<std::map<std::string, std::string>>();
+    else
+      wrong(key, "names with texts", from);
+  }
+  void read(std::string_view key, const json& from, OpenMode& to) {
+    if (from == "append")
+      to = OpenMode::Append;
+    else if (from == "truncate")
+      to = OpenMode::Truncate;
+    else
+      wrong(key, "append or truncate", from);
+  }
+  void read(std::string_view key, const json& from, JobKind& to) {
+    const auto kind = from.is_string() ? job_kind_from(from.get<std::string>()) : std::nullopt;
+    if (kind)
+      to = *kind;
+    else
+      wrong(key, "training, hpo, debug, interactive or service", from);
+  }
+  void read(std::string_view key, const json& from, ArraySpec& to) {
+    if (!from.is_string()) return wrong(key, "a text such as 0-9", from);
+    keep(key, parse_array(from.get<std::string>()), to);
+  }
+  void read(std::string_view key, const json& from, std::vector<Dependency>& to) {
+    if (!from.is_string()) return wrong(key, "a text such as afterok:12", from);
+    if (from.get<std::string>().empty()) return to.clear();
+    Dependencies parsed;
+    keep(key, parse_dependencies(from.get<std::string>()), parsed);
+    to = parsed.all;
+    if (parsed.any) is_any_ = true;
+  }
+  template <class T>
+  void keep(std::string_view key, Result<T> parsed, T& to) {
+    if (parsed)
+      to = *std::move(parsed);
+    else
+      faults_.push_back(fmt::format("{}: {}", key, parsed.error().text()));
+  }
+
+ public:
+  [[nodiscard]] bool is_any() const noexcept { return is_any_; }
+
+ private:
+  const json& source_;
+  std::vector<std::string>& faults_;
+  std::vector<std::string> known_;
+  bool is_any_ = false;
+};
+
+json value_of(const ArraySpec& array) { return to_text(array); }
+json value_of(const std::vector<Dependency>& all) { return to_text(all, false); }
+json value_of(OpenMode mode) { return mode == OpenMode::Append ? "append" : "truncate"; }
+json value_of(JobKind kind) { return std::string(to_string(kind)); }
+template <class T>
+json value_of(const T& value) {
+  return value;
+}
+template <class T>
+json value_of(const std::optional<T>& value) {
+  return value ? value_of(*value) : json();
+}
+
+bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
+
+void check_texts(const JobSpec& spec, std::vector<std::string>& faults) {
+  const auto check = [&](std::string_view key, std::string_view text, std::size_t limit) {
+    if (has_nul(text)) faults.push_back(fmt::format("{}: holds a NUL byte", key));
+    if (text.size() > limit)
+      faults.push_back(fmt::format("{}: {} bytes, at most {}", key, text.size(), limit));
+  };
+  check("script", spec.script, kMaxScriptBytes);
+  for (const auto& [key, text] : {std::pair{"name", &spec.name},
+                                  {"user", &spec.user},
+                                  {"group", &spec.group},
+                                  {"queue", &spec.queue},
+                                  {"gpu_type", &spec.gpu_type},
+                                  {"model", &spec.model},
+                                  {"study", &spec.study},
+                                  {"key", &spec.key}})
+    check(key, *text, kMaxNameBytes);
+  for (const auto& [key, text] : {std::pair{"workdir", &spec.workdir},
+                                  {"input", &spec.input},
+                                  {"output", &spec.output},
+                                  {"error", &spec.error},
+                                  {"comment", &spec.comment}})
+    check(key, *text, 4'096);
+  if (!spec.workdir.empty() && spec.workdir.front() != '/')
+    faults.push_back(fmt::format("workdir: '{}' is not absolute", spec.workdir));
+  if (std::ranges::any_of(spec.name, [](char c) { return c == '/' || c == '\n'; }))
+    faults.emplace_back("name: holds a slash or a line break");
+}
+
+void check_program(const JobSpec& spec, std::vector<std::string>& faults) {
+  if (spec.script.empty() && (spec.command.empty() || spec.command.front().empty()))
+    faults.emplace_back("command: nothing to run (give a command or a script)");
+  if (!spec.script.empty() && !spec.script.starts_with("#!"))
+    faults.emplace_back("script: its first line must begin with #!");
+  if (std::ranges::any_of(spec.command, has_nul)) faults.emplace_back("command: holds a NUL byte");
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : spec.env) {
+    bytes += name.size() + value.size() + 2;
+    if (name.empty() || has_nul(name) || has_nul(value) || name.find('=') != std::string::npos)
+      faults.push_back(
+          fmt::format("env: '{}' is no name of a variable, or its value holds a NUL", name));
+  }
+  for (const std::string& word : spec.command) bytes += word.size() + 1;
+  if (bytes > kMaxEnvironmentBytes) {
+    faults.push_back(
+        fmt::format("env: {} bytes with the command, at most {}", bytes, kMaxEnvironmentBytes));
+  }
+}
+
+void check_counts(const JobSpec& spec, std::vector<std::string>& faults) {
+  const auto within = [&](std::string_view key, double value, double low, double high) {
+    if (!(value >= low && value <= high))
+      faults.push_back(fmt::format("{}: {} is not within {} and {}", key, value, low, high));
+  };
+  constexpr double kMany = 1e6;
+  within("gpus", spec.gpus, 0, kMany);
+  within("gpus_min", spec.gpus_min, 0, kMany);
+  within("gpus_max", spec.gpus_max, 0, kMany);
+  within("gpu_milli", spec.gpu_milli, 1, 1'000);
+  within("cpus", spec.cpus, 0, kMany);
+  within("memory_mib", spec.memory_mib, 0, 2e9);
+  within("tasks", spec.tasks, 1, 4'096);
+  within("time_limit", static_cast<double>(spec.time_limit), 0, 3.2e9);
+  within("estimate", static_cast<double>(spec.estimate), 0, 3.2e9);
+  within("priority", spec.priority, -1e9, 1e9);
+  within("weight", spec.weight, 1e-6, 1e6);
+  within("max_retries", spec.max_retries, 0, 1'000);
+  within("warn_signal", spec.warn_signal, 1, 64);
+  within("warn_seconds", static_cast<double>(spec.warn_seconds), 0, 86'400);
+  within("grace_seconds", static_cast<double>(spec.grace_seconds), 0, 86'400);
+  within("begin", static_cast<double>(spec.begin), 0, 1e11);
+  within("batch_size", spec.batch_size, 0, 1e9);
+  within("iterations", static_cast<double>(spec.iterations), 0, 1e15);
+  if (spec.requeue_exit_code) within("requeue_exit_code", *spec.requeue_exit_code, 1, 255);
+  if (spec.gpu_milli < 1'000 && spec.gpus != 1)
+    faults.emplace_back("gpu_milli: only a job of one device takes a share of it");
+  if (spec.gpus_min > 0 && spec.gpus_min > spec.gpus)
+    faults.push_back(fmt::format("gpus_min: {} is above gpus ({})", spec.gpus_min, spec.gpus));
+  if (spec.gpus_max > 0 && spec.gpus_max < spec.gpus)
+    faults.push_back(fmt::format("gpus_max: {} is below gpus ({})", spec.gpus_max, spec.gpus));
+  if (spec.gpus == 0 && spec.cpus == 0)
+    faults.emplace_back("cpus: a job without devices says how many cores");
+}
+
+}  // namespace
+
+Result<JobSpec> job_spec_from_json(const json& source) {
+  if (!source.is_object()) return fail("a job is a JSON object");
+  JobSpec spec;
+  Error error;
+  FieldReader reader(source, error.messages);
+  visit_fields(spec, reader);
+  reader.check_unknown();
+  if (reader.is_any()) spec.any_dependency = true;
+  if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
+  return spec;
+}
+
+Result<JobSpec> parse_job_spec(std::string_view text) {
+  const json source = json::parse(text, nullptr, false);
+  if (source.is_discarded()) return fail("not JSON");
+  return job_spec_from_json(source);
+}
+
+json to_json(const JobSpec& spec) {
+  json out = json::object();
+  const JobSpec plain;
+  std::map<std::string_view, json> defaults;
+  visit_fields(plain, [&](std::string_view key, const auto& value, std::string_view) {
+    defaults.emplace(key, value_of(value));
+  });
+  visit_fields(spec, [&](std::string_view key, const auto& value, std::string_view) {
+    json shown = value_of(value);
+    if (shown != defaults[key]) out[std::string(key)] = std::move(shown);
+  });
+  return out;
+}
+
+std::vector<std::string> problems(const JobSpec& spec) {
+  std::vector<std::string> faults;
+  check_program(spec, faults);
+  check_texts(spec, faults);
+  check_counts(spec, faults);
+  return faults;
+}
+
+const std::vector<JobSpecField>& job_spec_fields() {
+  static const std::vector<JobSpecField> fields = [] {
+    std::vector<JobSpecField> all;
+    const JobSpec spec;
+    visit_fields(spec, [&]<class T>(std::string_view key, const T&, std::string_view meaning) {
+      all.push_back({key, kind_name<T>(), meaning});
+    });
+    return all;
+  }();
+  return fields;
+}
+
+}  // namespace berth

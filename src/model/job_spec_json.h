@@ -1,0 +1,35 @@
+// The JSON form of a JobSpec: what clients send, what the journal keeps, what the API shows.
+// Reading is strict (an unknown key names the nearest one, every wrong value is reported, not only
+// the first); writing leaves out what is at its default.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/result.h"
+#include "model/job_spec.h"
+
+namespace berth {
+
+/// From a request's body. Messages begin with the key they are about.
+[[nodiscard]] Result<JobSpec> job_spec_from_json(const nlohmann::json& json);
+[[nodiscard]] Result<JobSpec> parse_job_spec(std::string_view text);
+[[nodiscard]] nlohmann::json to_json(const JobSpec& spec);
+
+/// What cannot be right wherever it runs: both script and command or none, a NUL in a name, sizes
+/// beyond limits, negative counts, a gang that does not divide. Empty: nothing.
+[[nodiscard]] std::vector<std::string> problems(const JobSpec& spec);
+
+/// Key, kind ("string", "integer", "boolean", "list", "map", "number") and meaning: for OpenAPI and
+/// help.
+struct JobSpecField {
+  std::string_view key;
+  std::string_view kind;
+  std::string_view meaning;
+};
+[[nodiscard]] const std::vector<JobSpecField>& job_spec_fields();
+
+}  // namespace berth

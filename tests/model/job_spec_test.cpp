@@ -1,0 +1,121 @@
+// What people may ask for: arrays, dependencies, time limits, and the JSON form that is kept.
+#include "model/job_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/job_spec_json.h"
+
+namespace berth {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+JobSpec sleeper() {
+  JobSpec spec;
+  spec.command = {"sleep", "1"};
+  return spec;
+}
+
+TEST(JobSpec, ArraysAreRangesStepsAndAThrottle) {
+  const auto array = parse_array("0-9:3,20,20%2");
+  ASSERT_TRUE(array);
+  EXPECT_THAT(array->indices, ElementsAre(0, 3, 6, 9, 20));
+  EXPECT_EQ(array->at_once, 2);
+  EXPECT_EQ(to_text(*array), "0,3,6,9,20%2");
+  EXPECT_EQ(to_text(*parse_array("1-4,7")), "1-4,7");
+  for (const char* bad :
+       {"", "a", "3-1", "1-", "-1", "1:2", "0-9:0", "1%0", "1%", "0-2000000000", "1,,2"})
+    EXPECT_FALSE(parse_array(bad)) << bad;
+}
+
+TEST(JobSpec, DependenciesNameKindsAndJobs) {
+  const auto all = parse_dependencies("afterok:12:13,singleton");
+  ASSERT_TRUE(all);
+  EXPECT_THAT(all->all, ElementsAre(Dependency{DependencyKind::AfterOk, 12},
+                                    Dependency{DependencyKind::AfterOk, 13},
+                                    Dependency{DependencyKind::Singleton, 0}));
+  EXPECT_FALSE(all->any);
+  EXPECT_TRUE(parse_dependencies("afterany:1?afterok:2")->any);
+  for (const char* bad : {"", "afterok", "later:3", "afterok:x", "afterok:0", "singleton:3",
+                          "afterok:1?afterok:2,after:3"})
+    EXPECT_FALSE(parse_dependencies(bad)) << bad;
+}
+
+TEST(JobSpec, TimeLimitsAreWrittenInManyWays) {
+  EXPECT_EQ(parse_time_limit("30"), 1'800);
+  EXPECT_EQ(parse_time_limit("1:30"), 90);
+  EXPECT_EQ(parse_time_limit("1:30:05"), 5'405);
+  EXPECT_EQ(parse_time_limit("2-12"), 216'000);
+  EXPECT_EQ(parse_time_limit("1-00:30"), 88'200);
+  EXPECT_EQ(parse_time_limit("90s"), 90);
+  EXPECT_EQ(parse_time_limit("1.5h"), 5'400);
+  EXPECT_EQ(parse_time_limit("infinite"), 0);
+  for (const char* bad : {"", "0", "-5", "1:2:3:4", "h", "1x", "1e99h", "nanh", "99999999999"})
+    EXPECT_FALSE(parse_time_limit(bad)) << bad;
+}
+
+TEST(JobSpec, JsonKeepsEverythingAndOnlyWhatWasSaid) {
+  JobSpec spec = sleeper();
+  spec.env = {{"A", "1"}};
+  spec.gpus = 4;
+  spec.requeue_exit_code = 99;
+  spec.dependencies = {{DependencyKind::AfterAny, 7}};
+  spec.any_dependency = true;
+  spec.array = *parse_array("0-3%2");
+  spec.kind = JobKind::Debug;
+  spec.open_mode = OpenMode::Append;
+  spec.weight = 2.5;
+  const auto json = to_json(spec);
+  EXPECT_EQ(json.size(), 10U) << json.dump();
+  const auto back = job_spec_from_json(json);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(*back, spec);
+}
+
+TEST(JobSpec, JsonIsToldEverythingThatIsWrong) {
+  const auto spec = parse_job_spec(
+      R"({"gpu": 1, "gpus": "two", "array": "x", "memory_mib": 1e99, "env": {"A": 1}})");
+  ASSERT_FALSE(spec);
+  EXPECT_THAT(spec.error().messages, SizeIs(5));
+  EXPECT_THAT(spec.error().messages, Contains(HasSubstr("gpus")));
+  EXPECT_THAT(spec.error().messages, Contains(HasSubstr("did you mean")));
+  EXPECT_FALSE(parse_job_spec("[1]"));
+  EXPECT_FALSE(parse_job_spec("{"));
+}
+
+TEST(JobSpec, WhatCannotBeRightAnywhereIsSaid) {
+  EXPECT_THAT(problems(sleeper()), IsEmpty());
+  EXPECT_THAT(problems(JobSpec{}), Contains(HasSubstr("nothing to run")));
+  JobSpec spec = sleeper();
+  spec.workdir = "here";
+  spec.gpus = -1;
+  spec.name = "a/b";
+  spec.env = {{"A=B", ""}};
+  EXPECT_THAT(problems(spec), SizeIs(4));
+  spec = sleeper();
+  spec.script = "echo";
+  EXPECT_THAT(problems(spec), Contains(HasSubstr("#!")));
+  spec = sleeper();
+  spec.gpu_milli = 500;
+  spec.gpus = 2;
+  spec.gpus_min = 3;
+  EXPECT_THAT(problems(spec), SizeIs(2));
+}
+
+TEST(JobSpec, EveryFieldHasAMeaning) {
+  for (const JobSpecField& field : job_spec_fields()) {
+    EXPECT_FALSE(field.meaning.empty()) << field.key;
+    EXPECT_FALSE(field.kind.empty()) << field.key;
+  }
+  EXPECT_GT(job_spec_fields().size(), 40U);
+}
+
+}  // namespace
+}  // namespace berth
