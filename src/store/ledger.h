@@ -22,9 +22,9 @@ namespace berth {
 /// An attempt that may still be alive: it holds its devices.
 struct LiveAttempt {
   AttemptId id;
-  std::vector<HeldDevices> where;
+  std::vector<HeldDevices> where{};
   std::int32_t gpus = 0;
-  Time since;             // of the intent
+  Time since{};           // of the intent
   std::int64_t wall = 0;  // of the intent
   bool is_suspended = false;
 };
@@ -66,10 +66,16 @@ class Ledger {
   /// What applying a record did to a job.
   struct Change {
     JobNumber job = 0;
-    std::int32_t count = 1;       // jobs of an array
-    std::optional<PastJob> past;  // the job is over
+    std::int32_t count = 1;         // jobs of an array
+    std::optional<LedgerJob> live;  // the job as it is now; of an array the first
+    std::optional<PastJob> past;    // the job is over
   };
-  /// An error is a record that cannot follow the ones before it: a damaged journal, or our mistake.
+  /// An error is a record that cannot follow the ones before it: a damaged journal, our mistake, or
+  /// a wish that came too late (the job is over, or does not run). It has changed nothing.
+  /// Wishes come from people, between any two records of the engine: what it decided before it had
+  /// heard of them is legal. A pass stamps its records when it begins, so that a record may be a
+  /// little older than the one before; now() never goes back.
+  /// Costs O(log jobs), for a submit also its number of jobs.
   [[nodiscard]] Result<Change> apply(const Record& record);
 
   [[nodiscard]] const LedgerJob* find(JobNumber job) const noexcept;
@@ -85,7 +91,9 @@ class Ledger {
   }
   /// For recovery from tables rather than from the first record.
   void restore(std::map<JobNumber, LedgerJob> jobs, std::map<std::string, std::string> settings,
-               JobNumber next_number, std::uint64_t generation, Time now);
+               JobNumber next_number, std::uint64_t generation, Time now,
+               AttemptId last_attempt = {});
+  [[nodiscard]] AttemptId last_attempt() const noexcept { return last_attempt_; }
   /// Equal ledgers have equal digests.
   [[nodiscard]] std::string digest() const;
 
@@ -97,6 +105,7 @@ class Ledger {
   JobNumber next_number_ = 1;
   std::uint64_t generation_ = 0;
   Time now_{};
+  AttemptId last_attempt_{};
 };
 
 }  // namespace berth

@@ -55,27 +55,27 @@ struct HeldDevices {
 /// The scheduler began a life. Written and synced before anything else.
 struct LifeRecord {
   std::uint64_t generation = 0;
-  std::string boot_id;          // of the machine: clocks compare only within one boot
+  std::string boot_id{};        // of the machine: clocks compare only within one boot
   std::int64_t boot_clock = 0;  // microseconds since that boot
-  std::string version;
+  std::string version{};
 };
 /// Accepted: from now on the job is never lost. An array takes consecutive numbers from `first`.
 struct SubmitRecord {
   JobNumber first = 0;
-  JobSpec spec;
+  JobSpec spec{};
 };
 /// The scheduler will start an attempt on these devices. Synced before the process is made.
 struct IntentRecord {
   JobNumber job = 0;
-  AttemptId attempt;
-  std::vector<HeldDevices> where;
+  AttemptId attempt{};
+  std::vector<HeldDevices> where{};
   std::int32_t gpus = 0;
-  std::string reason;
+  std::string reason{};
 };
 /// A hint; recovery does not need it.
 struct StartedRecord {
   JobNumber job = 0;
-  AttemptId attempt;
+  AttemptId attempt{};
   std::int64_t pid = 0;
 };
 enum class Wish : std::uint8_t { Hold, Release, Cancel, Preempt, Suspend, Resume, Requeue };
@@ -85,33 +85,33 @@ enum class Wish : std::uint8_t { Hold, Release, Cancel, Preempt, Suspend, Resume
 struct WishRecord {
   JobNumber job = 0;
   Wish wish{};
-  std::string by;   // user, or "scheduler"
-  std::string why;  // for people
+  std::string by{};   // user, or "scheduler"
+  std::string why{};  // for people
 };
 /// The attempt is over and its processes are gone. `is_final`: so is the job.
 struct EndRecord {
   JobNumber job = 0;
-  AttemptId attempt;  // none if the job never ran
+  AttemptId attempt{};  // none if the job never ran
   Outcome outcome{};
   bool is_final = true;
   std::int32_t exit_code = 0;
   std::int32_t signal = 0;
   double gpu_seconds = 0;  // held by this attempt
   double run_seconds = 0;
-  std::string why;  // for people; may be empty
+  std::string why{};  // for people; may be empty
 };
 /// What the user or an operator changed: the keys of JobSpec as JSON.
 struct ChangeRecord {
   JobNumber job = 0;
-  std::string changes;  // JSON object
-  std::string by;
+  std::string changes{};  // JSON object
+  std::string by{};
 };
 /// Settings of the scheduler itself: policy, quotas, node states, tokens. Latest value of a key
 /// counts; an empty value removes it.
 struct SettingRecord {
-  std::string key;    // "policy", "node/n1", "quota/group/ml"
-  std::string value;  // JSON
-  std::string by;
+  std::string key{};    // "policy", "node/n1", "quota/group/ml"
+  std::string value{};  // JSON
+  std::string by{};
 };
 
 using RecordBody = std::variant<LifeRecord, SubmitRecord, IntentRecord, StartedRecord, WishRecord,

@@ -18,10 +18,10 @@ namespace berth {
 
 /// Which past jobs, newest end first. Cursor: jobs that ended before this one (ended, number).
 struct PastQuery {
-  std::optional<std::string> user, group, queue, name;
-  std::vector<Outcome> outcomes;                       // empty: all
-  std::optional<std::int64_t> since_wall, until_wall;  // ended in [since, until)
-  std::optional<std::pair<std::int64_t, JobNumber>> before;
+  std::optional<std::string> user{}, group{}, queue{}, name{};
+  std::vector<Outcome> outcomes{};                         // empty: all
+  std::optional<std::int64_t> since_wall{}, until_wall{};  // ended in [since, until)
+  std::optional<std::pair<std::int64_t, JobNumber>> before{};
   std::size_t limit = 100;
 };
 

@@ -1,0 +1,109 @@
+#include "store/schema.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kApplication = 0x62727468;  // "brth" in the file's header
+
+// Times "…_wall" are Unix microseconds, the others the engine's clock. A job is over when it has an
+// outcome. `state`, `base_jobs` and `base_settings` hold what stood before the first record of the
+// journal that is still kept. Specs are never changed, because both sides refer to them.
+constexpr const char* kVersion1 = R"sql(
+CREATE TABLE state (
+  which TEXT PRIMARY KEY, -- now: after the last record; base: before the first that is kept
+  next_number INTEGER NOT NULL, generation INTEGER NOT NULL, now INTEGER NOT NULL,
+  attempt_generation INTEGER NOT NULL, attempt_counter INTEGER NOT NULL,
+  sequence INTEGER NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE journal (
+  sequence INTEGER PRIMARY KEY, at INTEGER NOT NULL, wall INTEGER NOT NULL,
+  kind TEXT NOT NULL, body TEXT NOT NULL, checksum INTEGER NOT NULL,
+  spec INTEGER); -- that the record made
+
+CREATE TABLE specs (id INTEGER PRIMARY KEY, body TEXT NOT NULL);
+
+CREATE TABLE jobs (
+  number INTEGER PRIMARY KEY, spec INTEGER NOT NULL, array INTEGER NOT NULL,
+  array_index INTEGER NOT NULL, submitted INTEGER NOT NULL, submitted_wall INTEGER NOT NULL,
+  is_held INTEGER NOT NULL, held_by TEXT NOT NULL, held_why TEXT NOT NULL, stopping TEXT,
+  attempt_generation INTEGER, attempt_counter INTEGER, is_suspended INTEGER NOT NULL,
+  attempts INTEGER NOT NULL, failures INTEGER NOT NULL, preemptions INTEGER NOT NULL,
+  first_start INTEGER, first_start_wall INTEGER NOT NULL,
+  gpu_seconds REAL NOT NULL, run_seconds REAL NOT NULL,
+  -- of jobs that are over
+  outcome TEXT, exit_code INTEGER, signal INTEGER, ended INTEGER, ended_wall INTEGER, why TEXT,
+  held TEXT, user TEXT, "group" TEXT, queue TEXT, name TEXT);
+CREATE INDEX jobs_live ON jobs (number) WHERE outcome IS NULL;
+CREATE INDEX jobs_past ON jobs (ended_wall, number) WHERE outcome IS NOT NULL;
+CREATE INDEX jobs_past_user ON jobs (user, ended_wall, number) WHERE outcome IS NOT NULL;
+CREATE INDEX jobs_past_group ON jobs ("group", ended_wall, number) WHERE outcome IS NOT NULL;
+CREATE INDEX jobs_past_queue ON jobs (queue, ended_wall, number) WHERE outcome IS NOT NULL;
+CREATE INDEX jobs_past_name ON jobs (name, ended_wall, number) WHERE outcome IS NOT NULL;
+
+CREATE TABLE attempts (
+  generation INTEGER NOT NULL, counter INTEGER NOT NULL, job INTEGER NOT NULL,
+  held TEXT NOT NULL, gpus INTEGER NOT NULL, begun INTEGER NOT NULL, begun_wall INTEGER NOT NULL,
+  outcome TEXT, ended_wall INTEGER, exit_code INTEGER, signal INTEGER, gpu_seconds REAL,
+  why TEXT, user TEXT, "group" TEXT,
+  PRIMARY KEY (generation, counter)) WITHOUT ROWID;
+CREATE INDEX attempts_of_job ON attempts (job);
+CREATE INDEX attempts_ended ON attempts (ended_wall) WHERE outcome IS NOT NULL;
+
+CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE keys (user TEXT, key TEXT, number INTEGER NOT NULL,
+                   PRIMARY KEY (user, key)) WITHOUT ROWID;
+CREATE TABLE usage (user TEXT, "group" TEXT, gpu_seconds REAL NOT NULL,
+                    PRIMARY KEY (user, "group")) WITHOUT ROWID;
+
+CREATE TABLE base_jobs (
+  number INTEGER PRIMARY KEY, spec INTEGER NOT NULL, array INTEGER NOT NULL,
+  array_index INTEGER NOT NULL, submitted INTEGER NOT NULL, submitted_wall INTEGER NOT NULL,
+  is_held INTEGER NOT NULL, held_by TEXT NOT NULL, held_why TEXT NOT NULL, stopping TEXT,
+  attempt_generation INTEGER, attempt_counter INTEGER, is_suspended INTEGER NOT NULL,
+  attempts INTEGER NOT NULL, failures INTEGER NOT NULL, preemptions INTEGER NOT NULL,
+  first_start INTEGER, first_start_wall INTEGER NOT NULL,
+  gpu_seconds REAL NOT NULL, run_seconds REAL NOT NULL);
+CREATE TABLE base_settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+)sql";
+
+constexpr std::array<const char*, 1> kMigrations{kVersion1};
+
+/// An empty file, or one of ours; anything else belongs to somebody.
+Result<void> check_owner(Database& database, std::int64_t version, const std::string& path) {
+  BERTH_TRY(const std::int64_t application, database.number("PRAGMA application_id"));
+  BERTH_TRY(const std::int64_t tables, database.number("SELECT count(*) FROM sqlite_master"));
+  const bool is_empty = version == 0 && application == 0 && tables == 0;
+  if (!is_empty && application != kApplication)
+    return fail(fmt::format("{}: a database of another program (choose another directory)", path));
+  return {};
+}
+
+}  // namespace
+
+std::span<const char* const> migrations() { return kMigrations; }
+
+Result<void> migrate(Database& database, std::span<const char* const> steps,
+                     const std::string& path) {
+  BERTH_TRY(const std::int64_t found, database.number("PRAGMA user_version"));
+  BERTH_TRY_VOID(check_owner(database, found, path));
+  const auto last = static_cast<std::int64_t>(steps.size());
+  if (found > last)
+    return fail(
+        fmt::format("{}: written by a newer version of berth (schema {}, this one knows up "
+                    "to {}): use that version",
+                    path, found, last));
+  for (std::int64_t version = found; version < last; ++version) {
+    BERTH_TRY_VOID(database.run(
+        fmt::format("BEGIN IMMEDIATE; {}; PRAGMA application_id = {}; PRAGMA user_version = {}; "
+                    "COMMIT",
+                    steps[static_cast<std::size_t>(version)], kApplication, version + 1)));
+  }
+  return {};
+}
+
+}  // namespace berth

@@ -1,0 +1,192 @@
+#include "store/store_reader.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kMostRows = 100'000;
+
+/// The text of a query and what it binds, one condition after the other.
+struct Conditions {
+  std::string sql = "WHERE j.outcome IS NOT NULL";
+  std::vector<std::variant<std::string, std::int64_t>> values;
+
+  void add(std::string_view condition) { sql += fmt::format(" AND {}", condition); }
+  void equal(std::string_view column, const std::optional<std::string>& value) {
+    if (!value) return;
+    add(fmt::format("j.{} = ?", column));
+    values.emplace_back(*value);
+  }
+  void bound(std::string_view condition, const std::optional<std::int64_t>& value) {
+    if (!value) return;
+    add(condition);
+    values.emplace_back(*value);
+  }
+  void one_of(const std::vector<Outcome>& outcomes) {
+    if (outcomes.empty()) return;
+    std::string places;
+    for (const Outcome outcome : outcomes) {
+      places += places.empty() ? "?" : ", ?";
+      values.emplace_back(std::string(to_string(outcome)));
+    }
+    add(fmt::format("j.outcome IN ({})", places));
+  }
+  void bind(Statement& statement) const {
+    int at = 0;
+    for (const auto& value : values) {
+      ++at;
+      if (const auto* text = std::get_if<std::string>(&value))
+        statement.put(at, std::string_view(*text));
+      else
+        statement.put(at, std::get<std::int64_t>(value));
+    }
+  }
+};
+
+Conditions conditions_of(const PastQuery& query) {
+  Conditions all;
+  all.equal("user", query.user);
+  all.equal("\"group\"", query.group);
+  all.equal("queue", query.queue);
+  all.equal("name", query.name);
+  all.one_of(query.outcomes);
+  all.bound("j.ended_wall >= ?", query.since_wall);
+  all.bound("j.ended_wall < ?", query.until_wall);
+  if (query.before) {
+    all.add("(j.ended_wall, j.number) < (?, ?)");
+    all.values.emplace_back(query.before->first);
+    all.values.emplace_back(static_cast<std::int64_t>(query.before->second));
+  }
+  return all;
+}
+
+Result<AttemptRow> read_attempt(const Statement& row) {
+  AttemptRow attempt;
+  attempt.id = {row.natural(0), row.natural(1)};
+  BERTH_TRY(attempt.where, read_held(row.text(2)));
+  attempt.begun_wall = row.integer(3);
+  if (row.is_null(4)) return attempt;
+  attempt.outcome = outcome_from(row.text(4));
+  attempt.ended_wall = row.integer(5);
+  attempt.exit_code = row.small(6);
+  attempt.signal = row.small(7);
+  attempt.gpu_seconds = row.real(8);
+  attempt.why = row.text(9);
+  return attempt;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StoreReader>> StoreReader::open(Database database) {
+  auto reader = std::make_unique<StoreReader>();
+  Database& db = reader->database_ = std::move(database);
+  BERTH_TRY(reader->specs_, SpecRows::open(db));
+  BERTH_TRY(reader->past_,
+            db.prepare(past_query() + "WHERE j.number = ? AND j.outcome IS NOT NULL"));
+  BERTH_TRY(reader->attempts_,
+            db.prepare("SELECT generation, counter, held, begun_wall, outcome, ended_wall, "
+                       "exit_code, signal, gpu_seconds, why FROM attempts WHERE job = ? "
+                       "ORDER BY generation, counter"));
+  BERTH_TRY(reader->by_key_, db.prepare("SELECT number FROM keys WHERE user = ? AND key = ?"));
+  BERTH_TRY(reader->usage_,
+            db.prepare("SELECT user, \"group\", gpu_seconds FROM usage ORDER BY user, \"group\""));
+  BERTH_TRY(reader->ended_,
+            db.prepare("SELECT user, \"group\", gpu_seconds, ended_wall FROM attempts "
+                       "WHERE outcome IS NOT NULL AND ended_wall >= ? ORDER BY ended_wall"));
+  return reader;
+}
+
+Result<std::optional<PastJob>> StoreReader::past(JobNumber job) {
+  const std::lock_guard lock(mutex_);
+  past_.bind(job);
+  BERTH_TRY(const bool has_row, past_.step());
+  if (!has_row) return std::nullopt;
+  auto found = read_past(past_, specs_);
+  past_.reset();  // an open row would keep the log from being emptied
+  specs_.forget();
+  if (!found) return tl::unexpected<Error>(std::move(found).error());
+  return *std::move(found);
+}
+
+Result<std::vector<PastJob>> StoreReader::past_jobs(const PastQuery& query) {
+  const std::lock_guard lock(mutex_);
+  const Conditions conditions = conditions_of(query);
+  BERTH_TRY(Statement select, database_.prepare(fmt::format(
+                                  "{}{} ORDER BY j.ended_wall DESC, j.number DESC LIMIT {}",
+                                  past_query(), conditions.sql, std::min(query.limit, kMostRows))));
+  conditions.bind(select);
+  std::vector<PastJob> found;
+  specs_.forget();
+  for (;;) {
+    BERTH_TRY(const bool has_row, select.step());
+    if (!has_row) break;
+    BERTH_TRY(PastJob job, read_past(select, specs_));
+    found.push_back(std::move(job));
+  }
+  specs_.forget();
+  return found;
+}
+
+Result<std::vector<AttemptRow>> StoreReader::attempts(JobNumber job) {
+  const std::lock_guard lock(mutex_);
+  attempts_.bind(job);
+  std::vector<AttemptRow> found;
+  for (;;) {
+    BERTH_TRY(const bool has_row, attempts_.step());
+    if (!has_row) break;
+    auto attempt = read_attempt(attempts_);
+    if (!attempt) {
+      attempts_.reset();
+      return tl::unexpected<Error>(std::move(attempt).error());
+    }
+    found.push_back(*std::move(attempt));
+  }
+  attempts_.reset();
+  return found;
+}
+
+Result<std::optional<JobNumber>> StoreReader::by_key(const std::string& user,
+                                                     const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  by_key_.bind(std::string_view(user), std::string_view(key));
+  BERTH_TRY(const bool has_row, by_key_.step());
+  std::optional<JobNumber> found;
+  if (has_row) found = by_key_.natural(0);
+  by_key_.reset();
+  return found;
+}
+
+Result<std::vector<Store::Usage>> StoreReader::plain_usage() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Store::Usage> all;
+  usage_.reset();
+  for (;;) {
+    BERTH_TRY(const bool has_row, usage_.step());
+    if (!has_row) break;
+    all.push_back({std::string(usage_.text(0)), std::string(usage_.text(1)), usage_.real(2)});
+  }
+  usage_.reset();
+  return all;
+}
+
+Result<void> StoreReader::fill(UsageBook& book, double half_life, std::int64_t now_wall) {
+  const std::lock_guard lock(mutex_);
+  const double oldest =
+      std::max(static_cast<double>(now_wall) - UsageBook::kSpan * half_life * 1e6, -9e18);
+  ended_.bind(static_cast<std::int64_t>(oldest));
+  for (;;) {
+    BERTH_TRY(const bool has_row, ended_.step());
+    if (!has_row) break;
+    book.add(half_life, ended_.integer(3),
+             {std::string(ended_.text(0)), std::string(ended_.text(1)), ended_.real(2)});
+  }
+  ended_.reset();
+  return {};
+}
+
+}  // namespace berth
