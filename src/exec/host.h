@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -23,7 +23,7 @@ struct LaunchOrder {
   std::vector<std::string> command;  // argv, or the script's arguments
   std::string workdir;
   std::vector<std::pair<std::string, std::string>> env;  // complete: nothing is inherited
-  std::string input, output, error;                      // paths with patterns replaced
+  std::string input, output, error;  // patterns replaced but for %t and %%, done for each task
   bool append_output = false;
   std::int32_t tasks = 1;          // started so often, RANK and LOCAL_RANK in each
   std::uint32_t uid = 0, gid = 0;  // as whom it runs
@@ -36,16 +36,25 @@ struct LaunchOrder {
   std::int64_t grace_seconds = 30;
 };
 
+/// Whether the end followed a stop that was asked for.
+enum class Stopped : std::uint8_t {
+  No,
+  Warned,  // it went after the warning, within its grace
+  Killed,  // it had to be killed, at once or after its grace
+};
+
 /// What the shim wrote down when the last process of the attempt was gone.
 struct ExitRecord {
   JobNumber job = 0;
   AttemptId attempt;
   std::int32_t exit_code = 0;
   std::int32_t signal = 0;
-  bool timed_out = false;   // its limit ended it
+  bool timed_out = false;  // its limit ended it
+  Stopped stopped = Stopped::No;
   bool was_started = true;  // false: the program could not be started, `why` says why
   std::string why;
-  std::int64_t begun_clock = 0;  // microseconds since boot
+  std::string boot_id;           // of the boot whose clock the next two are
+  std::int64_t begun_clock = 0;  // microseconds since boot; 0: never began
   std::int64_t ended_clock = 0;
   double cpu_seconds = 0;
   std::int64_t max_rss_kib = 0;
@@ -61,7 +70,8 @@ enum class Found : std::uint8_t {
 };
 struct Finding {
   Found found{};
-  std::optional<ExitRecord> exit;  // of Ended
+  std::optional<ExitRecord> exit = {};  // of Ended
+  std::string why = {};                 // of Lost and Void, for people
 };
 
 enum class HostEventKind : std::uint8_t {

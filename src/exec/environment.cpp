@@ -1,0 +1,183 @@
+#include "exec/environment.h"
+
+#include <algorithm>
+#include <map>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "exec/output_pattern.h"
+#include "exec/run_dir.h"
+
+namespace berth {
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+void suggest(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
+  const auto put = [&](const char* name, std::string value) {
+    env.try_emplace(name, std::move(value));
+  };
+  put("PATH", "/usr/local/bin:/usr/bin:/bin");
+  put("HOME", facts.account.home);
+  put("USER", facts.account.name);
+  put("LOGNAME", facts.account.name);
+  put("SHELL", facts.account.shell);
+  put("MASTER_ADDR", "127.0.0.1");
+  if (facts.master_port != 0) put("MASTER_PORT", fmt::to_string(facts.master_port));
+  // Tasks that share cores would each start a thread per core. A single one sees its own cores and
+  // needs no advice.
+  const auto cores = static_cast<std::int32_t>(facts.where.cores.size());
+  if (spec.tasks > 1 && cores > 0)
+    put("OMP_NUM_THREADS", fmt::to_string(std::max(1, cores / spec.tasks)));
+}
+
+void say_devices(Variables& env, const AttemptFacts& facts) {
+  // Without devices the list is empty rather than missing: missing would mean all of them.
+  const std::string list = fmt::format("{}", fmt::join(facts.where.devices, ","));
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "BERTH_DEVICES",
+                           "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"})
+    env[name] = list;
+  env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";  // numbers as the driver's tools show them
+  for (const char* name : {"BERTH_GPUS", "SLURM_GPUS", "SLURM_GPUS_ON_NODE"})
+    env[name] = fmt::to_string(facts.where.devices.size());
+}
+
+void say_job(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
+  for (const char* name : {"BERTH_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"})
+    env[name] = fmt::to_string(facts.job);
+  for (const char* name : {"BERTH_JOB_NAME", "SLURM_JOB_NAME"}) env[name] = spec.name;
+  for (const char* name : {"BERTH_NODE", "SLURMD_NODENAME", "SLURM_JOB_NODELIST", "SLURM_NODELIST"})
+    env[name] = facts.where.node;
+  for (const char* name : {"BERTH_TASKS", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_NTASKS",
+                           "SLURM_NPROCS", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"})
+    env[name] = fmt::to_string(spec.tasks);
+  for (const char* name : {"BERTH_RESTARTS", "SLURM_RESTART_COUNT"})
+    env[name] = fmt::to_string(facts.restarts);
+  env["BERTH_ATTEMPT"] = fmt::format("{}.{}", facts.attempt.generation, facts.attempt.counter);
+  env["SLURM_CLUSTER_NAME"] = facts.cluster;
+  env["SLURM_JOB_USER"] = facts.account.name;
+  env["SLURM_JOB_UID"] = fmt::to_string(facts.account.uid);
+  env["SLURM_JOB_NUM_NODES"] = env["SLURM_NNODES"] = "1";
+  env["SLURM_NODEID"] = env["GROUP_RANK"] = "0";
+  env["SLURM_SUBMIT_DIR"] = spec.workdir;
+  if (!spec.queue.empty()) env["SLURM_JOB_PARTITION"] = env["BERTH_QUEUE"] = spec.queue;
+  if (!spec.group.empty()) env["SLURM_JOB_ACCOUNT"] = env["BERTH_GROUP"] = spec.group;
+  if (spec.memory_mib > 0) env["SLURM_MEM_PER_NODE"] = fmt::to_string(spec.memory_mib);
+  if (facts.time_limit > 0) env["BERTH_TIME_LIMIT"] = fmt::to_string(facts.time_limit);
+}
+
+void say_cores(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
+  const auto bound = static_cast<std::int32_t>(facts.where.cores.size());
+  const std::int32_t cores = bound > 0 ? bound : spec.cpus;
+  if (cores == 0) return;
+  env["BERTH_CPUS"] = env["SLURM_CPUS_ON_NODE"] = env["SLURM_JOB_CPUS_PER_NODE"] =
+      fmt::to_string(cores);
+  env["SLURM_CPUS_PER_TASK"] = fmt::to_string(std::max(1, cores / std::max(1, spec.tasks)));
+}
+
+void say_array(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
+  if (facts.array == 0) return;
+  for (const char* name : {"BERTH_ARRAY_JOB_ID", "SLURM_ARRAY_JOB_ID"})
+    env[name] = fmt::to_string(facts.array);
+  for (const char* name : {"BERTH_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"})
+    env[name] = fmt::to_string(facts.array_index);
+  if (!spec.array || spec.array->indices.empty()) return;
+  const auto& indices = spec.array->indices;
+  env["SLURM_ARRAY_TASK_COUNT"] = fmt::to_string(indices.size());
+  env["SLURM_ARRAY_TASK_MIN"] = fmt::to_string(indices.front());
+  env["SLURM_ARRAY_TASK_MAX"] = fmt::to_string(indices.back());
+  env["SLURM_ARRAY_TASK_STEP"] = fmt::to_string(indices.size() > 1 ? indices[1] - indices[0] : 1);
+}
+
+Result<void> check_variables(const Variables& env) {
+  for (const auto& [name, value] : env) {
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos)
+      return fail(fmt::format("'{}' is no name for a variable", name));
+    if (value.find('\0') != std::string::npos)
+      return fail(fmt::format("variable {} holds a zero byte", name));
+  }
+  return {};
+}
+
+/// Absolute, so that people can be told where the file is.
+Result<std::string> file_for(const std::string& pattern, const JobSpec& spec,
+                             const AttemptFacts& facts) {
+  if (pattern.empty()) return std::string{};
+  const PatternContext context{.job = facts.job,
+                               .array = facts.array,
+                               .array_index = facts.array_index,
+                               .name = spec.name,
+                               .user = facts.account.name,
+                               .node = facts.where.node};
+  BERTH_TRY(auto path, expand_pattern(pattern, context));
+  if (path.find('\0') != std::string::npos) return fail("a file name holds a zero byte");
+  if (path.starts_with('/')) return path;
+  std::string folder;
+  for (const char c : spec.workdir) folder += c == '%' ? std::string("%%") : std::string(1, c);
+  return fmt::format("{}/{}", folder, path);
+}
+
+}  // namespace
+
+Result<LaunchOrder> make_order(const JobSpec& spec, const AttemptFacts& facts) {
+  LaunchOrder order;
+  order.job = facts.job;
+  order.attempt = facts.attempt;
+  order.script = spec.script;
+  order.command = spec.command;
+  order.workdir = spec.workdir;
+  const std::string unnamed = facts.array != 0 ? "berth-%A_%a.out" : "berth-%j.out";
+  BERTH_TRY(order.input, file_for(spec.input, spec, facts));
+  BERTH_TRY(order.output, file_for(spec.output.empty() ? unnamed : spec.output, spec, facts));
+  BERTH_TRY(order.error, file_for(spec.error, spec, facts));
+  order.append_output = spec.open_mode == OpenMode::Append;
+  order.tasks = spec.tasks;
+  order.uid = facts.account.uid;
+  order.gid = facts.account.gid;
+  order.groups = facts.account.groups;
+  order.cores = facts.where.cores;
+  order.memory_mib = spec.memory_mib;
+  order.time_limit = facts.time_limit;
+  order.warn_seconds = spec.warn_seconds;
+  order.warn_signal = spec.warn_signal;
+  order.grace_seconds = spec.grace_seconds;
+
+  Variables env = spec.env;
+  suggest(env, spec, facts);
+  say_devices(env, facts);
+  say_job(env, spec, facts);
+  say_cores(env, spec, facts);
+  say_array(env, spec, facts);
+  for (const auto& [name, value] : facts.extra) env[name] = value;
+  BERTH_TRY_VOID(check_variables(env));
+  order.env.assign(env.begin(), env.end());
+  return order;
+}
+
+std::uint16_t pick_master_port(JobNumber job, const std::function<bool(std::uint16_t)>& is_free) {
+  const auto port = [&](JobNumber step) {
+    return static_cast<std::uint16_t>(kFirstMasterPort + (job + step) % kMasterPorts);
+  };
+  for (JobNumber step = 0; step < 100; ++step)
+    if (is_free(port(step))) return port(step);
+  return port(0);
+}
+
+bool is_port_free(std::uint16_t port) {
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return false;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int yes = 1;  // ends of old connections do not count, as for the job that will listen
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+}  // namespace berth

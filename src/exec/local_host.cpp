@@ -1,0 +1,164 @@
+#include "exec/local_host.h"
+
+#include <algorithm>
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/boot_clock.h"
+#include "base/crash_point.h"
+#include "base/digest.h"
+#include "exec/claim.h"
+#include "exec/exits.h"
+#include "exec/order_file.h"
+#include "exec/spawn_shim.h"
+#include "exec/survivors.h"
+
+namespace berth {
+
+LocalHost::LocalHost(Options options, std::function<void(HostEvent)> sink)
+    : options_(std::move(options)),
+      directory_(options_.run_dir),
+      watch_(directory_, std::move(sink)) {}
+
+Result<std::unique_ptr<LocalHost>> LocalHost::open(Options options,
+                                                   std::function<void(HostEvent)> sink) {
+  if (options.shim.empty()) {
+    BERTH_TRY(options.shim, find_shim());
+  }
+  if (::access(options.shim.c_str(), X_OK) != 0)
+    return fail_with_errno(options.shim, "run the shim");
+  // Shims work from elsewhere: the directory needs its full name.
+  if (!options.run_dir.starts_with('/'))
+    return fail(options.run_dir + ": must be an absolute path");
+  std::unique_ptr<LocalHost> host(new LocalHost(std::move(options), std::move(sink)));
+  BERTH_TRY_VOID(host->directory_.make());
+  BERTH_TRY_VOID(host->watch_.start());
+  return host;
+}
+
+Result<void> LocalHost::launch(const LaunchOrder& order) {
+  const AttemptId attempt = order.attempt;
+  if (watch_.has(attempt)) return {};
+  ShimOrder shim{.order = order, .cgroups = {}};
+  std::vector<std::string> refused;
+  const auto groups =
+      AttemptCgroups::make(options_.cgroup_roots, group_name(attempt),
+                           {.cores = order.cores, .memory_mib = order.memory_mib}, refused);
+  shim.cgroups = groups.directories();
+  // The shim would find out as well, but only in a process of its own.
+  const std::string bytes = encode_order(shim);
+  if (auto readable = decode_order(bytes); !readable)
+    return fail(fmt::format("job {}: launch order: {}", order.job, readable.error().text()));
+  BERTH_TRY_VOID(put_file(directory_.order(attempt), bytes, Sync::Yes));
+  crash_point("host.order_written");
+  auto pipe = spawn_shim(options_.shim, directory_, attempt);
+  if (!pipe) {
+    ::unlink(directory_.order(attempt).c_str());
+    groups.remove();
+    return tl::unexpected(std::move(pipe).error());
+  }
+  crash_point("host.spawned");
+  watch_.add_made(order.job, attempt, std::move(*pipe));
+  return {};
+}
+
+void LocalHost::stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) {
+  if (how == Stop::Kill)
+    watch_.send(attempt, {ShimDeed::Kill, 0});
+  else
+    watch_.send(attempt, {ShimDeed::Warn, grace_seconds});
+}
+
+void LocalHost::suspend(AttemptId attempt) { watch_.send(attempt, {ShimDeed::Suspend, 0}); }
+
+void LocalHost::resume(AttemptId attempt) { watch_.send(attempt, {ShimDeed::Resume, 0}); }
+
+void LocalHost::signal(AttemptId attempt, int number) {
+  watch_.send(attempt, {ShimDeed::Signal, number});
+}
+
+void LocalHost::set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) {
+  if (!watch_.has(attempt)) return;
+  if (put_file(directory_.cores(attempt), cores_text(cores), Sync::No))
+    watch_.send(attempt, {ShimDeed::Cores, 0});
+}
+
+Result<Finding> LocalHost::look(JobNumber job, AttemptId attempt) {
+  if (watch_.has(attempt)) return Finding{.found = Found::Alive};
+  for (;;) {
+    // The claim as it was before we looked for its process: one that appears later is for the next
+    // round, or a shim that came in between would be taken for dead.
+    BERTH_TRY(const auto claim, read_claim(directory_, attempt));
+    if (auto shim = ShimHandle::open(directory_, attempt)) {
+      watch_.add_found(job, attempt, std::move(*shim));
+      return Finding{.found = Found::Alive};
+    }
+    auto record = read_exit(directory_, attempt);
+    if (!record) return lost(attempt, record.error().text());
+    if (*record) return Finding{.found = Found::Ended, .exit = std::move(**record)};
+    if (claim && claim->by == Claimant::Nobody)
+      return Finding{.found = Found::Void, .why = "it was never begun"};
+    if (claim)
+      return lost(attempt, claim->boot_id == boot_id() ? "its shim was killed"
+                                                       : "the machine was restarted");
+    BERTH_TRY(const Fd tombstone, try_claim(directory_, attempt, Claimant::Nobody));
+    if (!tombstone.is_open()) continue;  // a shim was faster
+    // Whoever runs in its name nevertheless had a claim that somebody removed.
+    BERTH_TRY_VOID(end_survivors(directory_.claim(attempt), groups_of(attempt)));
+    return Finding{.found = Found::Void, .why = "nobody had begun it"};
+  }
+}
+
+Result<Finding> LocalHost::lost(AttemptId attempt, std::string why) const {
+  BERTH_TRY(const auto claim, read_claim(directory_, attempt));
+  if (claim && !claim->boot_id.empty() && claim->boot_id != boot_id()) {
+    groups_of(attempt).remove();  // nothing survives a restart of the machine
+  } else {
+    BERTH_TRY_VOID(end_survivors(directory_.claim(attempt), groups_of(attempt)));
+  }
+  return Finding{.found = Found::Lost, .why = std::move(why)};
+}
+
+void LocalHost::forget(AttemptId attempt) {
+  // The order first: a shim still on its way may win the claim we are about to remove, and leaves
+  // when it finds that there is nothing to do.
+  for (const std::string& path :
+       {directory_.order(attempt), directory_.cores(attempt), directory_.script(attempt),
+        directory_.exit(attempt) + ".tmp", directory_.claim(attempt), directory_.exit(attempt)})
+    ::unlink(path.c_str());
+  groups_of(attempt).remove();
+}
+
+std::vector<AttemptId> LocalHost::present() const {
+  std::vector<AttemptId> found;
+  DIR* listing = ::opendir(directory_.path().c_str());
+  if (listing == nullptr) return found;
+  while (const dirent* entry = ::readdir(listing)) {
+    const std::string_view name(entry->d_name);
+    const auto dot = name.find('.');
+    if (dot == std::string_view::npos) continue;
+    if (const auto attempt = attempt_named(name.substr(dot + 1))) found.push_back(*attempt);
+  }
+  ::closedir(listing);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+/// Schedulers with different directories may share a machine and a root.
+std::string LocalHost::group_name(AttemptId attempt) const {
+  Digest digest;
+  digest.add(std::string_view(directory_.path()));
+  return fmt::format("berth.{:08x}.{}", digest.value() >> 32U, attempt_name(attempt));
+}
+
+AttemptCgroups LocalHost::groups_of(AttemptId attempt) const {
+  std::vector<std::string> directories;
+  for (const std::string& root : options_.cgroup_roots)
+    directories.push_back(root + "/" + group_name(attempt));
+  return AttemptCgroups(std::move(directories));
+}
+
+}  // namespace berth

@@ -1,0 +1,31 @@
+// Names of output files: "%x-%j.out" and the like, as Slurm writes them.
+//   %j job  %x its name  %u user  %A array (or job)  %a array index  %N node  %n node's number here
+//   %t task  %% a percent sign; a number between pads with zeros: %4j
+// Done in two steps, for a task is known only to the shim: the first leaves %t and %%.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/job_spec.h"
+
+namespace berth {
+
+struct PatternContext {
+  JobNumber job = 0;
+  JobNumber array = 0;  // 0: no array, %A is the job
+  std::int32_t array_index = 0;
+  std::string name = {}, user = {}, node = {};
+};
+
+/// All but the task. A slash in a name or user becomes '_': values choose no directories.
+[[nodiscard]] Result<std::string> expand_pattern(std::string_view pattern,
+                                                 const PatternContext& context);
+/// The rest.
+[[nodiscard]] std::string path_of_task(std::string_view pattern, std::int32_t task);
+/// Each task has its own file.
+[[nodiscard]] bool is_per_task(std::string_view pattern);
+
+}  // namespace berth

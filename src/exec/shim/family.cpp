@@ -1,0 +1,68 @@
+#include "exec/shim/family.h"
+
+#include <csignal>
+#include <set>
+
+#include <unistd.h>
+
+#include "exec/process_table.h"
+
+namespace berth {
+
+namespace {
+
+constexpr int kRounds = 64;  // against a family that forks as fast as we look
+
+/// Does it to each process once, and again to those that were made meanwhile.
+template <class Deed>
+void for_all(Deed deed) {
+  std::set<std::pair<pid_t, std::uint64_t>> done;
+  for (int round = 0; round < kRounds; ++round) {
+    bool is_new = false;
+    for (const ProcessRow& row : descendants_of(::getpid())) {
+      if (!done.emplace(row.pid, row.start).second) continue;
+      is_new = true;
+      deed(row);
+    }
+    if (!is_new) return;
+  }
+}
+
+}  // namespace
+
+void Family::signal(int number) const {
+  // Once over the list: a handler may well start a process of its own, which is not meant.
+  for (const ProcessRow& row : descendants_of(::getpid())) send_signal(row, number);
+}
+
+void Family::kill() const {
+  static_cast<void>(groups_.kill_all());
+  for_all([](const ProcessRow& row) { send_signal(row, SIGKILL); });
+  // A frozen v1 group holds even the dead.
+  if (is_frozen_) static_cast<void>(groups_.set_frozen(false));
+}
+
+void Family::suspend() {
+  if (is_suspended_) return;
+  is_suspended_ = true;
+  is_frozen_ = groups_.set_frozen(true);
+  if (!is_frozen_) for_all([](const ProcessRow& row) { send_signal(row, SIGSTOP); });
+}
+
+void Family::resume() {
+  if (!is_suspended_) return;
+  is_suspended_ = false;
+  if (is_frozen_)
+    static_cast<void>(groups_.set_frozen(false));
+  else
+    signal(SIGCONT);
+  is_frozen_ = false;
+}
+
+void Family::bind(const std::vector<std::int32_t>& cores) const {
+  // Both: a smaller set of the group binds everybody, a larger one frees nobody who was bound.
+  static_cast<void>(groups_.set_cores(cores));
+  for_all([&](const ProcessRow& row) { bind_process(row.pid, cores); });
+}
+
+}  // namespace berth

@@ -1,0 +1,247 @@
+#include "exec/shim/keeper.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/boot_clock.h"
+#include "base/crash_point.h"
+#include "exec/shim/program.h"
+#include "exec/shim/task.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000;
+constexpr std::int64_t kFirstPause = 10'000;
+
+}  // namespace
+
+Keeper::Keeper(RunDir directory, ShimOrder shim, std::function<void(pid_t)> started)
+    : directory_(std::move(directory)),
+      shim_(std::move(shim)),
+      started_(std::move(started)),
+      claim_(directory_.claim(shim_.order.attempt)),
+      family_(AttemptCgroups(shim_.cgroups)) {
+  record_.job = shim_.order.job;
+  record_.attempt = shim_.order.attempt;
+  record_.boot_id = boot_id();
+  // A stopped child is no news.
+  struct sigaction quiet {};
+  quiet.sa_handler = SIG_DFL;
+  quiet.sa_flags = SA_NOCLDSTOP;
+  ::sigaction(SIGCHLD, &quiet, nullptr);
+  sigevent alarm{};
+  alarm.sigev_notify = SIGEV_SIGNAL;
+  alarm.sigev_signo = SIGALRM;
+  ::timer_create(CLOCK_BOOTTIME, &alarm, &timer_);
+}
+
+ExitRecord Keeper::run() {
+  record_.begun_clock = active_since_ = boot_clock_micros();
+  if (const auto begun = start_all(); !begun) {
+    record_.was_started = false;
+    record_.why = begun.error().text();
+    record_.exit_code = 127;
+    has_failed_ = true;  // how the tasks that did start end is not the story
+    kill_all();
+  } else {
+    started_(tasks_.front().pid);
+    crash_point("shim.started");
+  }
+  shim_.order.script = {};
+  shim_.order.env = {};
+  for (reap(); has_children_; reap()) wait();
+  crash_point("shim.exited");
+  finish(record_);
+  return record_;
+}
+
+Result<void> Keeper::start_all() {
+  std::string script;
+  if (!shim_.order.script.empty()) {
+    BERTH_TRY(script, write_script(directory_, shim_.order));
+  }
+  // One after the other: the first empties the output file before the second writes into it.
+  for (std::int32_t rank = 0; rank < shim_.order.tasks; ++rank) {
+    BERTH_TRY(const pid_t pid,
+              start_task(shim_, {.program = script, .claim = claim_, .rank = rank}));
+    tasks_.push_back({pid});
+    ++open_tasks_;
+  }
+  return {};
+}
+
+void Keeper::wait() {
+  set_timer();
+  sigset_t awaited;
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGCHLD);
+  sigaddset(&awaited, SIGALRM);
+  sigaddset(&awaited, shim_signal());
+  siginfo_t what{};
+  const int number = ::sigwaitinfo(&awaited, &what);
+  if (number == shim_signal()) {
+    reap();  // what is over is over: a stop that comes now has not ended it
+    if (has_children_) obey(unpack(what.si_value.sival_int));
+  }
+  watch_clock();
+}
+
+void Keeper::reap() {
+  for (;;) {
+    int status = 0;
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid > 0) {
+      note_end(pid, status);
+      continue;
+    }
+    has_children_ = pid == 0;  // none at all: nothing descends from us any more
+    break;
+  }
+  const bool is_unasked = phase_ == Phase::Running;
+  if (has_children_ && is_unasked && (open_tasks_ == 0 || has_failed_))
+    begin_end(SIGTERM, shim_.order.grace_seconds);
+}
+
+void Keeper::note_end(pid_t pid, int status) {
+  const auto task = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& each) {
+    return each.pid == pid && !each.is_over;
+  });
+  if (task == tasks_.end()) return;  // somebody's orphan
+  task->is_over = true;
+  --open_tasks_;
+  const bool is_failure = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+  if (!is_failure || has_failed_) return;
+  has_failed_ = true;
+  record_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  record_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (tasks_.size() > 1)
+    record_.why = "task " + std::to_string(task - tasks_.begin()) + " failed first";
+}
+
+void Keeper::obey(ShimCommand command) {
+  switch (command.deed) {
+    case ShimDeed::Warn:
+    case ShimDeed::Kill: return obey_stop(command);
+    case ShimDeed::Suspend:
+      if (phase_ != Phase::Running || family_.is_suspended()) return;
+      active_before_ = active_micros();
+      return family_.suspend();
+    case ShimDeed::Resume:
+      if (!family_.is_suspended()) return;
+      active_since_ = boot_clock_micros();
+      return family_.resume();
+    case ShimDeed::Signal:
+      if (command.value >= 1 && command.value <= 64)
+        family_.signal(static_cast<int>(command.value));
+      return;
+    case ShimDeed::Cores: return read_cores();
+  }
+}
+
+void Keeper::obey_stop(ShimCommand command) {
+  const bool is_killed = command.deed == ShimDeed::Kill;
+  const bool is_running = open_tasks_ > 0 && !has_failed_;
+  if (is_running)
+    record_.stopped = std::max(record_.stopped, is_killed ? Stopped::Killed : Stopped::Warned);
+  if (is_killed) return kill_all();
+  if (phase_ == Phase::Running) return begin_end(shim_.order.warn_signal, command.value);
+  // Warned already, for another reason: not again, but perhaps with less time.
+  if (phase_ == Phase::Ending)
+    kill_at_ = std::min(kill_at_, boot_clock_micros() + command.value * kSecond);
+}
+
+void Keeper::read_cores() {
+  const auto text = get_file(directory_.cores(shim_.order.attempt));
+  if (!text || !*text) return;
+  if (const auto cores = cores_from(**text)) family_.bind(*cores);
+}
+
+void Keeper::watch_clock() {
+  watch_limit();
+  if (phase_ == Phase::Running || boot_clock_micros() < kill_at_) return;
+  // Only the kill that ends a running task is part of how it ended.
+  if (phase_ == Phase::Ending && record_.stopped == Stopped::Warned && open_tasks_ > 0 &&
+      !has_failed_)
+    record_.stopped = Stopped::Killed;
+  kill_all();
+}
+
+void Keeper::watch_limit() {
+  const LaunchOrder& order = shim_.order;
+  if (order.time_limit == 0 || phase_ != Phase::Running || family_.is_suspended()) return;
+  const std::int64_t active = active_micros();
+  if (active >= order.time_limit * kSecond) {
+    record_.timed_out = true;
+    // A program that was told its time has had its warning: now it is asked to go.
+    begin_end(was_warned_of_limit_ ? SIGTERM : order.warn_signal, order.grace_seconds);
+  } else if (!was_warned_of_limit_ && order.warn_seconds > 0 &&
+             active >= (order.time_limit - order.warn_seconds) * kSecond) {
+    was_warned_of_limit_ = true;
+    family_.signal(order.warn_signal);
+  }
+}
+
+void Keeper::begin_end(int signal, std::int64_t grace_seconds) {
+  if (grace_seconds <= 0) return kill_all();
+  phase_ = Phase::Ending;
+  kill_at_ = boot_clock_micros() + grace_seconds * kSecond;
+  family_.signal(signal);
+  family_.resume();  // a job that stands still could not answer
+}
+
+void Keeper::kill_all() {
+  const bool is_first = phase_ != Phase::Killing;
+  phase_ = Phase::Killing;
+  family_.kill();
+  kill_pause_ = is_first ? kFirstPause : std::min(kill_pause_ * 2, kSecond);
+  kill_at_ = boot_clock_micros() + kill_pause_;
+}
+
+std::int64_t Keeper::active_micros() const {
+  if (family_.is_suspended()) return active_before_;
+  return active_before_ + boot_clock_micros() - active_since_;
+}
+
+std::optional<std::int64_t> Keeper::next_deadline() const {
+  if (phase_ != Phase::Running) return kill_at_;
+  const LaunchOrder& order = shim_.order;
+  if (order.time_limit == 0 || family_.is_suspended()) return std::nullopt;
+  const bool warns = !was_warned_of_limit_ && order.warn_seconds > 0;
+  const std::int64_t limit =
+      std::max<std::int64_t>(0, order.time_limit - (warns ? order.warn_seconds : 0));
+  return active_since_ + limit * kSecond - active_before_;
+}
+
+void Keeper::set_timer() {
+  itimerspec when{};
+  if (const auto deadline = next_deadline()) {
+    const std::int64_t at = std::max<std::int64_t>(1, *deadline);  // zero would switch it off
+    when.it_value.tv_sec = at / kSecond;
+    when.it_value.tv_nsec = at % kSecond * 1000;
+  }
+  ::timer_settime(timer_, TIMER_ABSTIME, &when, nullptr);
+}
+
+void Keeper::finish(ExitRecord& record) const {
+  record.ended_clock = boot_clock_micros();
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  record.cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
+  record.max_rss_kib = used.ru_maxrss;
+  if (record.why.empty() && has_failed_ && family_.was_out_of_memory())
+    record.why = "out of memory: its limit is " + std::to_string(shim_.order.memory_mib) + " MiB";
+  family_.remove_groups();
+  ::unlink(directory_.script(shim_.order.attempt).c_str());
+}
+
+}  // namespace berth

@@ -1,0 +1,79 @@
+// Watches shims, those we made and those we found, and tells of each when its program runs and when
+// it is gone. One thread, asleep until the kernel has news: a thousand idle jobs cost nothing. All
+// methods may be called from any thread. The sink is called from the watching thread only, one
+// event after the other, with no lock held; it may call back, but must not destroy the watch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "exec/host.h"
+#include "exec/run_dir.h"
+#include "exec/shim_handle.h"
+
+namespace berth {
+
+class ShimWatch {
+ public:
+  using Sink = std::function<void(HostEvent)>;
+
+  ShimWatch(RunDir directory, Sink sink);
+  /// Shims live on.
+  ~ShimWatch();
+  ShimWatch(const ShimWatch&) = delete;
+  ShimWatch& operator=(const ShimWatch&) = delete;
+
+  [[nodiscard]] Result<void> start();
+  [[nodiscard]] bool has(AttemptId attempt) const;
+  /// One that we made: its pipe tells when it has claimed.
+  void add_made(JobNumber job, AttemptId attempt, Fd pipe);
+  /// One that another life of the scheduler made.
+  void add_found(JobNumber job, AttemptId attempt, ShimHandle shim);
+  /// Waits until the shim has claimed, if it has not yet. Nothing happens if it is not watched.
+  void send(AttemptId attempt, ShimCommand command);
+
+ private:
+  struct Watched {
+    JobNumber job = 0;
+    Fd pipe;
+    std::string text;  // of the pipe, up to the next end of a line
+    std::optional<ShimHandle> shim;
+    std::vector<ShimCommand> waiting;
+    bool is_started = false;
+    int file_watch = -1;  // of a found claim whose program does not yet run
+  };
+  using Table = std::map<AttemptId, Watched>;
+
+  void run();
+  void handle(int fd, std::vector<HostEvent>& news);
+  void read_pipe(Table::iterator entry, std::vector<HostEvent>& news);
+  void hear(AttemptId attempt, Watched& entry, const std::string& line,
+            std::vector<HostEvent>& news);
+  void read_file_watches(std::vector<HostEvent>& news);
+  void look_for_start(AttemptId attempt, Watched& entry, std::vector<HostEvent>& news);
+  void begin_control(AttemptId attempt, Watched& entry);
+  void end(Table::iterator entry, std::vector<HostEvent>& news);
+  void listen(int fd, AttemptId attempt);
+  void ignore(int fd);
+  void wake() const;
+
+  const RunDir directory_;
+  const Sink sink_;
+  Fd poll_, wake_, files_;
+
+  mutable std::mutex mutex_;
+  Table table_;
+  std::map<int, AttemptId> by_fd_;    // pipes and shims
+  std::map<int, AttemptId> by_file_;  // file watches
+  std::vector<HostEvent> news_;       // of callers' threads, to be told by ours
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace berth

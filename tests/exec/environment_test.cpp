@@ -1,0 +1,191 @@
+// What a job is told about itself, and where its output goes.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "exec/environment.h"
+#include "exec/output_pattern.h"
+
+namespace berth {
+namespace {
+
+JobSpec spec() {
+  JobSpec job;
+  job.command = {"train"};
+  job.workdir = "/home/ann";
+  job.name = "resnet";
+  job.queue = "gpu";
+  job.tasks = 2;
+  job.memory_mib = 512;
+  return job;
+}
+
+AttemptFacts facts() {
+  AttemptFacts all;
+  all.job = 42;
+  all.attempt = {3, 17};
+  all.restarts = 1;
+  all.where = {.node = "n1", .devices = {1, 3}, .cores = {4, 5, 6, 7}};
+  all.account = {.name = "ann", .uid = 1000, .gid = 100, .groups = {100}, .home = "/home/ann"};
+  all.master_port = 20'042;
+  return all;
+}
+
+std::map<std::string, std::string> env_of(const JobSpec& job, const AttemptFacts& all) {
+  const auto order = make_order(job, all);
+  EXPECT_TRUE(order) << order.error().text();
+  return {order->env.begin(), order->env.end()};
+}
+
+TEST(Environment, NamesTheJobInBothTongues) {
+  auto env = env_of(spec(), facts());
+  const std::map<std::string, std::string> expected{{"CUDA_VISIBLE_DEVICES", "1,3"},
+                                                    {"ROCR_VISIBLE_DEVICES", "1,3"},
+                                                    {"BERTH_JOB_ID", "42"},
+                                                    {"SLURM_JOB_ID", "42"},
+                                                    {"SLURM_JOBID", "42"},
+                                                    {"SLURM_JOB_NAME", "resnet"},
+                                                    {"SLURM_NTASKS", "2"},
+                                                    {"WORLD_SIZE", "2"},
+                                                    {"MASTER_ADDR", "127.0.0.1"},
+                                                    {"MASTER_PORT", "20042"},
+                                                    {"BERTH_ATTEMPT", "3.17"},
+                                                    {"SLURM_RESTART_COUNT", "1"},
+                                                    {"SLURM_CPUS_PER_TASK", "2"},
+                                                    {"SLURM_CPUS_ON_NODE", "4"},
+                                                    {"OMP_NUM_THREADS", "2"},
+                                                    {"SLURM_JOB_PARTITION", "gpu"},
+                                                    {"SLURM_SUBMIT_DIR", "/home/ann"},
+                                                    {"HOME", "/home/ann"},
+                                                    {"USER", "ann"},
+                                                    {"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                                                    {"SLURM_MEM_PER_NODE", "512"}};
+  for (const auto& [name, value] : expected) EXPECT_EQ(env[name], value) << name;
+  EXPECT_FALSE(env.contains("SLURM_ARRAY_JOB_ID"));
+}
+
+TEST(Environment, TheUserDecidesOnAdviceAndWeOnFacts) {
+  JobSpec job = spec();
+  job.env = {{"PATH", "/opt"},         {"MASTER_PORT", "1"},
+             {"OMP_NUM_THREADS", "9"}, {"CUDA_VISIBLE_DEVICES", "0,1,2,3"},
+             {"SLURM_JOB_ID", "1"},    {"MINE", "kept"}};
+  auto env = env_of(job, facts());
+  EXPECT_EQ(env["PATH"], "/opt");
+  EXPECT_EQ(env["MASTER_PORT"], "1");
+  EXPECT_EQ(env["OMP_NUM_THREADS"], "9");
+  EXPECT_EQ(env["MINE"], "kept");
+  EXPECT_EQ(env["CUDA_VISIBLE_DEVICES"], "1,3");
+  EXPECT_EQ(env["SLURM_JOB_ID"], "42");
+}
+
+TEST(Environment, AJobWithoutDevicesSeesNone) {
+  AttemptFacts none = facts();
+  none.where.devices.clear();
+  auto env = env_of(spec(), none);
+  ASSERT_TRUE(env.contains("CUDA_VISIBLE_DEVICES"));  // missing would mean all
+  EXPECT_EQ(env["CUDA_VISIBLE_DEVICES"], "");
+}
+
+TEST(Environment, ASingleTaskIsGivenNoAdviceOnThreads) {
+  JobSpec job = spec();
+  job.tasks = 1;
+  EXPECT_FALSE(env_of(job, facts()).contains("OMP_NUM_THREADS"));
+}
+
+TEST(Environment, ArraysKnowTheirPlace) {
+  JobSpec job = spec();
+  job.array = ArraySpec{.indices = {0, 3, 6, 9}};
+  AttemptFacts all = facts();
+  all.array = 40;
+  all.array_index = 6;
+  auto env = env_of(job, all);
+  EXPECT_EQ(env["SLURM_ARRAY_JOB_ID"], "40");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_ID"], "6");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_COUNT"], "4");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_MIN"], "0");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_MAX"], "9");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_STEP"], "3");
+  EXPECT_EQ(make_order(job, all)->output, "/home/ann/berth-40_6.out");
+}
+
+TEST(Environment, WhatNoProcessCanCarryIsRefused) {
+  JobSpec job = spec();
+  job.env = {{"A=B", "x"}};
+  EXPECT_FALSE(make_order(job, facts()));
+  job.env = {{"", "x"}};
+  EXPECT_FALSE(make_order(job, facts()));
+  job.env = {{"A", std::string("x\0y", 3)}};
+  EXPECT_FALSE(make_order(job, facts()));
+}
+
+TEST(Environment, FilesAreAbsolute) {
+  JobSpec job = spec();
+  EXPECT_EQ(make_order(job, facts())->output, "/home/ann/berth-42.out");
+  job.output = "logs/%x-%4a-%t.log";
+  job.workdir = "/home/100%";
+  const auto order = make_order(job, facts());
+  EXPECT_EQ(path_of_task(order->output, 7), "/home/100%/logs/resnet-0000-7.log");
+  EXPECT_EQ(order->error, "");
+}
+
+TEST(OutputPattern, KnowsItsLetters) {
+  const PatternContext context{
+      .job = 42, .array = 40, .array_index = 6, .name = "net", .user = "ann", .node = "n1"};
+  const auto expand = [&](const char* pattern) {
+    return expand_pattern(pattern, context).value_or("error");
+  };
+  EXPECT_EQ(expand("%j %x %u %A %a %N %n"), "42 net ann 40 6 n1 0");
+  EXPECT_EQ(expand("%6j.%3a"), "000042.006");
+  EXPECT_EQ(expand("%t %%"), "%t %%");  // left to the shim
+  EXPECT_EQ(path_of_task("%t %%t %3t", 5), "5 %t 005");
+  EXPECT_EQ(expand("%q"), "error");
+  EXPECT_EQ(expand("50%"), "error");
+  EXPECT_EQ(expand("%99999999999999999999j"), "error");
+  EXPECT_EQ(expand_pattern("%A", {.job = 42}).value(), "42");
+  EXPECT_TRUE(is_per_task("a%t"));
+  EXPECT_FALSE(is_per_task("a%%t"));
+}
+
+TEST(OutputPattern, ValuesChooseNoDirectoriesAndNoPatterns) {
+  const PatternContext context{.job = 1, .name = "../../etc/%t", .user = "..", .node = {}};
+  EXPECT_EQ(path_of_task(*expand_pattern("/logs/%x", context), 3), "/logs/.._.._etc_%t");
+  EXPECT_EQ(*expand_pattern("/logs/%u/out", context), "/logs/__/out");
+}
+
+TEST(MasterPort, ComesFromTheNumberAndAvoidsWhoIsThere) {
+  const auto always = [](std::uint16_t) { return true; };
+  EXPECT_EQ(pick_master_port(42, always), 20'042);
+  EXPECT_EQ(pick_master_port(12'042, always), 20'042);
+  EXPECT_EQ(pick_master_port(11'999, [](std::uint16_t port) { return port != 31'999; }), 20'000);
+  EXPECT_EQ(pick_master_port(42, [](std::uint16_t) { return false; }), 20'042);
+}
+
+TEST(MasterPort, SeesAListener) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  EXPECT_FALSE(is_port_free(ntohs(address.sin_port)));
+  ::close(listener);
+}
+
+TEST(Account, IsFoundByName) {
+  const auto root = find_account("root");
+  ASSERT_TRUE(root) << root.error().text();
+  EXPECT_EQ(root->uid, 0U);
+  EXPECT_FALSE(root->groups.empty());
+  EXPECT_EQ(find_account("no-such-user-here").error().text(),
+            "user no-such-user-here is not known on this machine");
+}
+
+}  // namespace
+}  // namespace berth

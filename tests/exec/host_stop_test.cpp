@@ -1,0 +1,207 @@
+// Ending, suspending and binding jobs that would rather not.
+#include <csignal>
+#include <fstream>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "exec/host_fixture.h"
+#include "exec/process_table.h"
+
+namespace berth::host_test {
+namespace {
+
+using HostStop = HostTest;
+constexpr AttemptId kFirst{1, 1};
+
+TEST_F(HostStop, AWarningIsHeardAndRecorded) {
+  LaunchOrder order =
+      script("trap 'echo saved; exit 3' USR1; echo ready > ready; while :; do sleep 0.01; done");
+  order.warn_signal = SIGUSR1;
+  order.error = file("err");  // where the shell tells of its sleep: every process hears the signal
+  ASSERT_TRUE(host().launch(order));
+  ASSERT_TRUE(eventually([&] { return exists(file("ready")); }));
+  host().stop(kFirst, Host::Stop::Warn, 30);
+  const ExitRecord record = wait_for(HostEventKind::Ended).exit;
+  EXPECT_EQ(record.exit_code, 3);
+  EXPECT_EQ(record.stopped, Stopped::Warned);
+  EXPECT_EQ(content(file("out")), "saved\n");
+}
+
+TEST_F(HostStop, WhoIgnoresTheWarningIsKilledAfterTheGrace) {
+  ASSERT_TRUE(
+      host().launch(script("trap '' TERM; echo ready > ready; while :; do sleep 0.01; done")));
+  ASSERT_TRUE(eventually([&] { return exists(file("ready")); }));
+  const auto before = std::chrono::steady_clock::now();
+  host().stop(kFirst, Host::Stop::Warn, 1);
+  const ExitRecord record = wait_for(HostEventKind::Ended).exit;
+  EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(990));
+  EXPECT_EQ(record.signal, SIGKILL);
+  EXPECT_EQ(record.stopped, Stopped::Killed);
+}
+
+TEST_F(HostStop, AKillNeedsNoGrace) {
+  LaunchOrder order = script("trap '' TERM; echo ready > ready; while :; do sleep 0.01; done");
+  order.grace_seconds = 1000;
+  ASSERT_TRUE(host().launch(order));
+  ASSERT_TRUE(eventually([&] { return exists(file("ready")); }));
+  host().stop(kFirst, Host::Stop::Kill, 0);
+  const ExitRecord record = wait_for(HostEventKind::Ended).exit;
+  EXPECT_EQ(record.signal, SIGKILL);
+  EXPECT_EQ(record.stopped, Stopped::Killed);
+}
+
+TEST_F(HostStop, AStopRightAfterTheLaunchIsNotLost) {
+  // because the shim has claimed nothing yet: the command waits for it
+  ASSERT_TRUE(host().launch(script("exec sleep 60")));
+  host().stop(kFirst, Host::Stop::Kill, 0);
+  EXPECT_EQ(wait_for(HostEventKind::Ended).exit.stopped, Stopped::Killed);
+}
+
+TEST_F(HostStop, ChildrenLeftBehindGoWithTheJob) {
+  // one in its own session that ignores the request, one plain
+  const ExitRecord record =
+      run(script("setsid sh -c 'trap \"\" TERM; echo $$ > a; while :; do sleep 0.01; done' & "
+                 "sleep 60 & echo $! > b; while [ ! -s a ]; do sleep 0.01; done; exit 0"));
+  EXPECT_EQ(record.exit_code, 0);
+  EXPECT_EQ(record.stopped, Stopped::No);
+  EXPECT_FALSE(is_running(pid_in(file("a"))));
+  EXPECT_FALSE(is_running(pid_in(file("b"))));
+}
+
+TEST_F(HostStop, ADaemonThatForksTwiceIsCaught) {
+  LaunchOrder order = script(
+      "(setsid sh -c '(trap \"\" HUP TERM; echo $(exec sh -c \"echo \\$PPID\") > d; "
+      "while :; do sleep 0.01; done) & exit 0' &) ; while [ ! -s d ]; do sleep 0.01; done");
+  EXPECT_EQ(run(order).exit_code, 0);
+  EXPECT_FALSE(is_running(pid_in(file("d"))));
+}
+
+TEST_F(HostStop, AJobThatForksFasterThanItIsKilledEndsAtLast) {
+  // each generation makes the next before it is found, in a session of its own
+  std::ofstream(file("bomb.sh")) << "trap '' TERM\nsetsid sh bomb.sh & sleep 0.02\n";
+  ASSERT_TRUE(host().launch(script("sh bomb.sh & echo ready > ready; exec sleep 60")));
+  ASSERT_TRUE(eventually([&] { return exists(file("ready")); }));
+  host().stop(kFirst, Host::Stop::Kill, 0);
+  wait_for(HostEventKind::Ended);
+  EXPECT_TRUE(processes_with("BERTH_CLAIM=" + run_file("attempt.1.1")).empty());
+}
+
+TEST_F(HostStop, TheLimitEndsAJobAndIsRecorded) {
+  LaunchOrder order = script("exec sleep 60");
+  order.time_limit = 1;
+  const ExitRecord record = run(order);
+  EXPECT_TRUE(record.timed_out);
+  EXPECT_EQ(record.signal, SIGTERM);
+  EXPECT_EQ(record.stopped, Stopped::No);  // nobody asked
+  EXPECT_GE(record.ended_clock - record.begun_clock, 1'000'000);
+}
+
+TEST_F(HostStop, AWarningComesBeforeTheLimit) {
+  LaunchOrder order = script("");
+  order.script =
+      "#!/bin/bash\ntrap 'echo checkpoint; exit 0' USR2; trap '' USR1; while :; do read -t 0.01 <> "
+      "<(:); done\n";
+  order.time_limit = 3;
+  order.warn_seconds = 2;
+  order.warn_signal = SIGUSR2;
+  const ExitRecord record = run(order);
+  EXPECT_FALSE(record.timed_out);  // it went by itself
+  EXPECT_EQ(record.exit_code, 0);
+  EXPECT_GE(record.ended_clock - record.begun_clock, 1'000'000);
+  EXPECT_LT(record.ended_clock - record.begun_clock, 3'000'000);
+  EXPECT_EQ(content(file("out")), "checkpoint\n");
+}
+
+TEST_F(HostStop, WhoIgnoresTheLimitIsKilled) {
+  LaunchOrder order = script("trap '' TERM; while :; do sleep 0.01; done");
+  order.time_limit = 1;
+  const ExitRecord record = run(order);
+  EXPECT_TRUE(record.timed_out);
+  EXPECT_EQ(record.signal, SIGKILL);
+}
+
+TEST_F(HostStop, SuspendedJobsMakeNoProgressAndTimeStandsStill) {
+  LaunchOrder order = script(
+      "setsid sh -c 'while :; do echo x >> steps; sleep 0.005; done' & "
+      "while :; do sleep 0.01; done");
+  order.time_limit = 3;
+  ASSERT_TRUE(host().launch(order));
+  ASSERT_TRUE(eventually([&] { return content(file("steps")).size() > 5; }));
+  host().suspend(kFirst);
+  const auto claim = "BERTH_CLAIM=" + run_file("attempt.1.1");
+  ASSERT_TRUE(eventually([&] {
+    const auto rows = processes_with(claim);
+    return !rows.empty() && std::all_of(rows.begin(), rows.end(),
+                                        [](const ProcessRow& row) { return row.is_stopped(); });
+  }));
+  const std::string then = content(file("steps"));
+  // Longer than the limit: only running time counts. There is no condition to wait for but time.
+  ::usleep(3'200'000);
+  EXPECT_EQ(content(file("steps")), then);
+  EXPECT_EQ(count(HostEventKind::Ended), 0U);
+  host().resume(kFirst);
+  EXPECT_TRUE(eventually([&] { return content(file("steps")).size() > then.size(); }));
+  const ExitRecord record = wait_for(HostEventKind::Ended).exit;  // the rest of its limit
+  EXPECT_TRUE(record.timed_out);
+  EXPECT_GE(record.ended_clock - record.begun_clock, 6'000'000);
+}
+
+TEST_F(HostStop, ASuspendedJobHearsAWarning) {
+  LaunchOrder order =
+      script("trap 'exit 4' TERM; echo ready > ready; while :; do sleep 0.01; done");
+  ASSERT_TRUE(host().launch(order));
+  ASSERT_TRUE(eventually([&] { return exists(file("ready")); }));
+  host().suspend(kFirst);
+  host().stop(kFirst, Host::Stop::Warn, 20);
+  const ExitRecord record = wait_for(HostEventKind::Ended).exit;
+  EXPECT_EQ(record.exit_code, 4);
+  EXPECT_EQ(record.stopped, Stopped::Warned);
+}
+
+TEST_F(HostStop, AnySignalReachesAllProcesses) {
+  LaunchOrder order = script(
+      "trap 'echo parent >> heard' USR1\nsh -c 'trap \"echo child >> heard; exit\" USR1; "
+      "echo ready > ready; while :; do sleep 0.01; done'\nwait; echo over >> heard");
+  ASSERT_TRUE(host().launch(order));
+  ASSERT_TRUE(eventually([&] { return exists(file("ready")); }));
+  host().signal(kFirst, SIGUSR1);
+  const ExitRecord record = wait_for(HostEventKind::Ended).exit;
+  EXPECT_EQ(record.exit_code, 0);
+  EXPECT_EQ(record.stopped, Stopped::No);
+  const std::string heard = content(file("heard"));
+  EXPECT_NE(heard.find("parent"), std::string::npos);
+  EXPECT_NE(heard.find("child"), std::string::npos);
+}
+
+std::vector<int> cores_of(pid_t thread) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (::sched_getaffinity(thread, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  return cores;
+}
+
+TEST_F(HostStop, CoresAreSetAtTheStartAndWhileItRuns) {
+  const std::vector<int> ours = cores_of(0);
+  if (ours.size() < 2) GTEST_SKIP() << "needs two cores";
+  LaunchOrder order = script("setsid sleep 60 & echo $! > child; echo $$ > parent; wait");
+  order.cores = {ours[1]};
+  ASSERT_TRUE(host().launch(order));
+  const pid_t parent = pid_in(file("parent"));
+  const pid_t child = pid_in(file("child"));
+  EXPECT_EQ(cores_of(parent), std::vector<int>{ours[1]});
+  EXPECT_EQ(cores_of(child), std::vector<int>{ours[1]});
+  host().set_cores(kFirst, {ours[0]});
+  EXPECT_TRUE(eventually([&] {
+    return cores_of(parent) == std::vector<int>{ours[0]} &&
+           cores_of(child) == std::vector<int>{ours[0]};
+  }));
+  host().set_cores(kFirst, {});  // any
+  EXPECT_TRUE(eventually([&] { return cores_of(child).size() >= ours.size(); }));
+}
+
+}  // namespace
+}  // namespace berth::host_test
