@@ -45,9 +45,9 @@ void print(const char* what, std::vector<double> values) {
 class Bench {
  public:
   explicit Bench(std::string root) : root_(std::move(root)) {
-    auto opened =
-        LocalHost::open({.run_dir = root_ + "/run", .shim = BERTH_SHIM, .cgroup_roots = {}},
-                        [this](const HostEvent& event) { note(event); });
+    auto opened = LocalHost::open(
+        {.run_dir = root_ + "/run", .shim = BERTH_SHIM, .cgroup_roots = {}, .log = nullptr},
+        [this](const HostEvent& event) { note(event); });
     if (!opened) {
       std::fprintf(stderr, "%s\n", opened.error().text().c_str());
       std::exit(1);

@@ -47,7 +47,8 @@ class AttemptCgroups {
 
 /// Where attempts of this process may have their groups, best first: its own place in each
 /// hierarchy that it may write to. In v2 it moves itself to a group "scheduler" below when it is
-/// alone, for a group with controllers may hold no process beside its children.
+/// alone, for a group with controllers may hold no process beside its children. Each place is tried
+/// with a child that enters it; call it before there are threads.
 struct CgroupPlaces {
   std::string mount = "/sys/fs/cgroup";
   std::string self = "/proc/self/cgroup";

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "exec/cgroup.h"
@@ -37,6 +38,20 @@ void enable_controllers(const std::string& root) {
     static_cast<void>(set(root + "/cgroup.subtree_control", controller));
 }
 
+/// Whether a process of ours can really go into a group there. Rights to make one do not tell:
+/// moving needs rights where the process is as well.
+bool is_usable(const std::string& root) {
+  std::vector<std::string> refused;
+  const auto probe = AttemptCgroups::make({root}, "berth.probe", {}, refused);
+  if (probe.directories().empty()) return false;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(probe.join() ? 0 : 1);
+  int status = 1;
+  const bool is_over = child > 0 && ::waitpid(child, &status, 0) == child;
+  probe.remove();
+  return is_over && status == 0;
+}
+
 }  // namespace
 
 std::vector<std::string> find_cgroup_roots(const CgroupPlaces& places) {
@@ -58,11 +73,11 @@ std::vector<std::string> find_cgroup_roots(const CgroupPlaces& places) {
         if (::access((root + "/cgroup.controllers").c_str(), F_OK) != 0 || !is_writable(root))
           continue;
         enable_controllers(root);
-        roots.insert(roots.begin(), root);
+        if (is_usable(root)) roots.insert(roots.begin(), root);
       }
     } else if (hierarchy == "freezer" || hierarchy == "memory" || hierarchy == "cpuset") {
       const std::string root = places.mount + "/" + hierarchy + path;
-      if (is_writable(root)) roots.push_back(root);
+      if (is_writable(root) && is_usable(root)) roots.push_back(root);
     }
   }
   return roots;

@@ -47,6 +47,8 @@ Result<void> LocalHost::launch(const LaunchOrder& order) {
       AttemptCgroups::make(options_.cgroup_roots, group_name(attempt),
                            {.cores = order.cores, .memory_mib = order.memory_mib}, refused);
   shim.cgroups = groups.directories();
+  for (const std::string& root : refused)
+    warn(attempt, "no control group there: limits not enforced", root);
   // The shim would find out as well, but only in a process of its own.
   const std::string bytes = encode_order(shim);
   if (auto readable = decode_order(bytes); !readable)
@@ -66,23 +68,32 @@ Result<void> LocalHost::launch(const LaunchOrder& order) {
 
 void LocalHost::stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) {
   if (how == Stop::Kill)
-    watch_.send(attempt, {ShimDeed::Kill, 0});
+    send(attempt, {ShimDeed::Kill, 0});
   else
-    watch_.send(attempt, {ShimDeed::Warn, grace_seconds});
+    send(attempt, {ShimDeed::Warn, grace_seconds});
 }
 
-void LocalHost::suspend(AttemptId attempt) { watch_.send(attempt, {ShimDeed::Suspend, 0}); }
+void LocalHost::suspend(AttemptId attempt) { send(attempt, {ShimDeed::Suspend, 0}); }
 
-void LocalHost::resume(AttemptId attempt) { watch_.send(attempt, {ShimDeed::Resume, 0}); }
+void LocalHost::resume(AttemptId attempt) { send(attempt, {ShimDeed::Resume, 0}); }
 
-void LocalHost::signal(AttemptId attempt, int number) {
-  watch_.send(attempt, {ShimDeed::Signal, number});
-}
+void LocalHost::signal(AttemptId attempt, int number) { send(attempt, {ShimDeed::Signal, number}); }
 
 void LocalHost::set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) {
   if (!watch_.has(attempt)) return;
-  if (put_file(directory_.cores(attempt), cores_text(cores), Sync::No))
-    watch_.send(attempt, {ShimDeed::Cores, 0});
+  if (const auto put = put_file(directory_.cores(attempt), cores_text(cores), Sync::No); !put)
+    return warn(attempt, "cores could not be changed", put.error().text());
+  send(attempt, {ShimDeed::Cores, 0});
+}
+
+void LocalHost::send(AttemptId attempt, ShimCommand command) {
+  if (!watch_.send(attempt, command)) warn(attempt, "a command did not reach the shim", "");
+}
+
+void LocalHost::warn(AttemptId attempt, std::string_view what, std::string_view detail) const {
+  if (options_.log != nullptr)
+    BERTH_LOG(*options_.log, Warn, "host", what, {"attempt", attempt_name(attempt)},
+              {"detail", detail});
 }
 
 Result<Finding> LocalHost::look(JobNumber job, AttemptId attempt) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "exec/cgroup.h"
 #include "exec/host.h"
 #include "exec/run_dir.h"
@@ -21,6 +22,7 @@ class LocalHost final : public Host {
     std::string run_dir;                    // made if missing; its parent exists
     std::string shim;                       // program; empty: find_shim()
     std::vector<std::string> cgroup_roots;  // see find_cgroup_roots(); empty: none
+    Logger* log = nullptr;                  // outlives the host; null: silence
   };
   [[nodiscard]] static Result<std::unique_ptr<LocalHost>> open(Options options,
                                                                std::function<void(HostEvent)> sink);
@@ -42,6 +44,8 @@ class LocalHost final : public Host {
 
  private:
   LocalHost(Options options, std::function<void(HostEvent)> sink);
+  void warn(AttemptId attempt, std::string_view what, std::string_view detail) const;
+  void send(AttemptId attempt, ShimCommand command);
   [[nodiscard]] Result<Finding> lost(AttemptId attempt, std::string why) const;
   [[nodiscard]] std::string group_name(AttemptId attempt) const;
   [[nodiscard]] AttemptCgroups groups_of(AttemptId attempt) const;

@@ -15,6 +15,10 @@
 
 namespace berth {
 
+namespace {
+constexpr std::uint64_t kWake = 0, kFiles = 1;  // tokens
+}
+
 ShimWatch::ShimWatch(RunDir directory, Sink sink)
     : directory_(std::move(directory)), sink_(std::move(sink)) {}
 
@@ -34,9 +38,9 @@ Result<void> ShimWatch::start() {
   files_.reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!poll_.is_open() || !wake_.is_open() || !files_.is_open())
     return fail_with_errno(directory_.path(), "watch it");
-  for (const Fd* fd : {&wake_, &files_}) {
-    epoll_event event{.events = EPOLLIN, .data = {.fd = fd->get()}};
-    if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd->get(), &event) != 0)
+  for (const auto& [fd, token] : {std::pair{wake_.get(), kWake}, {files_.get(), kFiles}}) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = token}};
+    if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
       return fail_with_errno(directory_.path(), "watch it");
   }
   thread_ = std::thread([this] { run(); });
@@ -73,14 +77,13 @@ void ShimWatch::add_found(JobNumber job, AttemptId attempt, ShimHandle shim) {
   wake();
 }
 
-void ShimWatch::send(AttemptId attempt, ShimCommand command) {
+bool ShimWatch::send(AttemptId attempt, ShimCommand command) {
   const std::lock_guard lock(mutex_);
   const auto entry = table_.find(attempt);
-  if (entry == table_.end()) return;
-  if (entry->second.shim)
-    entry->second.shim->send(command);
-  else
-    entry->second.waiting.push_back(command);
+  if (entry == table_.end()) return true;
+  if (entry->second.shim) return entry->second.shim->send(command) || errno == ESRCH;
+  entry->second.waiting.push_back(command);
+  return true;
 }
 
 void ShimWatch::run() {
@@ -91,7 +94,7 @@ void ShimWatch::run() {
     {
       const std::lock_guard lock(mutex_);
       if (is_stopping_) return;
-      for (int i = 0; i < count; ++i) handle(ready[i].data.fd, news);
+      for (int i = 0; i < count; ++i) handle(ready[i].data.u64, news);
       news.insert(news.begin(), news_.begin(), news_.end());
       news_.clear();
     }
@@ -99,16 +102,18 @@ void ShimWatch::run() {
   }
 }
 
-void ShimWatch::handle(int fd, std::vector<HostEvent>& news) {
-  if (fd == wake_.get()) {
+void ShimWatch::handle(std::uint64_t token, std::vector<HostEvent>& news) {
+  if (token == kWake) {
     std::uint64_t count = 0;
-    static_cast<void>(::read(fd, &count, sizeof count));
+    static_cast<void>(::read(wake_.get(), &count, sizeof count));
     return;
   }
-  if (fd == files_.get()) return read_file_watches(news);
-  const auto known = by_fd_.find(fd);
-  if (known == by_fd_.end()) return;  // closed by an event before this one
-  const auto entry = table_.find(known->second);
+  if (token == kFiles) return read_file_watches(news);
+  const auto known = listened_.find(token);
+  if (known == listened_.end()) return;  // closed by an event before this one
+  const auto [attempt, fd] = known->second;
+  const auto entry = table_.find(attempt);
+  if (entry == table_.end()) return;
   if (entry->second.shim && entry->second.shim->fd() == fd) return end(entry, news);
   read_pipe(entry, news);
 }
@@ -198,13 +203,13 @@ void ShimWatch::end(Table::iterator entry, std::vector<HostEvent>& news) {
 }
 
 void ShimWatch::listen(int fd, AttemptId attempt) {
-  by_fd_[fd] = attempt;
-  epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+  listened_[++last_token_] = {attempt, fd};
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = last_token_}};
   ::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
 void ShimWatch::ignore(int fd) {
-  by_fd_.erase(fd);
+  std::erase_if(listened_, [&](const auto& each) { return each.second.second == fd; });
   ::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 

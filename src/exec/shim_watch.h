@@ -35,8 +35,9 @@ class ShimWatch {
   void add_made(JobNumber job, AttemptId attempt, Fd pipe);
   /// One that another life of the scheduler made.
   void add_found(JobNumber job, AttemptId attempt, ShimHandle shim);
-  /// Waits until the shim has claimed, if it has not yet. Nothing happens if it is not watched.
-  void send(AttemptId attempt, ShimCommand command);
+  /// Waits until the shim has claimed, if it has not yet. One that is not watched is over and needs
+  /// none. False: a living shim could not be told.
+  [[nodiscard]] bool send(AttemptId attempt, ShimCommand command);
 
  private:
   struct Watched {
@@ -51,7 +52,7 @@ class ShimWatch {
   using Table = std::map<AttemptId, Watched>;
 
   void run();
-  void handle(int fd, std::vector<HostEvent>& news);
+  void handle(std::uint64_t token, std::vector<HostEvent>& news);
   void read_pipe(Table::iterator entry, std::vector<HostEvent>& news);
   void hear(AttemptId attempt, Watched& entry, const std::string& line,
             std::vector<HostEvent>& news);
@@ -69,7 +70,10 @@ class ShimWatch {
 
   mutable std::mutex mutex_;
   Table table_;
-  std::map<int, AttemptId> by_fd_;    // pipes and shims
+  // Pipes and shims by tokens that are never used again: the number of a descriptor closed by one
+  // event of a batch may belong to another shim before the next event is looked at.
+  std::map<std::uint64_t, std::pair<AttemptId, int>> listened_;
+  std::uint64_t last_token_ = 1;
   std::map<int, AttemptId> by_file_;  // file watches
   std::vector<HostEvent> news_;       // of callers' threads, to be told by ours
   bool is_stopping_ = false;

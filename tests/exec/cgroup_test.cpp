@@ -97,12 +97,17 @@ TEST_F(Cgroup, RootsAreFoundWhereTheProcessStands) {
       << "6:freezer:/\n4:memory:/batch\n3:cpuset:/missing\n2:cpu,cpuacct:/\n0::/mine\n";
   fake("mount/unified/mine", {"cgroup.procs", "cgroup.controllers", "cgroup.subtree_control"});
   fake("mount/freezer", {"cgroup.procs"});
+  for (const char* root : {"unified/mine", "freezer", "memory/batch"})
+    fake(std::string("mount/") + root + "/berth.probe", {"cgroup.procs"});
   fake("mount/memory/batch", {"cgroup.procs"});
   const auto roots = find_cgroup_roots({.mount = file("mount"), .self = file("self")});
   EXPECT_EQ(roots, (std::vector<std::string>{file("mount/unified/mine"), file("mount/freezer"),
                                              file("mount/memory/batch")}));
   EXPECT_NE(content(file("mount/unified/mine/cgroup.subtree_control")).find("+"),
             std::string::npos);
+  // A place that lets us make groups and takes no process is none.
+  fs::remove(file("mount/freezer/berth.probe/cgroup.procs"));
+  EXPECT_EQ(find_cgroup_roots({.mount = file("mount"), .self = file("self")}).size(), 2U);
   EXPECT_TRUE(find_cgroup_roots({.mount = file("mount"), .self = file("none")}).empty());
 }
 
@@ -111,6 +116,7 @@ TEST_F(Cgroup, AProcessAloneInItsGroupMakesRoomForControllers) {
   fake("mount", {"cgroup.controllers", "cgroup.subtree_control"});
   std::ofstream(file("mount/cgroup.procs")) << ::getpid() << "\n";
   fake("mount/scheduler", {"cgroup.procs"});
+  fake("mount/berth.probe", {"cgroup.procs"});
   EXPECT_EQ(find_cgroup_roots({.mount = file("mount"), .self = file("self")}).size(), 1U);
   EXPECT_EQ(content(file("mount/scheduler/cgroup.procs")), "0\n");
 }

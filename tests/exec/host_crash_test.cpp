@@ -322,14 +322,14 @@ TEST_F(HostCrash, AClaimCutShortIsALostAttempt) {
 
 TEST_F(HostCrash, AShimThatIsMissingIsAnErrorAndNothingStarts) {
   close();
-  const auto refused =
-      LocalHost::open({.run_dir = root_ + "/run", .shim = file("none"), .cgroup_roots = {}}, {});
+  const auto refused = LocalHost::open(
+      {.run_dir = root_ + "/run", .shim = file("none"), .cgroup_roots = {}, .log = nullptr}, {});
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("none: cannot run the shim"), std::string::npos);
   std::ofstream(file("broken")) << "not a program";
   std::filesystem::permissions(file("broken"), std::filesystem::perms(0700));
-  const auto host =
-      LocalHost::open({.run_dir = root_ + "/run", .shim = file("broken"), .cgroup_roots = {}}, {});
+  const auto host = LocalHost::open(
+      {.run_dir = root_ + "/run", .shim = file("broken"), .cgroup_roots = {}, .log = nullptr}, {});
   ASSERT_TRUE(host);
   EXPECT_FALSE((*host)->launch(script("true")));
   EXPECT_FALSE(exists(run_file("order.1.1")));

@@ -17,11 +17,12 @@ int main(int argc, char** argv) {
   bytes << in.rdbuf();
   const auto order = berth::decode_order(bytes.str());
   if (!order) return 2;
-  auto host = berth::LocalHost::open({.run_dir = argv[1], .shim = BERTH_SHIM, .cgroup_roots = {}},
-                                     [](const berth::HostEvent& event) {
-                                       std::printf("%d\n", static_cast<int>(event.kind));
-                                       std::fflush(stdout);
-                                     });
+  auto host = berth::LocalHost::open(
+      {.run_dir = argv[1], .shim = BERTH_SHIM, .cgroup_roots = {}, .log = nullptr},
+      [](const berth::HostEvent& event) {
+        std::printf("%d\n", static_cast<int>(event.kind));
+        std::fflush(stdout);
+      });
   if (!host || !(*host)->launch(order->order)) return 1;
   for (;;) ::pause();
 }

@@ -77,9 +77,11 @@ void HostTest::TearDown() {
 
 void HostTest::open(std::vector<std::string> cgroup_roots) {
   host_.reset();
-  auto opened = LocalHost::open(
-      {.run_dir = root_ + "/run", .shim = BERTH_SHIM, .cgroup_roots = std::move(cgroup_roots)},
-      [this](HostEvent event) { note(std::move(event)); });
+  auto opened = LocalHost::open({.run_dir = root_ + "/run",
+                                 .shim = BERTH_SHIM,
+                                 .cgroup_roots = std::move(cgroup_roots),
+                                 .log = nullptr},
+                                [this](HostEvent event) { note(std::move(event)); });
   ASSERT_TRUE(opened) << opened.error().text();
   host_ = std::move(*opened);
 }

@@ -1,6 +1,7 @@
 #include "exec/shim/family.h"
 
 #include <csignal>
+#include <ctime>
 #include <set>
 
 #include <unistd.h>
@@ -28,6 +29,23 @@ void for_all(Deed deed) {
   }
 }
 
+/// Until two looks find nobody who moves: a child whose parent ended during the first look is in
+/// nobody's family for a moment. One that waits in the kernel (D: also a parent whose vfork child
+/// was stopped before its exec) stops when it comes out.
+void stop_all() {
+  int quiet = 0;
+  for (int round = 0; round < kRounds && quiet < 2; ++round) {
+    ++quiet;
+    for (const ProcessRow& row : descendants_of(::getpid())) {
+      if (row.is_stopped()) continue;
+      send_signal(row, SIGSTOP);
+      if (row.state != 'D') quiet = 0;
+    }
+    const timespec moment{0, quiet == 0 ? 1'000'000 : 0};
+    ::nanosleep(&moment, nullptr);
+  }
+}
+
 }  // namespace
 
 void Family::signal(int number) const {
@@ -46,7 +64,7 @@ void Family::suspend() {
   if (is_suspended_) return;
   is_suspended_ = true;
   is_frozen_ = groups_.set_frozen(true);
-  if (!is_frozen_) for_all([](const ProcessRow& row) { send_signal(row, SIGSTOP); });
+  if (!is_frozen_) stop_all();
 }
 
 void Family::resume() {
