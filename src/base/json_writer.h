@@ -24,6 +24,8 @@ class JsonWriter {
   JsonWriter& value(double number);
   JsonWriter& value(bool flag);
   JsonWriter& null();
+  /// Text that is JSON already, taken as it is.
+  JsonWriter& raw(std::string_view json);
   template <std::integral T>
   requires(!std::same_as<T, bool>) JsonWriter& value(T number) {
     if constexpr (std::signed_integral<T>)
@@ -37,6 +39,8 @@ class JsonWriter {
   }
   /// The finished text; every begin must have its end.
   [[nodiscard]] const std::string& str() const;
+  /// The same, handed over.
+  [[nodiscard]] std::string take();
 
  private:
   JsonWriter& integer(std::int64_t number);
