@@ -221,6 +221,33 @@ json value_of(const std::optional<T>& value) {
   return value ? value_of(*value) : json();
 }
 
+void write_value(JsonWriter& out, const ArraySpec& array) { out.value(to_text(array)); }
+void write_value(JsonWriter& out, const std::vector<Dependency>& all) {
+  out.value(to_text(all, false));
+}
+void write_value(JsonWriter& out, OpenMode mode) {
+  out.value(mode == OpenMode::Append ? "append" : "truncate");
+}
+void write_value(JsonWriter& out, JobKind kind) { out.value(to_string(kind)); }
+void write_value(JsonWriter& out, const std::vector<std::string>& list) {
+  out.begin_array();
+  for (const std::string& item : list) out.value(item);
+  out.end_array();
+}
+void write_value(JsonWriter& out, const std::map<std::string, std::string>& map) {
+  out.begin_object();
+  for (const auto& [key, value] : map) out.field(key, value);
+  out.end_object();
+}
+template <class T>
+void write_value(JsonWriter& out, const T& value) {
+  out.value(value);
+}
+template <class T>
+void write_value(JsonWriter& out, const std::optional<T>& value) {
+  write_value(out, *value);  // an empty one is the default and not written
+}
+
 bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
 void check_texts(const JobSpec& spec, std::vector<std::string>& faults) {
@@ -338,6 +365,26 @@ json to_json(const JobSpec& spec) {
     if (shown != defaults[key]) out[std::string(key)] = std::move(shown);
   });
   return out;
+}
+
+void write_json(JsonWriter& out, const JobSpec& spec, SpecPart part) {
+  static const JobSpec plain;
+  static const std::vector<const void*> defaults = [] {  // in the order of the visit
+    std::vector<const void*> all;
+    visit_fields(plain, [&](std::string_view, const auto& value, std::string_view) {
+      all.push_back(&value);
+    });
+    return all;
+  }();
+  out.begin_object();
+  std::size_t field = 0;
+  visit_fields(spec, [&]<class T>(std::string_view key, const T& value, std::string_view) {
+    if (value == *static_cast<const T*>(defaults[field++])) return;
+    if (part != SpecPart::Whole && (key == "script" || key == "env")) return;
+    out.key(key);
+    write_value(out, value);
+  });
+  out.end_object();
 }
 
 std::vector<std::string> problems(const JobSpec& spec) {

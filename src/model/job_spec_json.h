@@ -3,12 +3,14 @@
 // the first); writing leaves out what is at its default.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/json_writer.h"
 #include "base/result.h"
 #include "model/job_spec.h"
 
@@ -18,6 +20,10 @@ namespace berth {
 [[nodiscard]] Result<JobSpec> job_spec_from_json(const nlohmann::json& json);
 [[nodiscard]] Result<JobSpec> parse_job_spec(std::string_view text);
 [[nodiscard]] nlohmann::json to_json(const JobSpec& spec);
+/// The same text without a tree, for long lists of jobs: there, a script of megabytes and an
+/// environment are left out.
+enum class SpecPart : std::uint8_t { Whole, WithoutScriptAndEnvironment };
+void write_json(JsonWriter& out, const JobSpec& spec, SpecPart part);
 
 /// What cannot be right wherever it runs: both script and command or none, a NUL in a name, sizes
 /// beyond limits, negative counts, a gang that does not divide. Empty: nothing.
