@@ -1,0 +1,439 @@
+// One client from its first byte to its last: reads a request, has it admitted by its head, reads
+// the body, has it answered, writes the answer, and begins anew. Requests sent ahead (pipelined)
+// wait in the buffer, so answers keep their order. A template over the kind of stream, included by
+// the two sources that make connections. I/O thread only.
+#pragma once
+
+#include "api/server_core.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include <array>
+#include <optional>
+
+#include "api/wire.h"
+
+namespace berth::api {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+/// What of `Stream` differs: a plain socket needs no handshake and says goodbye by closing.
+template <class Stream>
+struct StreamKind;
+
+template <class Stream>
+class Connection final : public ConnectionBase,
+                         public std::enable_shared_from_this<Connection<Stream>> {
+ public:
+  Connection(ServerCore& core, Stream stream, Peer peer)
+      : core_(core),
+        peer_(std::move(peer)),
+        stream_(std::move(stream)),
+        buffer_(core.limits.header_bytes + kReadBytes),
+        timer_(core.io) {}
+
+  void start() override {
+    set_deadline(core_.limits.header_time);
+    StreamKind<Stream>::begin(stream_, [self = self()](error_code error) {
+      if (error)
+        self->close();
+      else
+        self->await_request();
+    });
+  }
+
+  void sweep(SteadyTime now) override {
+    if (!deadline_ || now < *deadline_) return;
+    if (is_reading() && !is_late_) {  // tell it before we part
+      is_late_ = true;
+      set_deadline(kGoodbye);
+      socket().cancel();
+    } else {
+      close();
+    }
+  }
+
+  void begin_stop() override {
+    keep_alive_ = false;
+    if (state_ == State::Idle || state_ == State::Draining) return close();
+    if (state_ == State::Streaming && is_endless_) {
+      is_ending_ = true;
+      pull(BodySource::Because::Woken);
+    }
+  }
+
+  void close() override {
+    if (state_ == State::Closed) return;
+    if (state_ == State::Streaming) --core_.api.meter().streams;
+    state_ = State::Closed;
+    deadline_.reset();
+    timer_.cancel();
+    source_.reset();
+    error_code ignored;
+    socket().shutdown(Socket::shutdown_both, ignored);
+    socket().close(ignored);
+    core_.drop(self());
+  }
+
+  [[nodiscard]] const Peer& peer() const noexcept override { return peer_; }
+
+ private:
+  enum class State : std::uint8_t {
+    Idle,
+    Header,
+    Body,
+    Answering,
+    Writing,
+    Streaming,
+    Draining,
+    Closed
+  };
+  using Parser = http::request_parser<http::string_body>;
+  static constexpr std::size_t kReadBytes = 64U << 10U;
+  static constexpr std::chrono::milliseconds kGoodbye{2'000};
+
+  [[nodiscard]] std::shared_ptr<Connection> self() { return this->shared_from_this(); }
+  [[nodiscard]] Socket& socket() { return StreamKind<Stream>::socket(stream_); }
+  [[nodiscard]] bool is_reading() const { return state_ == State::Header || state_ == State::Body; }
+  void set_deadline(std::chrono::milliseconds time) {
+    deadline_ = std::chrono::steady_clock::now() + time;
+  }
+  void enter(State state, std::chrono::milliseconds time) {
+    state_ = state;
+    set_deadline(time);
+  }
+
+  // Reading.
+
+  void await_request() {
+    if (core_.is_stopping) return close();
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(core_.limits.header_bytes));
+    parser_->body_limit(core_.api.options().max_submit_bytes);
+    if (buffer_.size() > 0) return read_header();
+    enter(State::Idle, core_.limits.idle_time);
+    stream_.async_read_some(buffer_.prepare(4'096),
+                            [self = self()](error_code error, std::size_t count) {
+                              if (self->state_ == State::Closed) return;
+                              if (error) return self->close();
+                              self->buffer_.commit(count);
+                              self->read_header();
+                            });
+  }
+
+  void read_header() {
+    enter(State::Header, core_.limits.header_time);
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = self()](error_code error, std::size_t) {
+                              if (self->state_ == State::Closed) return;
+                              if (error)
+                                self->refuse_unreadable(error);
+                              else
+                                self->admit();
+                            });
+  }
+
+  void admit() {
+    begun_ = std::chrono::steady_clock::now();
+    const auto& request = parser_->get();
+    version_ = request.version() >= 11 ? Version::Http11 : Version::Http10;
+    is_head_ = request.method() == http::verb::head;
+    keep_alive_ = request.keep_alive();
+    request_id_ = clean_request_id(text_of(request["X-Request-Id"]));
+    const auto length = parser_->content_length();
+    const bool has_body = parser_->chunked() || (length && *length > 0);
+    const std::string expect = text_of(request[http::field::expect]);
+    if (version_ == Version::Http11 && request.count(http::field::host) != 1)
+      return refuse(error_response(400, "Host: exactly one expected"));
+    // Anything but plain chunks has an end that we and a proxy before us could see differently.
+    if (request.count(http::field::transfer_encoding) > 0 &&
+        !is_same_word(text_of(request[http::field::transfer_encoding]), "chunked"))
+      return refuse(error_response(400, "Transfer-Encoding: only chunked is understood"));
+    if (!expect.empty() && !is_same_word(expect, "100-continue"))
+      return refuse(error_response(417, "Expect: only 100-continue is understood"));
+    auto admitted =
+        core_.api.admit(head_from(request), has_body ? Api::Body::Announced : Api::Body::None);
+    route_ = admitted ? admitted->route->name : "none";
+    if (!admitted) {
+      if (has_body) return refuse(admitted.error());
+      return send(admitted.error());
+    }
+    if (length && *length > admitted->max_body_bytes)
+      return refuse(too_large(admitted->max_body_bytes));
+    parser_->body_limit(admitted->max_body_bytes);
+    admitted_ = *std::move(admitted);
+    if (parser_->is_done()) return dispatch();
+    if (expect.empty()) return read_body();
+    out_ = "HTTP/1.1 100 Continue\r\n\r\n";
+    write([](Connection& me) { me.read_body(); });
+  }
+
+  void read_body() {
+    enter(State::Body, core_.limits.body_time);
+    http::async_read(stream_, buffer_, *parser_, [self = self()](error_code error, std::size_t) {
+      if (self->state_ == State::Closed) return;
+      if (error)
+        self->refuse_unreadable(error);
+      else
+        self->dispatch();
+    });
+  }
+
+  template <class Request>
+  [[nodiscard]] Head head_from(const Request& request) const {
+    Head head;
+    head.method = method_from(request.method());
+    head.target = text_of(request.target());
+    head.authorization = text_of(request[http::field::authorization]);
+    head.content_type = text_of(request[http::field::content_type]);
+    head.idempotency_key = text_of(request["Idempotency-Key"]);
+    head.last_event_id = text_of(request["Last-Event-ID"]);
+    head.request_id = request_id_;
+    head.peer = peer_;
+    return head;
+  }
+  static std::string text_of(beast::string_view text) {
+    return std::string(text.data(), text.size());
+  }
+  static Method method_from(http::verb verb) {
+    switch (verb) {
+      case http::verb::get: return Method::Get;
+      case http::verb::head: return Method::Head;
+      case http::verb::post: return Method::Post;
+      case http::verb::put: return Method::Put;
+      case http::verb::patch: return Method::Patch;
+      case http::verb::delete_: return Method::Delete;
+      default: return Method::Other;
+    }
+  }
+
+  // Answering.
+
+  void dispatch() {
+    enter(State::Answering, core_.limits.answer_time);
+    Reply reply = [weak = this->weak_from_this(), mailbox = core_.mailbox](Answered answered) {
+      mailbox->post([weak, answered = std::move(answered)]() mutable {
+        if (const auto me = weak.lock()) me->on_answer(std::move(answered));
+      });
+    };
+    std::string body = std::move(parser_->get().body());
+    if (admitted_.route->pace == Pace::Quick)
+      return core_.api.answer(std::move(admitted_), std::move(body), std::move(reply));
+    asio::post(core_.workers, [&api = core_.api, admitted = std::move(admitted_),
+                               body = std::move(body), reply = std::move(reply)]() mutable {
+      api.answer(std::move(admitted), std::move(body), std::move(reply));
+    });
+  }
+
+  void on_answer(Answered answered) {
+    if (state_ != State::Answering) return;
+    if (answered.source)
+      begin_stream(std::move(answered));
+    else
+      send(answered.response);
+  }
+
+  /// An answer after which nothing more can be read: a body we do not want follows.
+  void refuse(const Response& response) {
+    keep_alive_ = false;
+    send(response);
+  }
+
+  void refuse_unreadable(error_code error) {
+    begun_ = std::chrono::steady_clock::now();
+    route_ = "none";
+    is_head_ = false;
+    if (is_late_) return refuse(error_response(408, "the request did not come in time"));
+    if (error == http::error::header_limit || error == http::error::buffer_overflow)
+      return refuse(error_response(431, "the header is too large"));
+    if (error == http::error::body_limit) {
+      return refuse(too_large(state_ == State::Body ? admitted_.max_body_bytes
+                                                    : core_.api.options().max_submit_bytes));
+    }
+    if (error == http::error::bad_version)
+      return refuse(error_response(505, "HTTP/1.1 is spoken here"));
+    const bool is_http = error.category() == make_error_code(http::error::bad_method).category();
+    if (!is_http || error == http::error::end_of_stream) return close();
+    refuse(error_response(400, "not a request of HTTP/1.1"));
+  }
+
+  void send(const Response& response) {
+    if (core_.is_stopping) keep_alive_ = false;
+    count(response.status);
+    out_ = head_text(response, wire_options(), response.body.size());
+    if (!is_head_ && response.status != 204) out_ += response.body;
+    enter(State::Writing, core_.limits.write_time);
+    write([](Connection& me) { me.finish_answer(); });
+  }
+
+  void finish_answer() {
+    if (keep_alive_) return await_request();
+    if (is_endless_) return close();  // the watch is still reading
+    drain();
+  }
+
+  [[nodiscard]] WireOptions wire_options() {
+    if (request_id_.empty()) request_id_ = core_.next_request_id();
+    return {version_, keep_alive_, core_.date(), request_id_};
+  }
+
+  void count(int status) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun_;
+    core_.api.meter().count(route_, status, took.count());
+  }
+
+  template <class Then>
+  void write(Then then) {
+    asio::async_write(stream_, asio::buffer(out_),
+                      [self = self(), then](error_code error, std::size_t) {
+                        if (self->state_ == State::Closed) return;
+                        if (error) return self->close();
+                        then(*self);
+                      });
+  }
+
+  // Streaming.
+
+  void begin_stream(Answered answered) {
+    source_ = std::move(answered.source);
+    is_endless_ = source_->is_endless();
+    if (is_endless_ || version_ == Version::Http10) keep_alive_ = false;
+    count(answered.response.status);
+    out_ = head_text(answered.response, wire_options(), std::nullopt);
+    enter(State::Streaming, core_.limits.write_time);
+    ++core_.api.meter().streams;
+    if (is_head_) return write([](Connection& me) { me.end_stream(); });
+    source_->start([weak = this->weak_from_this(), mailbox = core_.mailbox] {
+      mailbox->post([weak] {
+        if (const auto me = weak.lock()) me->pull(BodySource::Because::Woken);
+      });
+    });
+    if (is_endless_) watch_for_leaving();
+    is_busy_ = true;
+    write([](Connection& me) { me.go_on(); });
+  }
+
+  /// One look at the source or one write is under way at a time.
+  void pull(BodySource::Because because) {
+    if (state_ != State::Streaming) return;
+    if (is_busy_) {
+      is_more_ = true;
+      return;
+    }
+    is_busy_ = true;
+    timer_.cancel();
+    if (is_ending_) return on_piece({{}, true});
+    if (!source_->blocks()) return on_piece(source_->next(because));
+    asio::post(core_.workers,
+               [source = source_, because, weak = this->weak_from_this(), mailbox = core_.mailbox] {
+                 mailbox->post([weak, piece = source->next(because)]() mutable {
+                   if (const auto me = weak.lock()) me->on_piece(std::move(piece));
+                 });
+               });
+  }
+
+  void on_piece(BodySource::Piece piece) {
+    if (state_ != State::Streaming) return;
+    const bool is_last = piece.is_last || is_ending_;
+    if (piece.bytes.empty() && !is_last) return rest();
+    out_ = version_ == Version::Http11 ? chunk_text(piece.bytes, is_last) : std::move(piece.bytes);
+    set_deadline(core_.limits.write_time);
+    if (is_last)
+      write([](Connection& me) { me.end_stream(); });
+    else
+      write([](Connection& me) { me.go_on(); });
+  }
+
+  void go_on() {
+    is_busy_ = false;
+    is_more_ = false;
+    pull(BodySource::Because::Woken);
+  }
+
+  /// Until the source wakes us or its patience ends.
+  void rest() {
+    is_busy_ = false;
+    deadline_.reset();
+    if (std::exchange(is_more_, false)) return pull(BodySource::Because::Woken);
+    timer_.expires_after(source_->patience());
+    timer_.async_wait([self = self()](error_code error) {
+      if (!error) self->pull(BodySource::Because::Idle);
+    });
+  }
+
+  void end_stream() {
+    --core_.api.meter().streams;
+    state_ = State::Writing;
+    source_.reset();
+    is_busy_ = is_more_ = false;
+    finish_answer();
+  }
+
+  /// A reader of a stream has nothing more to say: the end of its side is its leaving.
+  void watch_for_leaving() {
+    stream_.async_read_some(asio::buffer(watched_), [self = self()](error_code error, std::size_t) {
+      if (self->state_ != State::Streaming) return;
+      if (error)
+        self->close();
+      else
+        self->watch_for_leaving();
+    });
+  }
+
+  // Parting: closing with bytes unread would reset the connection and lose our last answer.
+
+  void drain() {
+    enter(State::Draining, kGoodbye);
+    StreamKind<Stream>::end(stream_, [self = self()] {
+      if (self->state_ == State::Draining) self->drain_more();
+    });
+  }
+
+  void drain_more() {
+    stream_.async_read_some(asio::buffer(watched_), [self = self()](error_code error, std::size_t) {
+      if (error)
+        self->close();
+      else if (self->state_ == State::Draining)
+        self->drain_more();
+    });
+  }
+
+  ServerCore& core_;
+  const Peer peer_;
+  Stream stream_;
+  beast::flat_buffer buffer_;
+  asio::steady_timer timer_;
+  State state_ = State::Idle;
+  std::optional<SteadyTime> deadline_;
+  bool is_late_ = false;
+
+  // The request under way.
+  std::optional<Parser> parser_;
+  Admitted admitted_;
+  SteadyTime begun_;
+  std::string_view route_ = "none";
+  std::string request_id_;
+  Version version_ = Version::Http11;
+  bool is_head_ = false;
+  bool keep_alive_ = true;
+
+  // Its answer.
+  std::string out_;
+  std::shared_ptr<BodySource> source_;
+  bool is_endless_ = false;
+  bool is_busy_ = false;
+  bool is_more_ = false;
+  bool is_ending_ = false;
+  std::array<char, 512> watched_{};
+};
+
+}  // namespace berth::api

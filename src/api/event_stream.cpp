@@ -1,0 +1,93 @@
+#include "api/event_stream.h"
+
+#include <algorithm>
+#include <iterator>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/split.h"
+
+namespace berth::api {
+
+bool EventFilter::takes(const Happening& happening) const {
+  if (!jobs.empty() && std::ranges::find(jobs, happening.job) == jobs.end()) return false;
+  if (user && happening.user != *user) return false;
+  return !kind || happening.kind == *kind;
+}
+
+std::string event_text(const Happening& happening) {
+  std::string text = fmt::format("id: {}\nevent: {}\n", happening.sequence, happening.kind);
+  for (const std::string_view line : split(happening.json, '\n'))
+    fmt::format_to(std::back_inserter(text), "data: {}\n", line);
+  text += '\n';
+  return text;
+}
+
+struct EventStream::Buffer {
+  const EventFilter filter;
+  const std::size_t max_bytes;
+  const std::function<void()> wake;
+
+  std::mutex mutex;
+  std::string bytes;
+  std::uint64_t expected = 0;  // the sequence that follows; 0: whatever comes
+  bool is_full = false;        // something did not fit: nothing more is taken
+
+  void add(const Happening& happening) {
+    {
+      const std::lock_guard lock(mutex);
+      if (is_full) return;
+      const bool was_empty = bytes.empty();
+      std::string text;
+      if (expected != 0 && happening.sequence > expected) {  // no longer kept when we came
+        text =
+            fmt::format("event: gap\ndata: {{\"missed\":{}}}\n\n", happening.sequence - expected);
+      }
+      expected = happening.sequence + 1;
+      if (filter.takes(happening)) text += event_text(happening);
+      if (text.empty()) return;
+      if (bytes.size() + text.size() > max_bytes)
+        is_full = true;
+      else
+        bytes += text;
+      if (!was_empty) return;  // it was woken and has not looked yet
+    }
+    wake();
+  }
+};
+
+EventStream::EventStream(Service& service, Options options)
+    : service_(service), options_(std::move(options)) {}
+
+EventStream::~EventStream() = default;
+
+void EventStream::start(std::function<void()> wake) {
+  buffer_.reset(new Buffer{std::move(options_.filter),
+                           options_.max_bytes,
+                           std::move(wake),
+                           {},
+                           "retry: 2000\n\n",
+                           options_.after + 1,
+                           false});
+  // Numbers begin anew with each life of the scheduler: one from the future is from the past.
+  if (options_.after > service_.latest()) {
+    buffer_->bytes += "event: reset\ndata: {}\n\n";
+    buffer_->expected = 0;
+    options_.after = 0;
+  }
+  subscription_ = service_.subscribe(
+      options_.after, [buffer = buffer_](const Happening& happening) { buffer->add(happening); });
+}
+
+BodySource::Piece EventStream::next(Because because) {
+  const std::lock_guard lock(buffer_->mutex);
+  Piece piece{std::exchange(buffer_->bytes, {}), buffer_->is_full};
+  if (piece.is_last)
+    piece.bytes += "event: overflow\ndata: {}\n\n";
+  else if (piece.bytes.empty() && because == Because::Idle)
+    piece.bytes = ":\n\n";
+  return piece;
+}
+
+}  // namespace berth::api

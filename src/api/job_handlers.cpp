@@ -1,0 +1,322 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "api/body.h"
+#include "api/handlers.h"
+#include "api/json.h"
+#include "base/suggest.h"
+#include "daemon/past_cursor.h"
+#include "model/job_spec_json.h"
+
+namespace berth::api {
+
+namespace {
+
+constexpr std::size_t kMaxNumbers = 10'000;
+constexpr std::size_t kMaxWhyBytes = 1'024;
+constexpr std::int64_t kMaxPage = 1'000;
+constexpr std::int64_t kForEver = std::int64_t{1} << 62U;
+
+const std::vector<std::pair<std::string, Verb>>& verbs() {
+  static const std::vector<std::pair<std::string, Verb>> all{
+      {"cancel", Verb::Cancel},   {"hold", Verb::Hold},       {"release", Verb::Release},
+      {"requeue", Verb::Requeue}, {"suspend", Verb::Suspend}, {"resume", Verb::Resume},
+      {"signal", Verb::Signal}};
+  return all;
+}
+
+std::optional<Verb> verb_from(std::string_view text) {
+  for (const auto& [name, verb] : verbs()) {
+    if (name == text) return verb;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, verb] : verbs()) names.push_back(name);
+  return names;
+}
+
+/// "all" is every state there is; `wrong` hears of others.
+template <class Wrong>
+std::vector<LiveState> states_from(const std::vector<std::string>& names, Wrong wrong) {
+  std::vector<std::string> known;
+  for (auto i = 0; i <= static_cast<int>(LiveState::Rejected); ++i)
+    known.emplace_back(to_string(static_cast<LiveState>(i)));
+  std::vector<LiveState> states;
+  for (const std::string& name : names) {
+    if (const auto state = live_state_from(name)) {
+      states.push_back(*state);
+    } else if (name == "all") {
+      for (const std::string& each : known) states.push_back(*live_state_from(each));
+    } else {
+      wrong(fmt::format("unknown state '{}'{}", name, suggestion(name, known)));
+    }
+  }
+  return states;
+}
+
+/// The key of an Idempotency-Key header is the spec's key.
+Result<void> take_key(JobSpec& spec, const std::string& header) {
+  if (header.empty()) return {};
+  const bool is_plain = std::ranges::all_of(header, [](char c) { return c > ' ' && c < '\x7f'; });
+  if (!is_plain || header.size() > kMaxNameBytes)
+    return fail(fmt::format("Idempotency-Key: at most {} printable characters", kMaxNameBytes));
+  if (!spec.key.empty() && spec.key != header)
+    return fail("Idempotency-Key: differs from the key in the body");
+  spec.key = header;
+  return {};
+}
+
+tl::expected<JobSpec, Response> spec_from(const Call& call) {
+  const auto json = parse_body(call.body);
+  if (!json) return tl::unexpected<Response>(error_response(400, json.error().messages));
+  auto spec = job_spec_from_json(*json);
+  if (!spec) return tl::unexpected<Response>(error_response(400, spec.error().messages));
+  if (const auto key = take_key(*spec, call.request.head.idempotency_key); !key)
+    return tl::unexpected<Response>(error_response(400, key.error().messages));
+  if (const auto faults = problems(*spec); !faults.empty())
+    return tl::unexpected<Response>(error_response(422, faults));
+  return *std::move(spec);
+}
+
+Answered submitted_answer(const Answer<Submitted>& submitted) {
+  if (!submitted) return fault_answer(submitted.error());
+  Answered answered = json_answer(to_json(*submitted), submitted->is_repeat ? 200 : 201);
+  answered.response.headers.emplace_back("Location",
+                                         fmt::format("/api/v1/jobs/{}", submitted->first));
+  return answered;
+}
+
+JobFilter filter_from(QueryReader& query) {
+  JobFilter filter;
+  filter.states = states_from(query.list("state"),
+                              [&](const std::string& what) { query.wrong("state", what); });
+  filter.user = query.text("user");
+  filter.group = query.text("group");
+  filter.queue = query.text("queue");
+  filter.name = query.text("name");
+  filter.numbers = query.numbers("ids", kMaxNumbers);
+  if (const auto after = query.whole("after", 0, kForEver))
+    filter.after = static_cast<JobNumber>(*after);
+  filter.limit = static_cast<std::size_t>(query.whole("limit", 1, kMaxPage).value_or(100));
+  return filter;
+}
+
+/// The same question with another place to go on from, for a Link header.
+std::string next_link(const Target& target, std::string_view parameter, std::string_view value) {
+  std::string link = "<";
+  for (const std::string& part : target.path) link += "/" + part;
+  char before = '?';
+  const auto add = [&](std::string_view name, std::string_view text) {
+    link += before;
+    link += name;
+    link += '=';
+    for (const char c : text) {
+      const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                            (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_';
+      link += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    before = '&';
+  };
+  for (const auto& [name, text] : target.query) {
+    if (name != parameter) add(name, text);
+  }
+  add(parameter, value);
+  return link + ">; rel=\"next\"";
+}
+
+struct Wanted {
+  Verb verb{};
+  std::string why;
+  int signal = 0;
+};
+
+/// "why" and, for signal, "signal".
+void read_wanted(BodyReader& body, Wanted& wanted) {
+  wanted.why = body.text("why", kMaxWhyBytes).value_or("");
+  wanted.signal = static_cast<int>(body.whole("signal", 1, 64).value_or(0));
+  if (wanted.verb == Verb::Signal && wanted.signal == 0 && body.is_good())
+    body.wrong("signal", "which one (1 to 64)?");
+}
+
+Answered act_on_one(const Call& call, Verb verb) {
+  const auto number = job_of(call);
+  if (!number) return fault_answer(number.error());
+  const auto json = parse_body(call.body);
+  if (!json) return error_answer(400, json.error().messages);
+  BodyReader body(*json);
+  Wanted wanted{verb, {}, 0};
+  read_wanted(body, wanted);
+  body.finish();
+  if (!body.is_good()) return error_answer(400, body.faults());
+
+  JobFilter filter;
+  filter.numbers = {*number};
+  const auto deeds =
+      call.service.act(call.request.caller, wanted.verb, filter, wanted.why, wanted.signal);
+  if (!deeds) return fault_answer(deeds.error());
+  if (deeds->empty()) return error_answer(404, {fmt::format("there is no job {}", *number)});
+  if (!deeds->front().is_done) return error_answer(409, {deeds->front().text});
+  return json_answer(to_json(deeds->front()));
+}
+
+JobFilter selection_from(BodyReader& body) {
+  JobFilter filter;
+  filter.numbers = body.numbers("ids", kMaxNumbers);
+  filter.user = body.text("user", kMaxNameBytes);
+  filter.group = body.text("group", kMaxNameBytes);
+  filter.queue = body.text("queue", kMaxNameBytes);
+  filter.name = body.text("name", kMaxNameBytes);
+  filter.states = states_from(body.texts("state", 32),
+                              [&](const std::string& what) { body.wrong("state", what); });
+  filter.limit = SIZE_MAX;
+  if (filter.numbers.empty() && !filter.user && !filter.group && !filter.queue && !filter.name &&
+      filter.states.empty() && body.is_good())
+    body.wrong("ids", "say which jobs: ids, user, group, queue, name or state");
+  return filter;
+}
+
+PastQuery past_query_from(QueryReader& query) {
+  PastQuery past;
+  past.user = query.text("user");
+  past.group = query.text("group");
+  past.queue = query.text("queue");
+  past.name = query.text("name");
+  for (const std::string& name : query.list("outcome")) {
+    if (const auto outcome = outcome_from(name))
+      past.outcomes.push_back(*outcome);
+    else
+      query.wrong("outcome", fmt::format("unknown outcome '{}'", name));
+  }
+  past.since_wall = query.whole("since", 0, kForEver);
+  past.until_wall = query.whole("until", 0, kForEver);
+  if (const auto cursor = query.text("cursor")) {
+    past.before = past_cursor_from(*cursor);
+    if (!past.before) query.wrong("cursor", "not one that a page gave as next");
+  }
+  past.limit = static_cast<std::size_t>(query.whole("limit", 1, kMaxPage).value_or(100));
+  return past;
+}
+
+}  // namespace
+
+tl::expected<JobNumber, Fault> job_of(const Call& call) {
+  const std::string& text = call.request.arguments.front();
+  if (const auto number = job_number_from(text)) return *number;
+  return tl::unexpected<Fault>(
+      Fault{FaultKind::NotFound, {fmt::format("'{}' is not the number of a job", text)}});
+}
+
+bool may_look_inside(const Caller& caller, const JobView& job) {
+  return caller.role >= Role::Operator || (job.spec && job.spec->user == caller.user);
+}
+
+void submit_job(const Call& call, Reply reply) {
+  auto spec = spec_from(call);
+  if (!spec) return reply(Answered{std::move(spec).error(), nullptr});
+  call.service.submit_async(call.request.caller, *std::move(spec),
+                            [reply = std::move(reply)](const Answer<Submitted>& submitted) {
+                              reply(submitted_answer(submitted));
+                            });
+}
+
+Answered list_jobs(const Call& call) {
+  QueryReader query(call.request.target);
+  const JobFilter filter = filter_from(query);
+  if (!query.is_good()) return error_answer(400, query.faults());
+  const auto page = call.service.jobs(call.request.caller, filter);
+  if (!page) return fault_answer(page.error());
+  Answered answered = json_answer(to_json(*page));
+  if (page->next) {
+    answered.response.headers.emplace_back(
+        "Link", next_link(call.request.target, "after", fmt::format("{}", *page->next)));
+  }
+  return answered;
+}
+
+Answered show_job(const Call& call) {
+  const auto number = job_of(call);
+  if (!number) return fault_answer(number.error());
+  const auto job = call.service.job(call.request.caller, *number);
+  if (!job) return fault_answer(job.error());
+  return json_answer(to_json(*job, may_look_inside(call.request.caller, *job)
+                                       ? Detail::Full
+                                       : Detail::WithoutScriptAndEnvironment));
+}
+
+Answered change_job(const Call& call) {
+  const auto number = job_of(call);
+  if (!number) return fault_answer(number.error());
+  const auto changes = parse_body(call.body);
+  if (!changes) return error_answer(400, changes.error().messages);
+  if (changes->empty()) return error_answer(400, {"body: nothing to change"});
+  if (const auto spec = job_spec_from_json(*changes); !spec)  // every key and kind of value
+    return error_answer(400, spec.error().messages);
+  const auto job = call.service.change(call.request.caller, *number, changes->dump());
+  if (!job) return fault_answer(job.error());
+  return json_answer(to_json(*job, Detail::Full));
+}
+
+Answered cancel_job(const Call& call) { return act_on_one(call, Verb::Cancel); }
+
+Answered act_on_job(const Call& call) {
+  const auto verb = verb_from(call.request.target.path.back());
+  return act_on_one(call, verb.value());
+}
+
+Answered act_on_jobs(const Call& call) {
+  const auto json = parse_body(call.body);
+  if (!json) return error_answer(400, json.error().messages);
+  BodyReader body(*json);
+  Wanted wanted;
+  const auto name = body.text("verb", kMaxNameBytes);
+  const auto verb = name ? verb_from(*name) : std::nullopt;
+  if (verb)
+    wanted.verb = *verb;
+  else
+    body.wrong("verb", fmt::format("unknown{}", suggestion(name.value_or(""), verb_names())));
+  const JobFilter filter = selection_from(body);
+  read_wanted(body, wanted);
+  body.finish();
+  if (!body.is_good()) return error_answer(400, body.faults());
+  const auto deeds =
+      call.service.act(call.request.caller, wanted.verb, filter, wanted.why, wanted.signal);
+  if (!deeds) return fault_answer(deeds.error());
+  return json_answer(list_json("results", *deeds));
+}
+
+Answered list_attempts(const Call& call) {
+  const auto number = job_of(call);
+  if (!number) return fault_answer(number.error());
+  const auto attempts = call.service.attempts(call.request.caller, *number);
+  if (!attempts) return fault_answer(attempts.error());
+  return json_answer(list_json("attempts", *attempts));
+}
+
+Answered explain_job(const Call& call) {
+  const auto number = job_of(call);
+  if (!number) return fault_answer(number.error());
+  auto why = call.service.why(call.request.caller, *number);
+  if (!why) return fault_answer(why.error());
+  return json_answer(*std::move(why));
+}
+
+Answered list_history(const Call& call) {
+  QueryReader query(call.request.target);
+  const PastQuery past = past_query_from(query);
+  if (!query.is_good()) return error_answer(400, query.faults());
+  const auto page = call.service.history(call.request.caller, past);
+  if (!page) return fault_answer(page.error());
+  Answered answered = json_answer(to_json(*page));
+  if (page->next) {
+    answered.response.headers.emplace_back("Link",
+                                           next_link(call.request.target, "cursor", *page->next));
+  }
+  return answered;
+}
+
+}  // namespace berth::api

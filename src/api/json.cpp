@@ -1,0 +1,209 @@
+#include "api/json.h"
+
+#include "model/job_spec_json.h"
+
+namespace berth::api {
+
+namespace {
+
+void time_field(JsonWriter& out, std::string_view name, std::int64_t time) {
+  out.key(name);
+  if (time == 0)
+    out.null();
+  else
+    out.value(time);
+}
+
+template <class Number>
+void write_numbers(JsonWriter& out, const std::vector<Number>& numbers) {
+  out.begin_array();
+  for (const Number number : numbers) out.value(number);
+  out.end_array();
+}
+
+void write(JsonWriter& out, const std::vector<HeldDevices>& where) {
+  out.begin_array();
+  for (const HeldDevices& held : where) {
+    out.begin_object().field("node", held.node).key("devices");
+    write_numbers(out, held.devices);
+    out.key("cores");
+    write_numbers(out, held.cores);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write(JsonWriter& out, const TrainingView& training) {
+  out.begin_object();
+  out.field("iterations", training.iterations);
+  out.field("iterations_per_second", training.iterations_per_second);
+  out.field("samples_per_second", training.samples_per_second);
+  out.key("loss");
+  if (training.loss)
+    out.value(*training.loss);
+  else
+    out.null();
+  out.field("sub_steps", training.sub_steps);
+  out.field("last_heard_seconds_ago", training.last_heard_seconds_ago);
+  out.end_object();
+}
+
+void write(JsonWriter& out, const std::vector<std::pair<std::string, std::string>>& settings) {
+  out.begin_object();
+  for (const auto& [name, value] : settings) out.field(name, value);
+  out.end_object();
+}
+
+}  // namespace
+
+void write(JsonWriter& out, const JobView& job, Detail detail) {
+  out.begin_object();
+  out.field("number", job.number).field("array", job.array).field("array_index", job.array_index);
+  out.key("spec");
+  if (job.spec)
+    write_json(out, *job.spec,
+               detail == Detail::Full ? SpecPart::Whole : SpecPart::WithoutScriptAndEnvironment);
+  else
+    out.null();
+  out.field("state", to_string(job.state)).field("reason", job.reason);
+  time_field(out, "submitted", job.submitted);
+  time_field(out, "started", job.started);
+  time_field(out, "last_started", job.last_started);
+  time_field(out, "ended", job.ended);
+  out.field("run_seconds", job.run_seconds).field("gpu_seconds", job.gpu_seconds);
+  out.field("attempts", job.attempts).field("preemptions", job.preemptions);
+  out.field("failures", job.failures);
+  out.key("where");
+  write(out, job.where);
+  out.field("granted", job.granted);
+  out.field("exit_code", job.exit_code).field("signal", job.signal).field("pid", job.pid);
+  out.field("output", job.output).field("error", job.error);
+  out.key("training");
+  if (job.training)
+    write(out, *job.training);
+  else
+    out.null();
+  out.end_object();
+}
+
+void write(JsonWriter& out, const AttemptRow& attempt) {
+  out.begin_object();
+  out.field("id", to_text(attempt.id));
+  out.key("where");
+  write(out, attempt.where);
+  time_field(out, "begun", attempt.begun_wall);
+  time_field(out, "ended", attempt.ended_wall);
+  out.key("outcome");
+  if (attempt.outcome)
+    out.value(to_string(*attempt.outcome));
+  else
+    out.null();
+  out.field("exit_code", attempt.exit_code).field("signal", attempt.signal);
+  out.field("gpu_seconds", attempt.gpu_seconds).field("why", attempt.why);
+  out.end_object();
+}
+
+void write(JsonWriter& out, const Deed& deed) {
+  out.begin_object().field("job", deed.job).field("done", deed.is_done).field("text", deed.text);
+  out.end_object();
+}
+
+void write(JsonWriter& out, const NodeView& node) {
+  out.begin_object();
+  out.field("name", node.name).field("state", node.state).field("reason", node.reason);
+  out.field("type", node.type).field("gpus", node.gpus).field("gpus_used", node.gpus_used);
+  out.field("cpus", node.cpus).field("cpus_used", node.cpus_used);
+  out.field("memory_mib", node.memory_mib);
+  out.key("devices").begin_array();
+  for (const auto& jobs : node.devices) write_numbers(out, jobs);
+  out.end_array().end_object();
+}
+
+void write(JsonWriter& out, const ClusterView& cluster) {
+  out.begin_object().field("policy", cluster.policy).key("settings");
+  write(out, cluster.settings);
+  out.field("version", cluster.version).field("generation", cluster.generation);
+  time_field(out, "started", cluster.started);
+  out.field("uptime_seconds", cluster.uptime_seconds);
+  out.field("pending", cluster.pending).field("running", cluster.running);
+  out.field("held", cluster.held).field("gpus", cluster.gpus);
+  out.field("gpus_used", cluster.gpus_used).field("passes", cluster.passes);
+  out.field("last_pass_seconds", cluster.last_pass_seconds);
+  out.field("worst_pass_seconds", cluster.worst_pass_seconds);
+  out.field("trouble", cluster.trouble).end_object();
+}
+
+void write(JsonWriter& out, const ShareView& share) {
+  out.begin_object().field("kind", share.kind).field("name", share.name);
+  out.field("shares", share.shares).field("gpu_seconds", share.gpu_seconds);
+  out.field("gpus_now", share.gpus_now).field("jobs_now", share.jobs_now);
+  out.field("waiting", share.waiting).field("gpu_limit", share.gpu_limit);
+  out.field("job_limit", share.job_limit);
+  out.field("gpu_seconds_limit", share.gpu_seconds_limit).end_object();
+}
+
+void write(JsonWriter& out, const TokenView& token) {
+  out.begin_object().field("name", token.name).field("user", token.user);
+  out.field("role", to_string(token.role));
+  time_field(out, "created", token.created);
+  time_field(out, "expires", token.expires);
+  out.end_object();
+}
+
+std::string to_json(const JobPage& page) {
+  JsonWriter out;
+  out.begin_object().key("jobs").begin_array();
+  for (const JobView& job : page.jobs) write(out, job, Detail::WithoutScriptAndEnvironment);
+  out.end_array().key("next");
+  if (page.next)
+    out.value(*page.next);
+  else
+    out.null();
+  out.field("total", page.total).end_object();
+  return out.take();
+}
+
+std::string to_json(const PastPage& page) {
+  JsonWriter out;
+  out.begin_object().key("jobs").begin_array();
+  for (const JobView& job : page.jobs) write(out, job, Detail::WithoutScriptAndEnvironment);
+  out.end_array().key("next");
+  if (page.next)
+    out.value(*page.next);
+  else
+    out.null();
+  out.end_object();
+  return out.take();
+}
+
+std::string to_json(const Submitted& submitted) {
+  JsonWriter out;
+  out.begin_object().field("job", submitted.first).field("count", submitted.count);
+  out.field("repeat", submitted.is_repeat).key("notes").begin_array();
+  for (const std::string& note : submitted.notes) out.value(note);
+  out.end_array().end_object();
+  return out.take();
+}
+
+std::string to_json(const Caller& caller) {
+  JsonWriter out;
+  out.begin_object().field("user", caller.user).field("uid", caller.uid);
+  out.field("gid", caller.gid).field("role", to_string(caller.role)).end_object();
+  return out.take();
+}
+
+std::string policy_json(const ClusterView& cluster) {
+  JsonWriter out;
+  out.begin_object().field("policy", cluster.policy).key("settings");
+  write(out, cluster.settings);
+  out.end_object();
+  return out.take();
+}
+
+std::string to_json(const JobView& job, Detail detail) {
+  JsonWriter out;
+  write(out, job, detail);
+  return out.take();
+}
+
+}  // namespace berth::api

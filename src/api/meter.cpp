@@ -1,0 +1,32 @@
+#include "api/meter.h"
+
+#include <fmt/format.h>
+
+namespace berth::api {
+
+Meter::Meter() : seconds_({0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5}) {}
+
+void Meter::count(std::string_view route, int status, double seconds) {
+  const std::lock_guard lock(mutex_);
+  ++answers_[{route, status}];
+  seconds_.observe(seconds);
+}
+
+void Meter::write(PrometheusText& text) const {
+  const std::lock_guard lock(mutex_);
+  using Kind = PrometheusText::Kind;
+  text.family(Kind::Counter, "berth_api_answers_total", "Answers by route and status.");
+  for (const auto& [key, count] : answers_) {
+    const std::string status = fmt::format("{}", key.second);
+    text.sample(static_cast<double>(count), {{"route", key.first}, {"status", status}});
+  }
+  text.family(Kind::Histogram, "berth_api_answer_seconds", "From a request's head to its answer.");
+  seconds_.write(text);
+  text.gauge("berth_api_connections", "Open connections.", static_cast<double>(connections));
+  text.gauge("berth_api_streams", "Readers of events and growing output.",
+             static_cast<double>(streams));
+  text.counter("berth_api_refused_connections_total", "Connections beyond a limit.",
+               static_cast<double>(refused));
+}
+
+}  // namespace berth::api

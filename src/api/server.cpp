@@ -1,0 +1,235 @@
+#include "api/server.h"
+
+#include "api/server_core.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "api/unix_listener.h"
+
+namespace berth::api {
+
+namespace {
+
+using asio::ip::tcp;
+using boost::system::error_code;
+using Unix = asio::local::stream_protocol;
+
+constexpr std::string_view kFull =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+    "Content-Length: 73\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+    R"({"error":{"code":"unavailable","messages":["too many open connections"]}})";
+static_assert(kFull.substr(kFull.find("{")).size() == 73);
+
+/// Says so if it fits into the socket at once, and leaves.
+void turn_away(Socket& socket) {
+  error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.write_some(asio::buffer(kFull.data(), kFull.size()), ignored);
+  socket.close(ignored);
+}
+
+std::optional<Peer> peer_of(Unix::socket& socket) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
+    return std::nullopt;
+  return Peer{true, credentials.uid, credentials.gid, ""};
+}
+
+std::optional<Peer> peer_of(tcp::socket& socket) {
+  error_code error;
+  const auto remote = socket.remote_endpoint(error);
+  if (error) return std::nullopt;
+  socket.set_option(tcp::no_delay(true), error);
+  return Peer{false, 0, 0, remote.address().to_string()};
+}
+
+Result<tcp::acceptor> listen_on(asio::io_context& io, const TcpAddress& where) {
+  error_code error;
+  const auto address = asio::ip::make_address(where.host, error);
+  if (error)
+    return fail(fmt::format("'{}' is not an address (a number such as 127.0.0.1)", where.host));
+  tcp::acceptor acceptor(io);
+  const tcp::endpoint endpoint(address, where.port);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error)
+    return fail(fmt::format("{}:{}: cannot listen: {}", where.host, where.port, error.message()));
+  return acceptor;
+}
+
+}  // namespace
+
+/// A server between start and stop.
+class Server::Running {
+ public:
+  Running(Service& service, const ServerOptions& options)
+      : core_(service, options), sweeper_(core_.io) {}
+
+  Result<Bound> bind(const ServerOptions& options) {
+    Bound bound;
+    if (options.tls) {
+      BERTH_TRY(tls_, load_tls(*options.tls));
+    }
+    if (options.unix_path) {
+      BERTH_TRY(UnixListener listener, UnixListener::open(*options.unix_path));
+      unix_listener_ = std::make_unique<UnixListener>(std::move(listener));
+      unix_acceptor_.emplace(core_.io, Unix(), ::dup(unix_listener_->descriptor()));
+      bound.unix_path = *options.unix_path;
+    }
+    if (options.tcp) {
+      BERTH_TRY(tcp::acceptor acceptor, listen_on(core_.io, *options.tcp));
+      const auto local = acceptor.local_endpoint();
+      if (!local.address().is_loopback() && !tls_ && !options.allow_plain_network) {
+        return fail(fmt::format(
+            "{}: tokens would travel readable through the network (give a certificate, stay on "
+            "127.0.0.1, or allow a plain network explicitly)",
+            options.tcp->host));
+      }
+      bound.host = local.address().to_string();
+      bound.port = local.port();
+      bound.has_tls = tls_ != nullptr;
+      tcp_acceptor_.emplace(std::move(acceptor));
+    }
+    if (!options.unix_path && !options.tcp) return fail("nothing to listen on: a socket or TCP?");
+    return bound;
+  }
+
+  void start() {
+    if (unix_acceptor_) accept(*unix_acceptor_);
+    if (tcp_acceptor_) accept(*tcp_acceptor_);
+    sweep_later();
+    thread_ = std::thread([this] { core_.io.run(); });
+  }
+
+  void stop() {
+    asio::post(core_.io, [this] { begin_stop(); });
+    {
+      std::unique_lock lock(mutex_);
+      is_empty_.wait_for(lock, core_.limits.stop_time, [this] { return is_done_; });
+    }
+    core_.mailbox->close();  // answers that come now find nobody
+    core_.io.stop();
+    thread_.join();
+    core_.workers.join();
+    while (!core_.connections.empty()) (*core_.connections.begin())->close();
+    unix_acceptor_.reset();
+    unix_listener_.reset();
+  }
+
+ private:
+  template <class Acceptor>
+  void accept(Acceptor& acceptor) {
+    acceptor.async_accept([this, &acceptor](error_code error, auto socket) {
+      if (core_.is_stopping) return;
+      if (error) return accept_later(acceptor);
+      if (auto peer = peer_of(socket)) welcome(Socket(std::move(socket)), *std::move(peer));
+      accept(acceptor);
+    });
+  }
+
+  /// Out of descriptors, most likely: the client waits in the queue until some are free.
+  template <class Acceptor>
+  void accept_later(Acceptor& acceptor) {
+    auto timer = std::make_shared<asio::steady_timer>(core_.io, std::chrono::milliseconds(100));
+    timer->async_wait([this, &acceptor, timer](error_code) {
+      if (!core_.is_stopping) accept(acceptor);
+    });
+  }
+
+  void welcome(Socket socket, Peer peer) {
+    const bool has_tls = tls_ && !peer.is_local;
+    if (!core_.has_room_for(peer)) {
+      ++core_.api.meter().refused;
+      if (!has_tls) turn_away(socket);
+      return;
+    }
+    auto connection = has_tls ? tls_->make_connection(core_, std::move(socket), std::move(peer))
+                              : make_plain_connection(core_, std::move(socket), std::move(peer));
+    core_.add(connection);
+    connection->start();
+  }
+
+  /// One timer for all: a connection changes its deadline with every step, and nobody minds a
+  /// quarter of a second.
+  void sweep_later() {
+    const int wait = core_.is_stopping ? 5 : core_.connections.empty() ? 1'000 : 250;
+    sweeper_.expires_after(std::chrono::milliseconds(wait));
+    sweeper_.async_wait([this](error_code error) {
+      if (error) return;
+      for_all([now = std::chrono::steady_clock::now()](ConnectionBase& connection) {
+        connection.sweep(now);
+      });
+      if (core_.is_stopping && core_.connections.empty()) return tell_done();
+      sweep_later();
+    });
+  }
+
+  /// A connection may leave while it is visited.
+  template <class Visit>
+  void for_all(Visit visit) {
+    const std::vector<std::shared_ptr<ConnectionBase>> all(core_.connections.begin(),
+                                                           core_.connections.end());
+    for (const auto& connection : all) visit(*connection);
+  }
+
+  void begin_stop() {
+    core_.is_stopping = true;
+    error_code ignored;
+    if (unix_acceptor_) unix_acceptor_->close(ignored);
+    if (tcp_acceptor_) tcp_acceptor_->close(ignored);
+    for_all([](ConnectionBase& connection) { connection.begin_stop(); });
+    sweep_later();
+  }
+
+  void tell_done() {
+    const std::lock_guard lock(mutex_);
+    is_done_ = true;
+    is_empty_.notify_all();
+  }
+
+  ServerCore core_;
+  asio::steady_timer sweeper_;
+  std::unique_ptr<TlsContext> tls_;
+  std::unique_ptr<UnixListener> unix_listener_;
+  std::optional<Unix::acceptor> unix_acceptor_;
+  std::optional<tcp::acceptor> tcp_acceptor_;
+  std::thread thread_;
+
+  std::mutex mutex_;
+  std::condition_variable is_empty_;
+  bool is_done_ = false;
+};
+
+Server::Server(Service& service, ServerOptions options)
+    : service_(service), options_(std::move(options)) {}
+
+Server::~Server() { stop(); }
+
+Result<Bound> Server::start() {
+  auto running = std::make_unique<Running>(service_, options_);
+  BERTH_TRY(Bound bound, running->bind(options_));
+  running->start();
+  running_ = std::move(running);
+  return bound;
+}
+
+void Server::stop() {
+  if (!running_) return;
+  running_->stop();
+  running_.reset();
+}
+
+}  // namespace berth::api
