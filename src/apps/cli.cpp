@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "apps/live.h"
 #include "apps/mode_help.h"
 #include "base/suggest.h"
 
@@ -23,14 +24,15 @@ constexpr auto kOutput = "Output";
 class CommandLine {
  public:
   CommandLine()
-      : app_("schedules deep-learning jobs on GPU clusters: simulate, compare, generate", "berth") {
+      : app_("schedules deep-learning jobs on GPU clusters, real and simulated", "berth") {
     app_.set_help_flag();
     app_.footer(
         "berth generate --like philly --jobs 2000 --cluster 16x4 --load 0.9 --seed 1 -o trace.csv\n"
         "berth compare --trace trace.csv --cluster 16x4 --policies fifo,easy,srtf,las\n"
         "berth simulate --trace examples/traces/philly-small.csv --cluster 16x4 --policy srtf "
         "--out run1\n"
-        "berth policies");
+        "berth submit --gpus 2 -- python3 train.py\n"
+        "berth queue --watch");
     app_.add_flag("--version", version_, "print the version");
     add_simulate();
     add_compare();
@@ -49,7 +51,11 @@ class CommandLine {
     app_.add_flag("-h,--help", help_, "this text");
   }
 
-  [[nodiscard]] CliCommand describe() const { return describe(app_); }
+  [[nodiscard]] CliCommand describe() const {
+    CliCommand root = describe(app_);
+    for (CliCommand& live : live_cli_commands()) root.commands.push_back(std::move(live));
+    return root;
+  }
   void parse(int argc, const char* const* argv) { app_.parse(argc, argv); }
   [[nodiscard]] bool version_asked() const noexcept { return version_; }
   [[nodiscard]] Result<Command> command() const {

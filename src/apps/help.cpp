@@ -53,7 +53,10 @@ std::string usage(const CliCommand& root, const CliCommand& command) {
   if (&root == &command) return "berth COMMAND [OPTIONS]";
   std::string text = "berth " + command.name;
   for (const CliOption& option : command.options) {
-    if (option.positional) text += " [" + option.names.front() + "]";
+    if (!option.positional) continue;
+    const std::string& name =
+        option.names.front();  // a live command says itself what may be left out
+    text += name.find_first_of("[ …|") == std::string::npos ? " [" + name + "]" : " " + name;
   }
   return text + " [OPTIONS]";
 }

@@ -1,0 +1,5 @@
+#!/bin/sh
+#SBATCH --job-name="quo ted" --comment='x y' # remark
+# SBATCH --off
+#PBS -l x
+#SBATCH --wrap=a\ b --nice --exclusive=user -HQ

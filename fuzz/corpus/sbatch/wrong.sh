@@ -1,0 +1,3 @@
+#!/bin/sh
+#SBATCH --job-name="open
+#SBATCH --gpu=1 --tim=x stray

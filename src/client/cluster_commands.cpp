@@ -1,0 +1,219 @@
+// nodes, node, policy, share, token: the cluster itself and who may use it.
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/suggest.h"
+#include "client/commands.h"
+#include "client/draft.h"
+#include "client/moment.h"
+#include "client/tables.h"
+
+namespace berth::client {
+
+namespace {
+
+using nlohmann::json;
+
+int misuse(const Call& call, std::string_view text) { return call.console.complain(kMisuse, text); }
+
+/// One question, one answer: as JSON, or made readable.
+template <class Show>
+int ask(const Call& call, Result<std::string> (*question)(Scheduler&, const Call&), Show show) {
+  auto scheduler = call.scheduler();
+  if (!scheduler) return call.console.complain(kMisuse, scheduler.error());
+  const auto body = question(*scheduler, call);
+  if (!body) return call.console.complain(kFailure, body.error());
+  if (call.has("json")) {
+    call.console.put(*body + "\n");
+    return call.console.done();
+  }
+  const Result<std::string> text = show(*body);
+  if (!text) return call.console.complain(kFailure, text.error());
+  call.console.put(*text);
+  return call.console.done();
+}
+
+Result<std::string> quiet(const std::string&) { return std::string{}; }
+
+Result<double> amount(const Call& call, std::string_view option) {
+  const std::string text = call.value(option);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0) || value > 1e9)
+    return fail(fmt::format("share: --{}={} is no number of 0 or more", option, text));
+  return value;
+}
+
+std::string policy_text(const ClusterRow& cluster) {
+  std::string text = cluster.policy + "\n";
+  for (const auto& [key, value] : cluster.settings) text += fmt::format("  {} = {}\n", key, value);
+  return text;
+}
+
+}  // namespace
+
+int run_nodes(const Call& call) {
+  const TableStyle style{call.console.has_colour(), call.console.width(), unix_now()};
+  return ask(
+      call, [](Scheduler& scheduler, const Call&) { return scheduler.get("/nodes"); },
+      [&](const std::string& body) -> Result<std::string> {
+        BERTH_TRY(const auto nodes, nodes_from(body));
+        return node_table(nodes, style);
+      });
+}
+
+int run_node(const Call& call) {
+  const auto& words = call.operands();
+  static const std::vector<std::string> kDeeds{"drain", "resume", "down"};
+  if (words.size() < 2) return misuse(call, "node: what with which? As in `berth node drain n3`");
+  if (std::ranges::find(kDeeds, words.front()) == kDeeds.end())
+    return misuse(call, fmt::format("node: '{}' cannot be done{}", words.front(),
+                                    suggestion(words.front(), kDeeds)));
+  auto scheduler = call.scheduler();
+  if (!scheduler) return call.console.complain(kMisuse, scheduler.error());
+  json body = json::object();
+  if (call.has("reason")) body["reason"] = call.value("reason");
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const auto answer = scheduler->send(
+        "POST", fmt::format("/nodes/{}/{}", percent_encoded(words[i]), words.front()),
+        body.dump(-1, ' ', false, json::error_handler_t::replace));
+    if (!answer) return call.console.complain(kFailure, answer.error());
+    if (call.has("json")) call.console.put(*answer + "\n");
+  }
+  return call.console.done();
+}
+
+int run_policy(const Call& call) {
+  const auto& words = call.operands();
+  const auto show = [](const std::string& body) -> Result<std::string> {
+    BERTH_TRY(const auto cluster, cluster_from(body));
+    return policy_text(cluster);
+  };
+  if (words.empty()) {
+    if (call.has("set"))
+      return misuse(call, "policy: of which? As in `berth policy set las --set quantum=60`");
+    return ask(
+        call, [](Scheduler& scheduler, const Call&) { return scheduler.get("/policy"); }, show);
+  }
+  if (words.front() != "set" || words.size() != 2)
+    return misuse(call, "policy: as in `berth policy`, or `berth policy set las --set quantum=60`");
+  for (const std::string& setting : call.parsed.values("set"))
+    if (setting.find('=') == std::string::npos)
+      return misuse(call, fmt::format("policy: --set {} is not KEY=VALUE", setting));
+  return ask(
+      call,
+      [](Scheduler& scheduler, const Call& the) {
+        json body{{"policy", the.operands()[1]}, {"settings", json::object()}};
+        for (const std::string& setting : the.parsed.values("set")) {
+          const auto equals = setting.find('=');
+          body["settings"][setting.substr(0, equals)] = setting.substr(equals + 1);
+        }
+        return scheduler.send("PUT", "/policy",
+                              body.dump(-1, ' ', false, json::error_handler_t::replace));
+      },
+      show);
+}
+
+namespace {
+
+Result<std::string> put_share(Scheduler& scheduler, const Call& call) {
+  json body{{"kind", call.has("group") ? "group" : "user"}, {"name", call.operands()[1]}};
+  if (call.has("shares")) {
+    BERTH_TRY(body["shares"], amount(call, "shares"));
+  }
+  if (call.has("gpu-limit")) {
+    BERTH_TRY(body["gpu_limit"], parse_count(call.value("gpu-limit"), 0, 1'000'000));
+  }
+  if (call.has("job-limit")) {
+    BERTH_TRY(body["job_limit"], parse_count(call.value("job-limit"), 0, 1'000'000'000));
+  }
+  if (call.has("gpu-hours")) {
+    BERTH_TRY(const double hours, amount(call, "gpu-hours"));
+    body["gpu_seconds_limit"] = hours * 3'600;
+  }
+  return scheduler.send("PUT", "/shares",
+                        body.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+Result<std::string> show_shares(const std::string& body) {
+  BERTH_TRY(const auto shares, shares_from(body));
+  return share_table(shares);
+}
+
+Result<std::string> make_token(Scheduler& scheduler, const Call& call) {
+  json body{{"name", call.operands()[1]}};
+  if (call.has("user")) body["user"] = call.value("user");
+  if (call.has("role")) body["role"] = call.value("role");
+  if (call.has("expires")) {
+    BERTH_TRY(body["expires"], parse_moment(call.value("expires"), unix_now()));
+  }
+  return scheduler.send("POST", "/tokens",
+                        body.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+/// The secret alone on standard output, so that it can be sent to a file.
+Result<std::string> show_new_token(const std::string& body) {
+  const json value = json::parse(body, nullptr, false);
+  if (!value.is_object() || !value.contains("token") || !value["token"].is_string())
+    return fail("the scheduler's answer holds no token");
+  return value["token"].get<std::string>() + "\n";
+}
+
+}  // namespace
+
+int run_share(const Call& call) {
+  const auto& words = call.operands();
+  if (words.empty() || (words.size() == 1 && words.front() == "list"))
+    return ask(
+        call, [](Scheduler& scheduler, const Call&) { return scheduler.get("/shares"); },
+        show_shares);
+  if (words.size() != 2 || words.front() != "set")
+    return misuse(call, "share: as in `berth share list` or `berth share set ann --gpu-limit 8`");
+  const bool says_something =
+      call.has("shares") || call.has("gpu-limit") || call.has("job-limit") || call.has("gpu-hours");
+  if (!says_something)
+    return misuse(call, "share: set what? --shares, --gpu-limit, --job-limit or --gpu-hours");
+  for (const std::string_view option : {"shares", "gpu-hours"})
+    if (call.has(option))
+      if (const auto fine = amount(call, option); !fine)
+        return call.console.complain(kMisuse, fine.error());
+  for (const std::string_view option : {"gpu-limit", "job-limit"})
+    if (call.has(option))
+      if (const auto fine = parse_count(call.value(option), 0, 1'000'000); !fine)
+        return misuse(call, fmt::format("share: --{}: {}", option, fine.error().text()));
+  return ask(call, put_share, quiet);
+}
+
+int run_token(const Call& call) {
+  const auto& words = call.operands();
+  if (words.empty() || (words.size() == 1 && words.front() == "list"))
+    return ask(
+        call, [](Scheduler& scheduler, const Call&) { return scheduler.get("/tokens"); },
+        [](const std::string& body) -> Result<std::string> {
+          BERTH_TRY(const auto tokens, tokens_from(body));
+          return token_table(tokens);
+        });
+  if (words.size() == 2 && words.front() == "make") {
+    if (call.has("expires"))
+      if (const auto fine = parse_moment(call.value("expires"), unix_now()); !fine)
+        return misuse(call, "token: --expires: " + fine.error().text());
+    const int code = ask(call, make_token, show_new_token);
+    if (code == kSuccess && call.console.is_terminal())
+      call.console.note("shown once: keep it in ~/.config/berth/token (chmod 600) or BERTH_TOKEN");
+    return code;
+  }
+  if (words.size() == 2 && words.front() == "revoke")
+    return ask(
+        call,
+        [](Scheduler& scheduler, const Call& the) {
+          return scheduler.send("DELETE", "/tokens/" + percent_encoded(the.operands()[1]), "");
+        },
+        quiet);
+  return misuse(
+      call, "token: as in `berth token make NAME`, `berth token list`, `berth token revoke NAME`");
+}
+
+}  // namespace berth::client

@@ -1,0 +1,145 @@
+#include "client/http.h"
+
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "client/answer_reader.h"
+#include "client/wire.h"
+
+namespace berth::client {
+
+namespace {
+
+constexpr std::size_t kMaxBody = std::size_t{1} << 30U;
+
+AnswerReader::Source source_of(Wire& wire) {
+  return [&wire](std::string& into) -> Result<std::size_t> {
+    std::array<char, 65'536> block;
+    BERTH_TRY(const std::size_t got, wire.read(block));
+    into.append(block.data(), got);
+    return got;
+  };
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::tolower(static_cast<unsigned char>(a[i])) !=
+        std::tolower(static_cast<unsigned char>(b[i])))
+      return false;
+  return true;
+}
+
+}  // namespace
+
+std::string_view HttpReply::header(std::string_view name) const {
+  for (const auto& [key, value] : headers)
+    if (same_name(key, name)) return value;
+  return {};
+}
+
+HttpStream::HttpStream(std::unique_ptr<Wire> wire)
+    : wire_(std::move(wire)), reader_(std::make_unique<AnswerReader>(source_of(*wire_))) {}
+HttpStream::~HttpStream() = default;
+
+Result<std::string> HttpStream::next() { return reader_->next(); }
+
+Result<std::string> HttpStream::rest() {
+  std::string body;
+  while (true) {
+    BERTH_TRY(const std::string piece, next());
+    if (piece.empty()) return body;
+    body += piece;
+    if (body.size() > kMaxBody) return fail("the answer is too long");
+  }
+}
+
+void HttpStream::interrupt() noexcept { wire_->interrupt(); }
+
+HttpClient::HttpClient(Endpoint endpoint, std::chrono::milliseconds timeout)
+    : endpoint_(std::move(endpoint)), timeout_(timeout) {}
+HttpClient::~HttpClient() = default;
+
+std::string HttpClient::text_of(const HttpRequest& request) const {
+  std::string text = fmt::format(
+      "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: berth/{}\r\n", request.method, request.target,
+      endpoint_.socket.empty() ? endpoint_.host : "localhost", BERTH_VERSION);
+  if (!endpoint_.token.empty())
+    text += fmt::format("Authorization: Bearer {}\r\n", endpoint_.token);
+  if (!request.body.empty()) text += "Content-Type: application/json\r\n";
+  if (!request.body.empty() || request.method != "GET")
+    text += fmt::format("Content-Length: {}\r\n", request.body.size());
+  for (const auto& [name, value] : request.headers) text += fmt::format("{}: {}\r\n", name, value);
+  return text + "\r\n" + request.body;
+}
+
+Result<HttpReply> HttpClient::exchange(const std::string& text, const std::string& method,
+                                       bool is_fresh) {
+  retry_ = false;
+  auto written = wire_->write(text);
+  AnswerReader reader(source_of(*wire_));
+  auto reply = reader.head(method != "HEAD");
+  if (!reply) {
+    // A kept connection that was closed before the first byte of an answer: nobody read the
+    // request.
+    retry_ = !is_fresh && !reader.saw_anything();
+    if (!written && !reader.saw_anything()) return tl::unexpected(written.error());
+    return reply;
+  }
+  while (true) {
+    BERTH_TRY(const std::string piece, reader.next());
+    if (piece.empty()) break;
+    reply->body += piece;
+    if (reply->body.size() > kMaxBody) return fail("the answer is too long");
+  }
+  if (!reader.may_go_on() || !written) wire_.reset();
+  return reply;
+}
+
+Result<HttpReply> HttpClient::send(const HttpRequest& request) {
+  const std::string text = text_of(request);
+  was_sent_ = false;
+  for (const bool is_fresh : {false, true}) {
+    if (!is_fresh && !wire_) continue;
+    if (!wire_) {
+      BERTH_TRY(wire_, open_wire(endpoint_, timeout_));
+    }
+    was_sent_ = true;
+    auto reply = exchange(text, request.method, is_fresh);
+    if (reply) return reply;
+    wire_.reset();
+    if (!retry_) return fail(fmt::format("{}: {}", endpoint_.text(), reply.error().text()));
+  }
+  return fail(fmt::format("{}: the connection was closed", endpoint_.text()));
+}
+
+Result<std::unique_ptr<HttpStream>> HttpClient::open(const HttpRequest& request,
+                                                     std::chrono::milliseconds silence) {
+  BERTH_TRY(auto wire, open_wire(endpoint_, silence));
+  auto stream = std::make_unique<HttpStream>(std::move(wire));
+  const auto named = [&](const Error& error) {
+    return fail(fmt::format("{}: {}", endpoint_.text(), error.text()));
+  };
+  if (const auto written = stream->wire_->write(text_of(request)); !written)
+    return named(written.error());
+  auto head = stream->reader_->head(request.method != "HEAD");
+  if (!head) return named(head.error());
+  stream->head_ = *std::move(head);
+  return stream;
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 128 && std::isalnum(byte) != 0) || c == '-' || c == '.' || c == '_' || c == '~')
+      out += c;
+    else
+      out += fmt::format("%{:02X}", byte);
+  }
+  return out;
+}
+
+}  // namespace berth::client

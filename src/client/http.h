@@ -1,0 +1,92 @@
+// A small HTTP/1.1 client: what is needed to talk to our own API and no more. Keeps its connection
+// between requests; bodies by length, in chunks, or up to the close; answers of any length can be
+// read as they come. One request at a time, one thread; only Stream::interrupt() is for another.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "client/endpoint.h"
+
+namespace berth::client {
+
+class Wire;
+class AnswerReader;
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string target;  // path and query, percent-encoded
+  std::string body{};
+  Headers headers{};
+};
+
+struct HttpReply {
+  int status = 0;
+  Headers headers;
+  std::string body;
+  /// The value of a header, whatever its case; empty if there is none.
+  [[nodiscard]] std::string_view header(std::string_view name) const;
+};
+
+/// An answer that is read piece by piece.
+class HttpStream {
+ public:
+  explicit HttpStream(std::unique_ptr<Wire> wire);
+  ~HttpStream();
+  HttpStream(const HttpStream&) = delete;
+  HttpStream& operator=(const HttpStream&) = delete;
+
+  [[nodiscard]] const HttpReply& head() const noexcept { return head_; }
+  /// The next piece of the body; empty at its end.
+  [[nodiscard]] Result<std::string> next();
+  /// All that is left.
+  [[nodiscard]] Result<std::string> rest();
+  /// Ends a next() under way in another thread.
+  void interrupt() noexcept;
+
+ private:
+  friend class HttpClient;
+  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<AnswerReader> reader_;
+  HttpReply head_;
+};
+
+class HttpClient {
+ public:
+  explicit HttpClient(Endpoint endpoint,
+                      std::chrono::milliseconds timeout = std::chrono::seconds(30));
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  [[nodiscard]] Result<HttpReply> send(const HttpRequest& request);
+  /// Opens a connection of its own; `silence` is how long nothing may come.
+  [[nodiscard]] Result<std::unique_ptr<HttpStream>> open(const HttpRequest& request,
+                                                         std::chrono::milliseconds silence);
+  /// Whether the last request that failed had reached the other side, at least in part.
+  [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
+  [[nodiscard]] const Endpoint& endpoint() const noexcept { return endpoint_; }
+
+ private:
+  [[nodiscard]] std::string text_of(const HttpRequest& request) const;
+  [[nodiscard]] Result<HttpReply> exchange(const std::string& text, const std::string& method,
+                                           bool is_fresh);
+
+  Endpoint endpoint_;
+  std::chrono::milliseconds timeout_;
+  std::unique_ptr<Wire> wire_;
+  bool was_sent_ = false;
+  bool retry_ = false;  // the kept connection had been closed meanwhile
+};
+
+/// For a path or a query: everything but letters, digits and -._~ as %XX.
+[[nodiscard]] std::string percent_encoded(std::string_view text);
+
+}  // namespace berth::client

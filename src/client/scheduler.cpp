@@ -1,0 +1,265 @@
+#include "client/scheduler.h"
+
+#include <array>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "model/job_spec_json.h"
+
+namespace berth::client {
+
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr std::size_t kPage = 1'000;
+constexpr std::size_t kMaxIds = 400;
+/// Heartbeats come more often; silence for so long means that nobody is there.
+constexpr auto kSilence = 90s;
+
+/// ?a=b&c=d; empty values are left out.
+class Query {
+ public:
+  Query& add(std::string_view name, std::string_view value) {
+    if (value.empty()) return *this;
+    text_ += fmt::format("{}{}={}", text_.empty() ? '?' : '&', name, percent_encoded(value));
+    return *this;
+  }
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string joined(const std::vector<JobState>& states) {
+  std::string text;
+  for (const JobState state : states) {
+    if (!text.empty()) text += ',';
+    text += to_string(state);
+  }
+  return text;
+}
+
+std::string_view meaning(int status) {
+  switch (status) {
+    case 401: return "not let in: the token is missing or no longer good";
+    case 403: return "not allowed";
+    case 404: return "there is no such thing here";
+    case 408: return "the scheduler waited too long for the request";
+    case 409: return "not possible in its present state";
+    case 413: return "the request is too large";
+    case 422: return "this can never be done here";
+    case 429: return "too many requests or jobs";
+    case 503: return "the scheduler cannot take this now";
+    default: return status >= 500 ? "the scheduler failed" : "the scheduler refused";
+  }
+}
+
+}  // namespace
+
+std::string random_key() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+}
+
+Error error_of(const HttpReply& reply, const Endpoint& endpoint) {
+  Error error;
+  error.messages = error_messages(reply.body);
+  if (error.messages.empty())
+    error.messages.push_back(fmt::format("{} (HTTP {})", meaning(reply.status), reply.status));
+  if (reply.status == 401) {
+    error.messages.push_back(
+        endpoint.token.empty()
+            ? "set BERTH_TOKEN, or keep a token in ~/.config/berth/token (chmod 600)"
+            : "ask an administrator for a new token (`berth token make`)");
+  }
+  const std::string_view retry = reply.header("retry-after");
+  if ((reply.status == 429 || reply.status == 503) && !retry.empty() && retry.size() < 20)
+    error.messages.push_back(fmt::format("try again in {} s", retry));
+  return error;
+}
+
+Result<std::string> Scheduler::exchange(const HttpRequest& request) {
+  status_ = 0;
+  BERTH_TRY(auto reply, http_->send(request));
+  status_ = reply.status;
+  if (reply.status >= 200 && reply.status < 300) return std::move(reply.body);
+  return tl::unexpected<Error>(error_of(reply, http_->endpoint()));
+}
+
+Result<std::string> Scheduler::get(const std::string& path) {
+  return exchange({.method = "GET", .target = "/api/v1" + path});
+}
+
+Result<std::string> Scheduler::send(const std::string& method, const std::string& path,
+                                    std::string body) {
+  return exchange({.method = method, .target = "/api/v1" + path, .body = std::move(body)});
+}
+
+Result<Scheduler::SubmitAnswer> Scheduler::submit(JobSpec spec) {
+  if (spec.key.empty()) spec.key = random_key();
+  const std::string key = spec.key;
+  const HttpRequest request{
+      .method = "POST",
+      .target = "/api/v1/jobs",
+      .body = to_json(spec).dump(-1, ' ', false, json::error_handler_t::replace),
+      .headers = {{"Idempotency-Key", key}}};
+  // Once the request is out nobody knows whether it was taken: ask again under the same key, for as
+  // long as a scheduler needs to come back.
+  bool is_out = false;
+  for (const auto pause : {0ms, 100ms, 400ms, 1'000ms, 2'000ms, 0ms}) {
+    auto body = exchange(request);
+    if (body) {
+      BERTH_TRY(auto reply, submit_from(*body));
+      return SubmitAnswer{std::move(reply), *std::move(body)};
+    }
+    is_out = is_out || (status_ == 0 && http_->was_sent());
+    if (status_ != 0 || !is_out) return tl::unexpected<Error>(body.error());
+    std::this_thread::sleep_for(pause);
+  }
+  Error lost(fmt::format("{}: the scheduler went away after the job was sent", endpoint().text()));
+  lost.messages.push_back(fmt::format(
+      "it may have been taken: submit again with --key {} and it will not run twice", key));
+  return tl::unexpected<Error>(std::move(lost));
+}
+
+Result<JobPage> Scheduler::jobs(const JobQuery& query) {
+  if (query.ids.size() <= kMaxIds) return some_jobs(query);
+  JobPage all;  // in several questions: a line of HTTP has its limits
+  for (std::size_t i = 0; i < query.ids.size(); i += kMaxIds) {
+    JobQuery part = query;
+    part.ids.assign(
+        query.ids.begin() + static_cast<std::ptrdiff_t>(i),
+        query.ids.begin() + static_cast<std::ptrdiff_t>(std::min(i + kMaxIds, query.ids.size())));
+    BERTH_TRY(JobPage page, some_jobs(part));
+    all.total += page.total;
+    all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
+                    std::make_move_iterator(page.jobs.end()));
+  }
+  return all;
+}
+
+Result<JobPage> Scheduler::some_jobs(const JobQuery& query) {
+  std::string ids;
+  for (const JobNumber id : query.ids) ids += fmt::format("{}{}", ids.empty() ? "" : ",", id);
+  JobPage all;
+  std::string after;
+  while (true) {
+    const std::size_t wanted =
+        query.most == 0 ? kPage : std::min(kPage, query.most - all.jobs.size());
+    Query text;
+    text.add("state", query.any_state ? "all" : joined(query.states))
+        .add("user", query.user)
+        .add("group", query.group)
+        .add("queue", query.queue)
+        .add("name", query.name)
+        .add("ids", ids)
+        .add("after", after)
+        .add("limit", fmt::format("{}", wanted));
+    BERTH_TRY(const std::string body, get("/jobs" + text.text()));
+    BERTH_TRY(auto page, jobs_from(body));
+    all.total = page.total;
+    all.next = page.next;
+    all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
+                    std::make_move_iterator(page.jobs.end()));
+    const bool is_enough = query.most != 0 && all.jobs.size() >= query.most;
+    if (page.next.empty() || page.next == after || is_enough) return all;
+    after = page.next;
+  }
+}
+
+Result<JobPage> Scheduler::history(const HistoryQuery& query) {
+  std::string outcomes;
+  for (const std::string& one : query.outcomes) outcomes += (outcomes.empty() ? "" : ",") + one;
+  const auto micros = [](std::optional<std::int64_t> seconds) {
+    return seconds ? fmt::format("{}", *seconds * 1'000'000) : std::string{};
+  };
+  JobPage all;
+  std::string cursor;
+  while (true) {
+    const std::size_t wanted =
+        query.most == 0 ? kPage : std::min(kPage, query.most - all.jobs.size());
+    Query text;
+    text.add("user", query.user)
+        .add("group", query.group)
+        .add("queue", query.queue)
+        .add("name", query.name)
+        .add("outcome", outcomes)
+        .add("since", micros(query.since))
+        .add("until", micros(query.until))
+        .add("cursor", cursor)
+        .add("limit", fmt::format("{}", wanted));
+    BERTH_TRY(const std::string body, get("/history" + text.text()));
+    BERTH_TRY(auto page, jobs_from(body));
+    all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
+                    std::make_move_iterator(page.jobs.end()));
+    all.next = page.next;
+    const bool is_enough = query.most != 0 && all.jobs.size() >= query.most;
+    if (page.next.empty() || page.next == cursor || is_enough) return all;
+    cursor = page.next;
+  }
+}
+
+Result<JobRow> Scheduler::job(JobNumber number) {
+  BERTH_TRY(const std::string body, get(fmt::format("/jobs/{}", number)));
+  return job_from(body);
+}
+
+Result<std::vector<AttemptRow>> Scheduler::attempts(JobNumber number) {
+  BERTH_TRY(const std::string body, get(fmt::format("/jobs/{}/attempts", number)));
+  return attempts_from(body);
+}
+
+Result<std::vector<DeedRow>> Scheduler::act(const ActionQuery& query) {
+  json body{{"verb", query.verb}};
+  if (!query.ids.empty()) body["ids"] = query.ids;
+  for (const auto& [key, value] : {std::pair{"user", &query.user},
+                                   {"group", &query.group},
+                                   {"queue", &query.queue},
+                                   {"name", &query.name},
+                                   {"why", &query.why}})
+    if (!value->empty()) body[key] = *value;
+  for (const JobState state : query.states) body["state"].push_back(std::string(to_string(state)));
+  if (query.signal != 0) body["signal"] = query.signal;
+  BERTH_TRY(
+      const std::string answer,
+      send("POST", "/jobs/actions", body.dump(-1, ' ', false, json::error_handler_t::replace)));
+  return deeds_from(answer);
+}
+
+Result<JobRow> Scheduler::change(JobNumber number, const std::string& changes) {
+  BERTH_TRY(const std::string body, send("PATCH", fmt::format("/jobs/{}", number), changes));
+  return job_from(body);
+}
+
+Result<std::string> Scheduler::why(JobNumber number) {
+  return get(fmt::format("/jobs/{}/why", number));
+}
+
+Result<ClusterRow> Scheduler::cluster() {
+  BERTH_TRY(const std::string body, get("/cluster"));
+  return cluster_from(body);
+}
+
+Result<std::vector<NodeRow>> Scheduler::nodes() {
+  BERTH_TRY(const std::string body, get("/nodes"));
+  return nodes_from(body);
+}
+
+Result<std::unique_ptr<HttpStream>> Scheduler::stream(const std::string& path, Headers headers) {
+  status_ = 0;
+  BERTH_TRY(auto stream,
+            http_->open({.target = "/api/v1" + path, .headers = std::move(headers)}, kSilence));
+  status_ = stream->head().status;
+  if (status_ >= 200 && status_ < 300) return stream;
+  HttpReply reply = stream->head();
+  BERTH_TRY(reply.body, stream->rest());
+  return tl::unexpected<Error>(error_of(reply, http_->endpoint()));
+}
+
+}  // namespace berth::client

@@ -1,0 +1,96 @@
+// The scheduler as the command line sees it: one call per route of the API. Errors are sentences
+// for people: no scheduler there, not let in, not allowed, no such job, try later. A submit that
+// was cut off is repeated under its key, so that it happens once.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "client/http.h"
+#include "client/views.h"
+#include "model/job_spec.h"
+
+namespace berth::client {
+
+/// Which jobs; empty parts do not restrict.
+struct JobQuery {
+  std::vector<JobState> states{};  // empty: all that are not over
+  bool any_state = false;
+  std::string user{}, group{}, queue{}, name{};
+  std::vector<JobNumber> ids{};
+  std::size_t most = 0;  // jobs to fetch in all; 0: every page
+};
+
+struct HistoryQuery {
+  std::string user, group, queue, name;
+  std::vector<std::string> outcomes;
+  std::optional<std::int64_t> since, until;  // Unix seconds
+  std::size_t most = 100;
+};
+
+struct ActionQuery {
+  std::string verb{};  // cancel, hold, release, requeue, suspend, resume, signal
+  std::vector<JobNumber> ids{};
+  std::string user{}, group{}, queue{}, name{}, why{};
+  std::vector<JobState> states{};
+  int signal = 0;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(Endpoint endpoint,
+                     std::chrono::milliseconds timeout = std::chrono::seconds(30))
+      : http_(std::make_unique<HttpClient>(std::move(endpoint), timeout)) {}
+
+  [[nodiscard]] const Endpoint& endpoint() const noexcept { return http_->endpoint(); }
+
+  /// The spec's key, or a random one if it has none, makes a repetition harmless. The body as well.
+  struct SubmitAnswer {
+    SubmitReply reply;
+    std::string json;
+  };
+  [[nodiscard]] Result<SubmitAnswer> submit(JobSpec spec);
+  [[nodiscard]] Result<JobPage> jobs(const JobQuery& query);
+  [[nodiscard]] Result<JobRow> job(JobNumber number);
+  [[nodiscard]] Result<std::vector<AttemptRow>> attempts(JobNumber number);
+  [[nodiscard]] Result<JobPage> history(const HistoryQuery& query);
+  [[nodiscard]] Result<std::vector<DeedRow>> act(const ActionQuery& query);
+  /// `changes` is a JSON object.
+  [[nodiscard]] Result<JobRow> change(JobNumber number, const std::string& changes);
+  [[nodiscard]] Result<std::string> why(JobNumber number);
+  [[nodiscard]] Result<ClusterRow> cluster();
+  [[nodiscard]] Result<std::vector<NodeRow>> nodes();
+
+  /// Any other route; the body of the answer. `path` is below /api/v1.
+  [[nodiscard]] Result<std::string> get(const std::string& path);
+  [[nodiscard]] Result<std::string> send(const std::string& method, const std::string& path,
+                                         std::string body);
+  /// A route whose answer comes piece by piece.
+  [[nodiscard]] Result<std::unique_ptr<HttpStream>> stream(const std::string& path,
+                                                           Headers headers = {});
+
+  /// The status of the last answer; 0 if there was none. For callers that treat some specially.
+  [[nodiscard]] int last_status() const noexcept { return status_; }
+
+ private:
+  [[nodiscard]] Result<std::string> exchange(const HttpRequest& request);
+  [[nodiscard]] Result<JobPage> some_jobs(const JobQuery& query);
+
+  std::unique_ptr<HttpClient> http_;  // on the heap: a Scheduler can be handed on
+  int status_ = 0;
+};
+
+/// What a refusal means to the one who asked.
+[[nodiscard]] Error error_of(const HttpReply& reply, const Endpoint& endpoint);
+/// 128 random bits.
+[[nodiscard]] std::string random_key();
+
+}  // namespace berth::client

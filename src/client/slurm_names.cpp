@@ -1,0 +1,153 @@
+#include "client/slurm_names.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "client/commands.h"
+#include "client/draft.h"
+#include "client/sbatch_script.h"
+#include "client/submit_command.h"
+
+namespace berth::client {
+
+namespace {
+
+std::string_view base_name(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+/// What sbatch takes from the environment, below the command line and above the script.
+struct EnvironmentOption {
+  const char* variable;
+  const char* option;
+};
+constexpr std::array<EnvironmentOption, 26> kEnvironment{{
+    {"SBATCH_ACCOUNT", "account"},
+    {"SBATCH_ARRAY_INX", "array"},
+    {"SBATCH_CONSTRAINT", "constraint"},
+    {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"},
+    {"SBATCH_EXCLUSIVE", "exclusive"},
+    {"SBATCH_EXPORT", "export"},
+    {"SBATCH_GPUS", "gpus"},
+    {"SBATCH_GPUS_PER_NODE", "gpus-per-node"},
+    {"SBATCH_GPUS_PER_TASK", "gpus-per-task"},
+    {"SBATCH_GRES", "gres"},
+    {"SBATCH_INPUT", "input"},
+    {"SBATCH_JOB_NAME", "job-name"},
+    {"SBATCH_MEM_PER_CPU", "mem-per-cpu"},
+    {"SBATCH_MEM_PER_GPU", "mem-per-gpu"},
+    {"SBATCH_MEM_PER_NODE", "mem"},
+    {"SBATCH_NO_REQUEUE", "no-requeue"},
+    {"SBATCH_OPEN_MODE", "open-mode"},
+    {"SBATCH_OUTPUT", "output"},
+    {"SBATCH_ERROR", "error"},
+    {"SBATCH_PARTITION", "partition"},
+    {"SBATCH_QOS", "qos"},
+    {"SBATCH_REQUEUE", "requeue"},
+    {"SBATCH_RESERVATION", "reservation"},
+    {"SBATCH_SIGNAL", "signal"},
+    {"SBATCH_TIMELIMIT", "time"},
+    {"SBATCH_WAIT", "wait"},
+}};
+
+Result<void> apply_environment(Draft& draft) {
+  const OptionTable& table = sbatch_options();
+  Error error;
+  for (const auto& [variable, option] : kEnvironment) {
+    const auto found = draft.context.environment.find(variable);
+    if (found == draft.context.environment.end()) continue;
+    const auto spec = std::ranges::find(table.specs(), std::string_view(option), &OptionSpec::name);
+    Parsed given;
+    given.options.push_back({&*spec, found->second, 0});
+    for (const OptionFault& fault : table.apply(draft, given))
+      error.messages.push_back(fmt::format("{}: {}", variable, fault.text));
+  }
+  if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
+  return {};
+}
+
+Result<void> take_program(Draft& draft, const Parsed& parsed) {
+  draft.spec.command.clear();
+  if (parsed.has("wrap")) {
+    if (!parsed.operands.empty()) return fail("either --wrap or a script");
+    return {};
+  }
+  const std::string path = parsed.operands.empty() ? "-" : parsed.operands.front();
+  BERTH_TRY(std::string text, read_script(path));
+  if (text.empty()) return fail("the script is empty");
+  BERTH_TRY_VOID(apply_script(draft, std::move(text), path == "-" ? "standard input" : path));
+  if (parsed.operands.size() > 1)
+    draft.spec.command.assign(parsed.operands.begin() + 1, parsed.operands.end());
+  if (draft.spec.name.empty())
+    draft.spec.name = path == "-" ? "sbatch" : std::string(base_name(path));
+  return {};
+}
+
+}  // namespace
+
+std::optional<int> complaint(const Parsed& parsed, const Console& console) {
+  if (parsed.faults.empty()) return std::nullopt;
+  for (const OptionFault& fault : parsed.faults) console.note(fault.text);
+  return kMisuse;
+}
+
+std::string slurm_help(std::string_view usage, std::span<const OptionSpec> options) {
+  std::string text = fmt::format("Usage: {}\n\n", usage);
+  for (const OptionSpec& option : options) {
+    if (option.help.empty()) continue;
+    std::string left = option.letter != 0 ? fmt::format("-{}", option.letter) : "  ";
+    if (!option.name.empty())
+      left += fmt::format("{} --{}", option.letter != 0 ? "," : " ", option.name);
+    if (!option.value.empty()) left += fmt::format("={}", option.value);
+    text += fmt::format("  {:<32} {}\n", left, option.help);
+  }
+  return text + "\nThis is Berth; its own commands are told by `berth --help`.\n";
+}
+
+int run_sbatch(std::span<const std::string> words, Console& console) {
+  if (words.size() == 1 && words.front() == "--help") {
+    console.put(slurm_help("sbatch [OPTIONS] [SCRIPT [ARGS…]]", sbatch_options().specs()));
+    return console.done();
+  }
+  if (words.size() == 1 && (words.front() == "--version" || words.front() == "-V")) {
+    console.put("berth " BERTH_VERSION "\n");
+    return console.done();
+  }
+  auto context = process_context();
+  if (!context) return console.complain(kFailure, context.error());
+  const Parsed parsed = parse_options(sbatch_options().specs(), words, OperandOrder::Leading);
+  if (const auto code = complaint(parsed, console)) return *code;
+  Draft draft;
+  draft.is_slurm = true;
+  draft.context = *std::move(context);
+  if (const auto taken = take_program(draft, parsed); !taken)
+    return console.complain(kMisuse, taken.error());
+  if (const auto applied = apply_environment(draft); !applied)
+    return console.complain(kMisuse, applied.error());
+  Error error;
+  for (const OptionFault& fault : sbatch_options().apply(draft, parsed))
+    error.messages.push_back(fault.text);
+  if (!error.messages.empty()) return console.complain(kMisuse, error);
+  std::vector<Draft> drafts;
+  drafts.push_back(std::move(draft));
+  return submit_drafts(std::move(drafts), Manner::Slurm, console);
+}
+
+bool is_slurm_name(std::string_view program) {
+  const std::string_view name = base_name(program);
+  return name == "sbatch" || name == "squeue" || name == "scancel" || name == "sinfo";
+}
+
+int run_slurm_name(std::string_view program, std::span<const std::string> words) {
+  const std::string_view name = base_name(program);
+  Console console{std::string(name)};
+  if (name == "sbatch") return run_sbatch(words, console);
+  if (name == "squeue") return run_squeue(words, console);
+  if (name == "scancel") return run_scancel(words, console);
+  return run_sinfo(words, console);
+}
+
+}  // namespace berth::client

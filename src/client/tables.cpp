@@ -1,0 +1,321 @@
+#include "client/tables.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text_table.h"
+#include "base/time.h"
+#include "client/moment.h"
+
+namespace berth::client {
+
+namespace {
+
+/// Lines no longer than the terminal is wide.
+std::string fitted(const std::string& table, int width) {
+  if (width <= 0) return table;
+  std::string text;
+  for (std::size_t begin = 0; begin < table.size();) {
+    const std::size_t end = std::min(table.find('\n', begin), table.size());
+    const std::string_view line(table.data() + begin, end - begin);
+    text += display_width(line) > static_cast<std::size_t>(width)
+                ? clipped_line(line, static_cast<std::size_t>(width))
+                : std::string(line);
+    text += '\n';
+    begin = end + 1;
+  }
+  return text;
+}
+
+std::string gpus_of(const JobRow& job) {
+  if (job.spec.gpu_milli < 1'000) return fmt::format("{:.2g}", job.spec.gpu_milli / 1'000.0);
+  if (job.granted > 0 && job.granted != job.spec.gpus)
+    return fmt::format("{}/{}", job.granted, job.spec.gpus);
+  return fmt::format("{}", job.spec.gpus);
+}
+
+std::string name_of(const JobRow& job) {
+  return job.array != 0 ? fmt::format("{}[{}]", job.spec.name, job.array_index) : job.spec.name;
+}
+
+std::string exit_text(const JobRow& job) {
+  if (job.signal != 0) return signal_name(job.signal);
+  return fmt::format("{}", job.exit_code);
+}
+
+std::string limit_text(std::int64_t seconds) {
+  return seconds > 0 ? clock_span(static_cast<double>(seconds)) : "none";
+}
+
+}  // namespace
+
+std::string coloured(std::string_view text, std::string_view colour, bool has_colour) {
+  if (!has_colour || colour.empty()) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", colour, text);
+}
+
+std::string_view colour_of(JobState state) {
+  switch (state) {
+    case JobState::Running:
+    case JobState::Completed: return "32";
+    case JobState::Starting:
+    case JobState::Stopping:
+    case JobState::Suspended:
+    case JobState::Preempted: return "33";
+    case JobState::Failed:
+    case JobState::TimedOut:
+    case JobState::NodeFailed:
+    case JobState::Rejected: return "31";
+    case JobState::Held:
+    case JobState::Blocked:
+    case JobState::Cancelled: return "2";
+    default: return "";
+  }
+}
+
+std::string gpu_time(double gpu_seconds) {
+  if (gpu_seconds < 3'600) return fmt::format("{:.1f} GPU min", gpu_seconds / 60);
+  return fmt::format("{:.1f} GPU h", gpu_seconds / 3'600);
+}
+
+std::string clipped(std::string_view text, std::size_t columns) {
+  return clipped_line(harmless(text), columns);
+}
+
+std::string clipped_line(std::string_view line, std::size_t columns) {
+  if (display_width(line) <= columns) return std::string(line);
+  std::string cut;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < line.size();) {
+    if (line[i] == '\x1b') {  // colour marks take no room and must not be torn
+      const std::size_t end = std::min(line.find('m', i), line.size() - 1);
+      cut += line.substr(i, end - i + 1);
+      i = end + 1;
+      continue;
+    }
+    std::size_t end = i + 1;
+    while (end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) ++end;
+    if (used + 1 >= columns) break;
+    cut += line.substr(i, end - i);
+    ++used;
+    i = end;
+  }
+  if (columns > 0) cut += "…";
+  return cut.find('\x1b') != std::string::npos ? cut + "\x1b[0m" : cut;
+}
+
+std::string circumstance(const JobRow& job) {
+  if (is_waiting(job.state)) return job.reason.empty() ? "" : fmt::format("({})", job.reason);
+  if (is_over(job.state)) return job.reason;
+  std::string text;
+  for (const HeldOn& one : job.where) {
+    if (!text.empty()) text += ' ';
+    text += one.node;
+    if (!one.devices.empty()) text += fmt::format(":{}", fmt::join(one.devices, ","));
+  }
+  return text;
+}
+
+std::string queue_table(const std::vector<JobRow>& jobs, const TableStyle& style) {
+  TextTable table({{"job", Align::Right},
+                   {"name", Align::Left},
+                   {"user", Align::Left},
+                   {"queue", Align::Left},
+                   {"state", Align::Left},
+                   {"gpus", Align::Right},
+                   {"time", Align::Right},
+                   {"where (why not)", Align::Left}});
+  for (const JobRow& job : jobs) {
+    const double waited = job.submitted > 0 ? static_cast<double>(style.now) -
+                                                  static_cast<double>(job.submitted) * 1e-6
+                                            : 0;
+    table.add_row({fmt::format("{}", job.number), clipped(name_of(job), 24),
+                   clipped(job.spec.user, 12), clipped(job.spec.queue, 12),
+                   coloured(to_string(job.state), colour_of(job.state), style.has_colour),
+                   gpus_of(job),
+                   is_waiting(job.state) ? "+" + clock_span(waited) : clock_span(job.run_seconds),
+                   clipped(circumstance(job), 200)});
+  }
+  return fitted(table.str(), style.width);
+}
+
+std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& style) {
+  TextTable table({{"job", Align::Right},
+                   {"name", Align::Left},
+                   {"user", Align::Left},
+                   {"outcome", Align::Left},
+                   {"exit", Align::Right},
+                   {"gpus", Align::Right},
+                   {"ended", Align::Left},
+                   {"waited", Align::Right},
+                   {"ran", Align::Right},
+                   {"gpu time", Align::Right},
+                   {"why", Align::Left}});
+  double gpu_seconds = 0, waited = 0;
+  std::size_t completed = 0, started = 0;
+  for (const JobRow& job : jobs) {
+    const double wait =
+        job.started > 0 ? static_cast<double>(job.started - job.submitted) * 1e-6 : 0;
+    gpu_seconds += job.gpu_seconds;
+    if (job.started > 0) {
+      waited += wait;
+      ++started;
+    }
+    if (job.state == JobState::Completed) ++completed;
+    table.add_row(
+        {fmt::format("{}", job.number), clipped(name_of(job), 24), clipped(job.spec.user, 12),
+         coloured(to_string(job.state), colour_of(job.state), style.has_colour), exit_text(job),
+         fmt::format("{}", job.spec.gpus), short_time(job.ended, style.now),
+         job.started > 0 ? clock_span(wait) : "-", clock_span(job.run_seconds),
+         gpu_time(job.gpu_seconds), clipped(job.reason, 120)});
+  }
+  std::string text = fitted(table.str(), style.width);
+  text += fmt::format("\n{} job{}, {} completed, {}", jobs.size(), jobs.size() == 1 ? "" : "s",
+                      completed, gpu_time(gpu_seconds));
+  if (started > 0)
+    text += fmt::format(", waited {} on average",
+                        human_duration(waited / static_cast<double>(started)));
+  return text + "\n";
+}
+
+std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& style) {
+  TextTable table({{"node", Align::Left},
+                   {"state", Align::Left},
+                   {"type", Align::Left},
+                   {"gpus", Align::Right},
+                   {"cpus", Align::Right},
+                   {"memory", Align::Right},
+                   {"devices (jobs on each)", Align::Left}});
+  for (const NodeRow& node : nodes) {
+    std::string devices;
+    for (const auto& jobs : node.devices)
+      devices +=
+          fmt::format("{}{}", devices.empty() ? "" : " ",
+                      jobs.empty() ? std::string("·") : fmt::format("{}", fmt::join(jobs, "+")));
+    if (!node.reason.empty())
+      devices += fmt::format("{}({})", devices.empty() ? "" : "  ", clipped(node.reason, 200));
+    table.add_row(
+        {node.name, coloured(node.state, node.state == "up" ? "32" : "31", style.has_colour),
+         node.type.empty() ? "-" : node.type, fmt::format("{}/{}", node.gpus_used, node.gpus),
+         fmt::format("{}/{}", node.cpus_used, node.cpus),
+         node.memory_mib > 0 ? fmt::format("{:.0f}G", static_cast<double>(node.memory_mib) / 1'024)
+                             : "-",
+         devices});
+  }
+  return fitted(table.str(), style.width);
+}
+
+std::string share_table(const std::vector<ShareRow>& shares) {
+  TextTable table({{"of", Align::Left},
+                   {"name", Align::Left},
+                   {"shares", Align::Right},
+                   {"used", Align::Right},
+                   {"gpus now", Align::Right},
+                   {"jobs", Align::Right},
+                   {"waiting", Align::Right},
+                   {"gpu limit", Align::Right},
+                   {"job limit", Align::Right},
+                   {"gpu time limit", Align::Right}});
+  const auto limit = [](std::int32_t value) {
+    return value > 0 ? fmt::format("{}", value) : std::string("-");
+  };
+  for (const ShareRow& share : shares) {
+    table.add_row({share.kind, share.name, fmt::format("{:g}", share.shares),
+                   gpu_time(share.gpu_seconds), fmt::format("{}", share.gpus_now),
+                   fmt::format("{}", share.jobs_now), fmt::format("{}", share.waiting),
+                   limit(share.gpu_limit), limit(share.job_limit),
+                   share.gpu_seconds_limit > 0 ? gpu_time(share.gpu_seconds_limit) : "-"});
+  }
+  return table.str();
+}
+
+std::string token_table(const std::vector<TokenRow>& tokens) {
+  TextTable table({{"token", Align::Left},
+                   {"user", Align::Left},
+                   {"role", Align::Left},
+                   {"made", Align::Left},
+                   {"good until", Align::Left}});
+  for (const TokenRow& token : tokens) {
+    table.add_row({token.name, token.user, token.role, local_time(token.created * 1'000'000),
+                   token.expires > 0 ? local_time(token.expires * 1'000'000) : "for ever"});
+  }
+  return table.str();
+}
+
+namespace {
+
+void add_run(std::string& text, const JobRow& job) {
+  const auto line = [&](std::string_view key, const std::string& value) {
+    if (!value.empty()) text += fmt::format("  {:<12} {}\n", key, clipped(value, 2'000));
+  };
+  line("submitted", local_time(job.submitted));
+  line("started", job.started > 0 ? local_time(job.started) : "");
+  line("ended", job.ended > 0 ? local_time(job.ended) : "");
+  line("ran",
+       job.run_seconds > 0 ? clock_span(job.run_seconds) + ", " + gpu_time(job.gpu_seconds) : "");
+  line(
+      is_over(job.state) ? "ran on" : "runs on",
+      is_waiting(job.state) || job.where.empty() ? "" : [&] {
+        JobRow shown = job;
+        shown.state = JobState::Running;
+        return circumstance(shown);
+      }());
+  line("pid", job.pid > 0 && !is_over(job.state) ? fmt::format("{}", job.pid) : "");
+  line("exit", is_over(job.state) && job.started > 0 ? exit_text(job) : "");
+  line("output", job.output);
+  line("error", job.error == job.output ? "" : job.error);
+  if (job.attempts > 1 || job.preemptions > 0 || job.failures > 0)
+    line("attempts", fmt::format("{}, {} preemptions, {} failures", job.attempts, job.preemptions,
+                                 job.failures));
+  if (job.training) {
+    line("training",
+         fmt::format("iteration {:.0f}, {:.3g}/s{}{}, heard {} ago", job.training->iterations,
+                     job.training->iterations_per_second,
+                     job.training->loss ? fmt::format(", loss {:.4g}", *job.training->loss) : "",
+                     job.training->sub_steps > 1
+                         ? fmt::format(", {} sub-steps", job.training->sub_steps)
+                         : "",
+                     human_duration(job.training->last_heard_seconds_ago)));
+  }
+}
+
+}  // namespace
+
+std::string job_text(const JobRow& job, const std::vector<AttemptRow>& attempts) {
+  const JobSpec& spec = job.spec;
+  std::string text = fmt::format("job {}: {}, {}{}\n", job.number, clipped(name_of(job), 200),
+                                 to_string(job.state),
+                                 job.reason.empty() ? "" : " (" + clipped(job.reason, 500) + ")");
+  const auto line = [&](std::string_view key, const std::string& value) {
+    if (!value.empty()) text += fmt::format("  {:<12} {}\n", key, clipped(value, 2'000));
+  };
+  line("user", spec.user + (spec.group.empty() ? "" : " (group " + spec.group + ")"));
+  line("queue", spec.queue);
+  line("wants", fmt::format("{} GPU{}{}{}{}", gpus_of(job), spec.gpus == 1 ? "" : "s",
+                            spec.gpu_type.empty() ? "" : " " + spec.gpu_type,
+                            spec.cpus > 0 ? fmt::format(", {} cores", spec.cpus) : "",
+                            spec.memory_mib > 0 ? fmt::format(", {} MiB", spec.memory_mib) : ""));
+  line("elastic",
+       spec.gpus_max > 0 ? fmt::format("{} to {} GPUs", spec.gpus_min, spec.gpus_max) : "");
+  line("time limit", limit_text(spec.time_limit));
+  line("priority", spec.priority != 0 ? fmt::format("{}", spec.priority) : "");
+  line("waits for", to_text(spec.dependencies, spec.any_dependency));
+  line("begins", spec.begin > 0 ? local_time(spec.begin * 1'000'000) : "");
+  line("deadline", spec.deadline ? local_time(*spec.deadline * 1'000'000) : "");
+  line("command", fmt::format("{}", fmt::join(spec.command, " ")));
+  line("directory", spec.workdir);
+  add_run(text, job);
+  for (const AttemptRow& attempt : attempts) {
+    std::string nodes;
+    for (const HeldOn& one : attempt.where) nodes += (nodes.empty() ? "" : ",") + one.node;
+    text += fmt::format(
+        "  attempt {}: {} to {} on {}: {}{}\n", attempt.id, local_time(attempt.begun),
+        attempt.ended > 0 ? local_time(attempt.ended) : "now", nodes.empty() ? "-" : nodes,
+        attempt.outcome.empty() ? "under way" : attempt.outcome,
+        attempt.why.empty() ? "" : " (" + clipped(attempt.why, 500) + ")");
+  }
+  return text;
+}
+
+}  // namespace berth::client

@@ -1,0 +1,56 @@
+// How `berth why` tells what the scheduler found: first one sentence with numbers, then every
+// reason, then what would help, then the place in the order.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "client/tables.h"
+
+namespace berth::client {
+
+namespace {
+
+std::string remark(const WhyReason& reason) {
+  std::vector<std::string> parts;
+  if (reason.when == "never") parts.emplace_back("no state of this cluster can satisfy it");
+  if (reason.who == "user") parts.emplace_back("you can change it");
+  if (reason.who == "operator" || reason.who == "admin")
+    parts.push_back(fmt::format("an {} can change it", reason.who));
+  if (reason.is_sole) parts.emplace_back("alone it keeps the job waiting");
+  return parts.empty() ? std::string{} : fmt::format(" [{}]", fmt::join(parts, "; "));
+}
+
+std::string numbers_of(const WhyReason& reason) {
+  std::string text;
+  for (const auto& [name, value] : reason.numbers)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, clipped(value, 80));
+  return text;
+}
+
+}  // namespace
+
+std::string why_text(const WhyAnswer& why) {
+  std::string text =
+      fmt::format("job {} is {}: {}\n", why.job, harmless(why.state), clipped(why.summary, 2'000));
+  std::vector<const WhyReason*> order;
+  for (const WhyReason& reason : why.reasons) order.push_back(&reason);
+  std::ranges::stable_partition(order, [](const WhyReason* one) { return one->when == "never"; });
+  if (!order.empty()) text += "\nWhat holds it back\n";
+  std::size_t width = 0;
+  for (const WhyReason* reason : order) width = std::max(width, reason->kind.size());
+  for (const WhyReason* reason : order) {
+    text += fmt::format("  {:<{}}  {}{}\n", harmless(reason->kind), width,
+                        clipped(reason->text, 2'000), remark(*reason));
+    if (const std::string numbers = numbers_of(*reason); !numbers.empty())
+      text += fmt::format("  {:<{}}  {}\n", "", width, numbers);
+  }
+  if (!why.would_start.empty()) text += "\nWhat would let it start\n";
+  for (const std::string& change : why.would_start)
+    text += fmt::format("  {}\n", clipped(change, 2'000));
+  if (why.place > 0)
+    text += fmt::format("\nPlace {} of {} in the order of those that wait.\n", why.place, why.of);
+  if (why.age_seconds >= 1) text += fmt::format("As of {:.0f} s ago.\n", why.age_seconds);
+  return text;
+}
+
+}  // namespace berth::client

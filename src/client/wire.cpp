@@ -1,0 +1,129 @@
+#include "client/wire.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace berth::client {
+
+namespace {
+
+std::string reason(int error) {
+  if (error == EAGAIN || error == EWOULDBLOCK) return "no answer in time";
+  return std::strerror(error);
+}
+
+class PlainWire final : public Wire {
+ public:
+  explicit PlainWire(int socket) : socket_(socket) {}
+  ~PlainWire() override { ::close(socket_); }
+  PlainWire(const PlainWire&) = delete;
+  PlainWire& operator=(const PlainWire&) = delete;
+
+  Result<void> write(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0) return fail(reason(errno));
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return {};
+  }
+  Result<std::size_t> read(std::span<char> into) override {
+    while (true) {
+      const ssize_t got = ::recv(socket_, into.data(), into.size(), 0);
+      if (got >= 0) return static_cast<std::size_t>(got);
+      if (errno != EINTR) return fail(reason(errno));
+    }
+  }
+  void interrupt() noexcept override { ::shutdown(socket_, SHUT_RDWR); }
+
+ private:
+  int socket_;
+};
+
+void set_timeout(int socket, std::chrono::milliseconds timeout) {
+  timeval span{};
+  span.tv_sec = timeout.count() / 1'000;
+  span.tv_usec = timeout.count() % 1'000 * 1'000;
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &span, sizeof span);
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &span, sizeof span);
+}
+
+/// What to do about it, as far as the error tells.
+std::string no_scheduler(const Endpoint& endpoint, int error) {
+  const std::string where = endpoint.text();
+  if (error == EACCES)
+    return fmt::format("{}: you may not connect to this scheduler (permissions of the socket)",
+                       where);
+  if (error == ENOENT || error == ECONNREFUSED)
+    return fmt::format(
+        "no scheduler at {}: start one with `berth serve`, or say where it is with "
+        "BERTH_SOCKET or BERTH_URL",
+        where);
+  return fmt::format("no scheduler at {}: {}", where, reason(error));
+}
+
+Result<int> connect_unix(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  endpoint.socket.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return fail(fmt::format("no socket: {}", std::strerror(errno)));
+  set_timeout(socket, timeout);
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    const int error = errno;
+    ::close(socket);
+    return fail(no_scheduler(endpoint, error));
+  }
+  return socket;
+}
+
+Result<int> connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int code = ::getaddrinfo(endpoint.host.c_str(), fmt::format("{}", endpoint.port).c_str(),
+                                 &hints, &found);
+  if (code != 0) return fail(fmt::format("{}: {}", endpoint.text(), ::gai_strerror(code)));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
+  int error = ECONNREFUSED;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    const int socket = ::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
+    if (socket < 0) continue;
+    set_timeout(socket, timeout);
+    if (::connect(socket, one->ai_addr, one->ai_addrlen) == 0) {
+      const int yes = 1;
+      ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+      return socket;
+    }
+    error = errno == EINPROGRESS ? ETIMEDOUT : errno;
+    ::close(socket);
+  }
+  return fail(no_scheduler(endpoint, error));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Wire>> open_wire(const Endpoint& endpoint,
+                                        std::chrono::milliseconds timeout) {
+  if (!endpoint.socket.empty()) {
+    BERTH_TRY(const int socket, connect_unix(endpoint, timeout));
+    return std::make_unique<PlainWire>(socket);
+  }
+  BERTH_TRY(const int socket, connect_tcp(endpoint, timeout));
+  if (endpoint.is_tls) return open_tls_wire(socket, endpoint);
+  return std::make_unique<PlainWire>(socket);
+}
+
+}  // namespace berth::client
