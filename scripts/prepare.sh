@@ -5,8 +5,6 @@ berth_packages_build="g++ cmake ninja-build ccache mold libfmt-dev libexpected-d
   nlohmann-json3-dev zlib1g-dev pkg-config coinor-libclp-dev coinor-libcbc-dev liblemon-dev libhwloc-dev libsqlite3-dev
   libboost-dev libssl-dev"
 berth_packages_test="libgtest-dev libgmock-dev librapidcheck-dev chromium openssl"
-  nlohmann-json3-dev zlib1g-dev pkg-config coinor-libclp-dev coinor-libcbc-dev liblemon-dev libhwloc-dev libssl-dev"
-berth_packages_test="libgtest-dev libgmock-dev librapidcheck-dev chromium"
 berth_packages_bench="libbenchmark-dev"
 
 # berth_need PACKAGE…: installs those that dpkg does not know as installed.
