@@ -53,6 +53,7 @@ std::string_view to_string(Reason reason) noexcept {
     case Reason::Round: return "round";
     case Reason::Power: return "power";
     case Reason::EarlyStop: return "early stop";
+    case Reason::Retry: return "retry";
   }
   return "?";
 }

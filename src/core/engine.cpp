@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -29,6 +28,7 @@ Engine::Engine(const EngineParts& parts)
       tuner_(parts.tuner),
       power_(parts.power),
       checkpoint_interval_(parts.checkpoint_interval),
+      open_(parts.open),
       jobs_(parts.trace.jobs.size()),
       state_(parts.cluster, parts.placement.mode()),
       running_at_(parts.trace.jobs.size()),
@@ -38,57 +38,37 @@ Engine::Engine(const EngineParts& parts)
       view_(trace_, jobs_, state_, shapes_, estimates_, parts.believed, parts.executor,
             parts.policy.needs()),
       plan_(state_, jobs_, shapes_, arena_, placement_, parts.believed, placement_rng_) {
-  // Of those who place fractions the one by topology asks who is on a device for these alone.
-  const bool fractions =
-      placement_.places_fractions() &&
-      (!placement_.wants_topology() ||
-       std::ranges::any_of(trace_.jobs, [](const TraceJob& job) { return job.gpu_milli < 1000; }));
-  if (state_.mode() == ClusterState::Mode::Devices &&
-      (policy_.shares_devices() || fractions || tuner_ != nullptr)) {
-    state_.track_devices();
-  }
-  const bool wants_topology = policy_.wants_topology() || placement_.wants_topology();
-  if (state_.mode() == ClusterState::Mode::Devices && wants_topology) state_.track_topology();
+  watch_what_is_needed(state_);
   plan_.set_tuner(tuner_);
-  const bool minds_neighbours =
-      placement_.minds_neighbours() || (policy_.minds_neighbours() && believed_.effects().server);
-  if (state_.mode() == ClusterState::Mode::Devices && minds_neighbours) state_.track_buses();
-  make_shapes();
-  find_profiles();
+  make_intake();
   if (placement_.wants_changes()) state_.track_changes();  // trying shapes was no part of the run
 }
 
-void Engine::make_shapes() {
-  const SideLimits limits{.cores = tuner_ == nullptr && !policy_.sets_cores(),
-                          .memory = !policy_.sets_memory()};
-  const ProfileSet* buses = state_.buses() != nullptr ? &believed_.profiles() : nullptr;
-  ShapeMaker maker{trace_, state_, placement_, limits, buses};
-  for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) {
-    const JobId job{i};
-    jobs_.shape[job] = maker.shape_of(trace_.jobs[i], shapes_);
-    jobs_.submitted[job] = trace_.jobs[i].submit;
-  }
+void Engine::watch_what_is_needed(ClusterState& state) const {
+  if (state.mode() != ClusterState::Mode::Devices) return;
+  // Of those who place fractions the one by topology asks who is on a device for these alone.
+  const auto is_fraction = [](const TraceJob& job) { return job.gpu_milli < 1000; };
+  const bool fractions =
+      placement_.places_fractions() && (!placement_.wants_topology() || open_ ||
+                                        std::ranges::any_of(trace_.jobs, is_fraction));
+  if (policy_.shares_devices() || fractions || tuner_ != nullptr) state.track_devices();
+  if (policy_.wants_topology() || placement_.wants_topology()) state.track_topology();
+  const bool minds_neighbours =
+      placement_.minds_neighbours() || (policy_.minds_neighbours() && believed_.effects().server);
+  if (minds_neighbours) state.track_buses();
 }
 
-/// A traced duration stands for the device type the job names first, or for the only one there is.
-void Engine::find_profiles() {
-  std::unordered_map<std::uint32_t, std::optional<ProfileId>> by_model;  // lookup only
-  const bool one_pool = state_.pools() == 1;
-  for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) {
-    const JobId job{i};
-    const TraceJob& request = trace_.jobs[i];
-    const auto [entry, is_new] = by_model.try_emplace(request.model.value, std::nullopt);
-    if (is_new) entry->second = believed_.profiles().find(trace_.text(request.model));
-    if (!entry->second) ++without_profile_;
-    jobs_.profile[job] = entry->second.value_or(ProfileSet::fallback());
-    // Of a model nobody knows the batch says nothing.
-    const bool has_batch = request.batch_size > 0 && entry->second.has_value();
-    jobs_.batch[job] = has_batch ? std::max(1, request.batch_size / std::max(1, request.gpus)) : 0;
-    const Shape& shape = shapes_[jobs_.shape[job]];
-    const bool names_type = !trace_.text(request.gpu_type).empty();
-    const bool known = (one_pool || names_type) && !shape.pools.empty();
-    jobs_.reference[job] = known ? shape.pools.front() : kNoPool;
+void Engine::make_intake() {
+  const SideLimits limits{.cores = tuner_ == nullptr && !policy_.sets_cores(),
+                          .memory = !policy_.sets_memory()};
+  if (open_) {
+    pristine_ = std::make_unique<ClusterState>(state_.cluster(), state_.mode());
+    watch_what_is_needed(*pristine_);
+    intake_.emplace(trace_, *pristine_, placement_, limits, believed_);
+    return;
   }
+  intake_.emplace(trace_, state_, placement_, limits, believed_);
+  for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) intake_->take(JobId{i}, jobs_, shapes_);
 }
 
 Result<void> Engine::run() {
@@ -129,13 +109,24 @@ Result<void> Engine::run() {
     if ((++passes_ & 0xffffU) == 0 && progress_) progress_({*now, events_, arrived_, over_});
   }
   const std::size_t left = arrived_ - over_;
-  if (left > 0) {
+  if (left > 0 && !open_) {
     return fail(
         fmt::format("{} of {} jobs can never start under policy '{}' although they fit the cluster "
                     "(a quota or a node that stays down holds them back)",
                     left, trace_.jobs.size(), policy_.name()));
   }
   return {};
+}
+
+bool Engine::has_place(const Shape& shape) const {
+  Rng rng{1};
+  std::vector<Slice> slices;
+  return std::ranges::any_of(shape.pools, [&](PoolId pool) {
+    if (!state_.may_hold(pool, shape)) return false;
+    if (state_.mode() == ClusterState::Mode::Count) return state_.has_side_room(pool, shape);
+    slices.clear();
+    return placement_.place(state_, shape, pool, rng, slices);
+  });
 }
 
 void Engine::note_change(JobId job) {
@@ -167,6 +158,14 @@ void Engine::absorb_rates() {
 void Engine::apply(const Event& event) {
   switch (event.kind) {
     case EventKind::Finished: end(event.job, event.outcome); break;
+    case EventKind::Lost:
+      if (!jobs_.is_running(event.job)) break;
+      lose_attempt(event.job, Reason::Retry);
+      policy_.on_requeue(view_, event.job);
+      break;
+    case EventKind::Withdrawn:
+      if (!is_over(jobs_.state[event.job])) withdraw(event.job);
+      break;
     case EventKind::NodeDown: lose_node(event.node); break;
     case EventKind::NodeUp:
       state_.set_up(event.node);
@@ -190,7 +189,9 @@ void Engine::apply(const Event& event) {
 
 void Engine::arrive(JobId job) {
   ++arrived_;
+  if (open_) intake_->take(job, jobs_, shapes_);
   jobs_.state[job] = JobState::Waiting;
+  if (open_) restore(job, executor_.past(job));
   if (const std::string& never = shapes_.never_reason(jobs_.shape[job]); !never.empty()) {
     reject(job, {Reason::NeverFits, never});
     return;
@@ -202,6 +203,17 @@ void Engine::arrive(JobId job) {
   }
   policy_.on_arrival(view_, job);
   if (power_ != nullptr) power_->on_arrival(view_, job);
+}
+
+/// What happened to the job before this engine knew it.
+void Engine::restore(JobId job, const JobPast& past) {
+  jobs_.first_start[job] = past.first_start;
+  jobs_.held[job] = past.held;
+  jobs_.work[job] = past.held;
+  jobs_.service[job] = past.service;
+  jobs_.preemptions[job] = past.preemptions;
+  jobs_.failures[job] = past.failures;
+  if (!past.slices.empty()) plan_.pin(job, past.slices);
 }
 
 void Engine::reject(JobId job, Refusal refusal) {
@@ -239,8 +251,25 @@ void Engine::end(JobId job, JobState outcome) {
   jobs_.state[job] = outcome;
   jobs_.finished[job] = view_.now;
   ++over_;
+  plan_.unpin(job);
   if (journal_ != nullptr) journal_->finished(view_.now, job, outcome);
   estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
+  policy_.on_departure(view_, job);
+  if (power_ != nullptr) power_->on_departure(view_, job);
+}
+
+/// Neither its end nor its length is worth remembering.
+void Engine::withdraw(JobId job) {
+  if (jobs_.is_running(job)) {
+    note_change(job);
+    end_stretch(job, view_.now);
+    release(job);
+    set_stopped(job, JobState::Cancelled);
+  }
+  jobs_.state[job] = JobState::Cancelled;
+  jobs_.finished[job] = view_.now;
+  ++over_;
+  plan_.unpin(job);
   policy_.on_departure(view_, job);
   if (power_ != nullptr) power_->on_departure(view_, job);
 }
@@ -271,7 +300,7 @@ void Engine::find_victims(NodeId node) {
 
 void Engine::lose_node(NodeId node) {
   find_victims(node);
-  for (const JobId job : victims_) lose_attempt(job);
+  for (const JobId job : victims_) lose_attempt(job, Reason::NodeLost);
   state_.set_down(node);
   policy_.on_capacity_change(view_, node);
   for (const JobId job : victims_) policy_.on_requeue(view_, job);
@@ -291,9 +320,9 @@ void Engine::set_stopped(JobId job, JobState state) {
   jobs_.state[job] = state;
 }
 
-void Engine::lose_attempt(JobId job) {
+void Engine::lose_attempt(JobId job, Reason reason) {
   const Action action{.kind = ActionKind::Preempt,
-                      .reason = Reason::NodeLost,
+                      .reason = reason,
                       .job = job,
                       .pool = jobs_.allocation[job].pool,
                       .gpus = jobs_.granted[job],

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "base/rng.h"
 #include "core/action.h"
 #include "core/executor.h"
+#include "core/intake.h"
 #include "core/node_tuner.h"
 #include "core/plan.h"
 #include "core/policy.h"
@@ -36,6 +39,9 @@ struct EngineParts {
   std::uint64_t seed = 1;
   /// How much work a job loses with its node: zero keeps everything done so far.
   Duration checkpoint_interval{};
+  /// The trace is a table of slots that the executor fills as jobs come; a slot is read from its
+  /// arrival on. The run may end with jobs left.
+  bool open = false;
 };
 
 struct Progress {
@@ -55,7 +61,7 @@ class Engine {
   explicit Engine(const EngineParts& parts);
 
   /// Runs until nothing will ever happen again. An error means that jobs are left that can never
-  /// run.
+  /// run. An open run ends when its executor says so.
   [[nodiscard]] Result<void> run();
   /// Called about every 65,536 events of a long run.
   void set_progress(std::function<void(const Progress&)> callback) {
@@ -70,14 +76,19 @@ class Engine {
   [[nodiscard]] std::string digest() const { return digest_.hex(); }
   [[nodiscard]] const RateModel& believed() const noexcept { return believed_; }
   /// Jobs of no model that the profiles know: they run by the class default.
-  [[nodiscard]] std::size_t jobs_without_profile() const noexcept { return without_profile_; }
+  [[nodiscard]] std::size_t jobs_without_profile() const noexcept {
+    return intake_->without_profile();
+  }
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
   [[nodiscard]] Time now() const noexcept { return view_.now; }
+  /// Some acceptable pool could hold this shape right now.
+  [[nodiscard]] bool has_place(const Shape& shape) const;
 
  private:
-  void make_shapes();
-  void find_profiles();
+  friend class Trial;
+  void watch_what_is_needed(ClusterState& state) const;
+  void make_intake();
   void tune();
   void absorb_rates();
   void note_change(JobId job);
@@ -85,9 +96,11 @@ class Engine {
   void arrive(JobId job);
   void reject(JobId job, Refusal refusal);
   void end(JobId job, JobState outcome);
+  void withdraw(JobId job);
+  void restore(JobId job, const JobPast& past);
   void find_victims(NodeId node);
   void lose_node(NodeId node);
-  void lose_attempt(JobId job);
+  void lose_attempt(JobId job, Reason reason);
   void set_running(JobId job);
   void set_stopped(JobId job, JobState state);
   void release(JobId job);
@@ -106,10 +119,13 @@ class Engine {
   NodeTuner* tuner_;
   PowerManager* power_;
   Duration checkpoint_interval_;
+  bool open_;
 
   JobTable jobs_;
   ShapeTable shapes_;
   ClusterState state_;
+  std::unique_ptr<ClusterState> pristine_;  // of an open run: whether a newcomer could ever fit
+  std::optional<Intake> intake_;
   SliceArena arena_;
   std::vector<JobId> running_;               // in no particular order
   Column<JobId, std::uint32_t> running_at_;  // position there, while running
@@ -129,7 +145,6 @@ class Engine {
   std::vector<JobId> victims_;            // scratch
   std::vector<RateChange> rate_changes_;  // scratch
   std::vector<NodeId> changed_nodes_;     // since the tuner was last asked; only if there is one
-  std::size_t without_profile_ = 0;
 };
 
 }  // namespace berth

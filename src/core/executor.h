@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/id.h"
@@ -19,6 +20,8 @@ namespace berth {
 /// newcomers are seen, and a policy's timers come last, inside its decide().
 enum class EventKind : std::uint8_t {
   Finished,
+  Lost,       // its attempt is gone, the job waits again: for another try
+  Withdrawn,  // it leaves as if it had never come; it may come again, in another slot
   NodeDown,
   NodeUp,
   Booted,
@@ -49,6 +52,19 @@ struct RateChange {
   Rate rate;
 };
 
+/// What a job has behind it that comes to an engine which does not know it: it was there before a
+/// restart.
+struct JobPast {
+  Time first_start = kNever;
+  Duration held{};
+  Duration service{};
+  std::uint32_t preemptions = 0;
+  std::uint32_t failures = 0;
+  /// Where it still runs. A policy that starts it is given these devices if it leaves the choice to
+  /// the placement.
+  std::span<const Slice> slices;
+};
+
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -69,6 +85,11 @@ class Executor {
     static_cast<void>(now);
     static_cast<void>(action);
     static_cast<void>(jobs);
+  }
+  /// Of a job that arrives in an open run.
+  [[nodiscard]] virtual JobPast past(JobId job) const {
+    static_cast<void>(job);
+    return {};
   }
   /// A node is switched on (an event says when it has booted) or off.
   virtual void power(Time now, const Action& action) {

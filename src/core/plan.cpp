@@ -102,6 +102,7 @@ bool Plan::try_start(JobId job, Reason reason) {
                                [&](PoolId pool) { return try_start_in(pool, job, reason); });
   }
   check_startable(job);
+  if (put_where_pinned(job, shape, reason)) return true;
   scratch_.clear();
   const auto pool = placement_->place_in_any(*state_, shape, *rng_, scratch_);
   if (!pool) return false;
@@ -124,7 +125,8 @@ bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
   check_startable(job);
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
   if (!state_->may_hold(pool, shape)) return false;
-  return retake(pool, job, shape, reason) || place(pool, job, shape, reason);
+  return retake(pool, job, shape, reason) || put_where_pinned(job, shape, reason, pool) ||
+         place(pool, job, shape, reason);
 }
 
 bool Plan::try_start_sized(PoolId pool, JobId job, std::int32_t gpus, Reason reason) {
@@ -134,7 +136,8 @@ bool Plan::try_start_sized(PoolId pool, JobId job, std::int32_t gpus, Reason rea
   shape.gpus = gpus;
   if (!state_->may_hold(pool, shape)) return false;
   const bool held_as_many = jobs_->is_running(job) && jobs_->granted[job] == gpus;
-  return (held_as_many && retake(pool, job, shape, reason)) || place(pool, job, shape, reason);
+  return (held_as_many && retake(pool, job, shape, reason)) ||
+         put_where_pinned(job, shape, reason, pool) || place(pool, job, shape, reason);
 }
 
 /// What it held before this plan stopped it, if that is in the pool and still free.
@@ -145,6 +148,21 @@ bool Plan::retake(PoolId pool, JobId job, const Shape& shape, Reason reason) {
   const bool counting = state_->mode() == ClusterState::Mode::Count;
   if (own.pool != pool || !(counting || state_->is_free(arena_->slices(own), shape))) return false;
   put(job, own, jobs_->terms[job], reason);
+  return true;
+}
+
+bool Plan::put_where_pinned(JobId job, const Shape& shape, Reason reason,
+                            std::optional<PoolId> pool) {
+  if (pins_.empty() || state_->mode() == ClusterState::Mode::Count) return false;
+  const auto pin = pins_.find(job);
+  if (pin == pins_.end()) return false;
+  const PoolId there = state_->cluster().nodes[pin->second.front().node.value].pool;
+  std::int32_t gpus = 0;
+  for (const Slice& slice : pin->second) gpus += slice.gpus;
+  if (gpus != shape.gpus || (pool && *pool != there)) return false;
+  const bool acceptable = std::ranges::find(shape.pools, there) != shape.pools.end();
+  if (!acceptable || !state_->is_free(pin->second, shape)) return false;
+  put(job, arena_->store(there, pin->second), jobs_->terms[job], reason);
   return true;
 }
 
@@ -411,6 +429,14 @@ void Plan::nodes_changed(std::vector<NodeId>& nodes) const {
   }
 }
 
+std::vector<JobId> Plan::touched_in_order() const {
+  std::vector<JobId> jobs;
+  for (const Step& step : steps_) {
+    if (step.job != kNoJob) jobs.push_back(step.job);
+  }
+  return jobs;
+}
+
 void Plan::settle() {
   // Devices granted and taken back inside this plan are in nobody's hands any more.
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -423,6 +449,7 @@ void Plan::settle() {
   }
   for (const Touched& touched : touched_) {
     touched_at_[touched.job] = 0;
+    if (holds(touched.job)) unpin(touched.job);
     if (touched.original.holds() &&
         !same_devices(touched.original, jobs_->allocation[touched.job])) {
       arena_->release(touched.original);

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/rng.h"
@@ -90,8 +92,18 @@ class Plan {
   // For the engine.
   /// Has a say in where jobs start that the placement found a place for.
   void set_tuner(NodeTuner* tuner) noexcept { tuner_ = tuner; }
+  /// A waiting job that still runs on these devices, from before: where the placement has the say
+  /// it gets them if they are free, until it holds devices again.
+  void pin(JobId job, std::span<const Slice> slices) {
+    pins_[job].assign(slices.begin(), slices.end());
+  }
+  void unpin(JobId job) {
+    if (!pins_.empty()) pins_.erase(job);
+  }
   void begin();
   [[nodiscard]] std::span<const Action> seal();
+  /// Jobs in the order in which this plan first changed what they hold.
+  [[nodiscard]] std::vector<JobId> touched_in_order() const;
   void settle();  // after the actions were carried out: forget what the plan replaced
   /// Nodes that some job of the plan left or came to; in no order, with repetitions.
   void nodes_changed(std::vector<NodeId>& nodes) const;
@@ -125,6 +137,8 @@ class Plan {
   Touched& touch(JobId job);
   [[nodiscard]] bool retake(PoolId pool, JobId job, const Shape& shape, Reason reason);
   [[nodiscard]] bool place(PoolId pool, JobId job, const Shape& shape, Reason reason);
+  [[nodiscard]] bool put_where_pinned(JobId job, const Shape& shape, Reason reason,
+                                      std::optional<PoolId> pool = std::nullopt);
   void set_power(NodeId node, PowerState power, Reason reason);
   void add_power_actions();
   void put(JobId job, const Allocation& next, const Terms& terms, Reason reason,
@@ -149,6 +163,7 @@ class Plan {
   std::vector<Touched> touched_;
   std::vector<Powered> powered_;
   Column<JobId, std::uint32_t> touched_at_;  // index + 1 into touched_
+  std::unordered_map<JobId, std::vector<Slice>> pins_;  // lookup only; empty in a simulation
   std::vector<Allocation> garbage_;          // replaced inside this plan, freed in settle()
   std::vector<Action> actions_;
   std::vector<Slice> scratch_;

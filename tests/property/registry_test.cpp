@@ -133,6 +133,16 @@ INSTANTIATE_TEST_SUITE_P(Conserving, SkipPolicies,
                            return name;
                          });
 
+// On a live cluster nobody knows the jobs of tomorrow; what does not peek decides as if it did.
+TEST_P(EveryPolicy, DecidesTheSameWithoutKnowingTheJobsBefore) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Scenario scenario = scenario_for(GetParam(), seed);
+    const std::string known = run(scenario).digest;
+    scenario.open = true;
+    ASSERT_EQ(run(scenario).digest, known) << "seed " << seed;
+  }
+}
+
 // Pools of different size, many passes, costs that delay starts: what once left a preemptive policy
 // believing that an empty cluster was full.
 TEST_P(EveryPolicy, EndsEveryJobOnUnequalPoolsWithCosts) {

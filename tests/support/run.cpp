@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "support/opening_executor.h"
+
 namespace berth::test {
 
 Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
@@ -72,18 +74,26 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
   for (Node& node : cluster->nodes) node.cpus_milli = scenario.node_cpus * 1000;
   if (scenario.edit_cluster) scenario.edit_cluster(*cluster);
   const RateModel rates{scenario.profiles, *cluster, scenario.effects};
-  SimExecutor executor{trace, *cluster, with_truth(scenario.sim, policy, rates)};
-  Engine engine{{.trace = trace,
+  const SimOptions sim = with_truth(scenario.sim, policy, rates);
+  Trace slots = slots_of(trace);
+  std::unique_ptr<Executor> executor;
+  if (scenario.open) {
+    executor = std::make_unique<OpeningExecutor>(trace, slots, *cluster, sim);
+  } else {
+    executor = std::make_unique<SimExecutor>(trace, *cluster, sim);
+  }
+  Engine engine{{.trace = scenario.open ? slots : trace,
                  .cluster = *cluster,
                  .policy = policy,
                  .placement = **placement,
                  .estimator = **estimator,
-                 .executor = executor,
+                 .executor = *executor,
                  .believed = rates,
                  .journal = observer,
                  .tuner = scenario.tuner,
                  .power = scenario.power,
-                 .seed = scenario.seed}};
+                 .seed = scenario.seed,
+                 .open = scenario.open}};
   if (observer != nullptr) {
     observer->engine = &engine;
     observer->trace = &trace;

@@ -60,6 +60,7 @@ struct Scenario {
   std::function<void(Cluster&)> edit_cluster = {};
   std::uint64_t seed = 1;
   int node_cpus = 0;          // cores of every node; 0 = not limited
+  bool open = false;          // jobs are unknown before they arrive
   std::uint64_t shuffle = 0;  // reads the jobs in another order; nothing may depend on it
 };
 

@@ -27,7 +27,6 @@ void Antman::begin(const View& view) {
   map_->track_devices();
   jobs_.resize(view.jobs.size());
   waiting_.resize(options_.tenants.size());
-  blocked_.assign(view.shapes.size(), false);
   for (std::uint32_t pool = 0; pool < view.cluster.pools(); ++pool)
     spare_.emplace_back(cluster.nodes.size(), view.cluster.largest_node(PoolId{pool}));
   for (std::uint32_t node = 0; node < cluster.nodes.size(); ++node)
@@ -55,6 +54,7 @@ std::optional<Refusal> Antman::admit(const View& view, JobId job) {
 }
 
 void Antman::enqueue(const View& view, JobId job, Line line) {
+  blocked_.resize(view.shapes.size(), false);
   JobRow& mine = jobs_[job.value];
   mine.waits = true;
   mine.waits_since = view.now;

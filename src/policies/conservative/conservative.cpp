@@ -18,7 +18,6 @@ void Conservative::begin(const View& view) {
   }
   bookings_.resize(view.jobs.size());
   first_promise_.resize(view.jobs.size(), kNever);
-  pools_.resize(view.shapes.size());
 }
 
 Duration Conservative::length_of(const View& view, JobId job) noexcept {
@@ -36,6 +35,7 @@ Time Conservative::believed_end(const View& view, JobId job) noexcept {
 /// Counting GPUs is not enough to know where a job can ever go: a pool whose nodes lack the cores
 /// or the size would be reserved for ever. Asked once per shape, of the empty cluster.
 void Conservative::learn_pools(const View& view, const Plan& plan, ShapeId shape) {
+  if (pools_.size() < view.shapes.size()) pools_.resize(view.shapes.size());
   if (!pools_[shape.value].empty()) return;
   const Shape& wanted = view.shapes[shape];
   if (wanted.locality == Locality::Relaxed && !wanted.needs_side_resources()) {

@@ -8,13 +8,13 @@ namespace {
 constexpr Duration kOverrun = std::chrono::seconds{1};  // a job past its estimate ends "any moment"
 }
 
-void Easy::begin(const View& view) {
-  queues_.resize(view.shapes.size());
-  is_active_.resize(view.shapes.size());
-  ends_.begin(view);
-}
+void Easy::begin(const View& view) { ends_.begin(view); }
 
 void Easy::on_arrival(const View& view, JobId job) {
+  if (queues_.size() < view.shapes.size()) {
+    queues_.resize(view.shapes.size());
+    is_active_.resize(view.shapes.size());
+  }
   const ShapeId shape = view.jobs.shape[job];
   if (!is_active_[shape.value]) active_.push_back(shape);
   is_active_[shape.value] = true;

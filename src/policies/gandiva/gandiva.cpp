@@ -17,7 +17,6 @@ Gandiva::Gandiva(std::string name, const Options& options)
 
 void Gandiva::begin(const View& view) {
   jobs_.resize(view.jobs.size());
-  blocked_.assign(view.shapes.size(), false);
   for (std::size_t i = 0; i < view.cluster.pools(); ++i)
     pools_.push_back({.servers = Servers{options_.limits}, .units = {}, .queued = {}});
   const auto& nodes = view.cluster.cluster().nodes;
@@ -66,6 +65,7 @@ void Gandiva::touch(const View& view, Home home) {
 void Gandiva::ask_for_tick(Time at) { next_tick_ = std::min(next_tick_, at); }
 
 void Gandiva::enqueue(const View& view, JobId job, Line line) {
+  blocked_.resize(view.shapes.size(), false);
   queue_.push(view.jobs.shape[job], {line == Line::Head ? 0 : 1, job});
   const Shape& shape = view.shape(job);
   pools_[shape.pools.front().value].queued[class_of(shape.gpus)] += shape.gpus;
