@@ -40,6 +40,7 @@ class CommandLine {
     add_convert();
     add_check();
     add_report();
+    add_serve();
     add_lists();
     add_models();
     add_topology();
@@ -292,6 +293,40 @@ class CommandLine {
     flag(sub, "--json", check_.json, "findings as a JSON array (default: text)", kOutput);
   }
 
+  void add_serve() {
+    CLI::App* sub = add("serve", "run the live scheduler: this machine, or what --cluster says",
+                        "berth serve\nberth serve --policy tiresias-l --listen 127.0.0.1:6420\n"
+                        "berth serve --config /etc/berth/berth.yaml",
+                        [this]() -> Result<Command> {
+                          ServeOptions options = serve_;
+                          for (const std::string& text : serve_settings_) {
+                            const std::size_t equals = text.find('=');
+                            if (equals == std::string::npos || equals == 0)
+                              return fail(fmt::format("--set: '{}' is not KEY=VALUE", text));
+                            options.settings.emplace_back(text.substr(0, equals),
+                                                          text.substr(equals + 1));
+                          }
+                          return options;
+                        });
+    take(sub, "--config", serve_.config, "FILE", "a YAML configuration (default: none)");
+    take(sub, "-p,--policy", serve_.policy, "POLICY", "who decides (default: easy)");
+    take(sub, "--set", serve_settings_, "KEY=VALUE", "a parameter of the policy")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    take(sub, "--cluster", serve_.cluster, "CLUSTER", "as of simulate (default: this machine)");
+    take(sub, "--devices", serve_.devices, "N",
+         "CPU slots where the machine has no GPU (default: one per two cores)");
+    take(sub, "--state-dir", serve_.state_dir, "DIR", "where the journal is");
+    take(sub, "--socket", serve_.socket, "PATH", "the Unix socket");
+    take(sub, "--listen", serve_.listen, "HOST:PORT", "TCP as well, with tokens (default: none)");
+    take(sub, "--placement", serve_.placement, "PLACEMENT", "where jobs go (default: best-fit)");
+    take(sub, "--estimator", serve_.estimator, "ESTIMATOR",
+         "who estimates run times (default: history)");
+    take(sub, "--cpu", serve_.cpu, "WAY", "who shares out cores (default: off)");
+    take(sub, "--log-level", serve_.log_level, "LEVEL", "debug, info, warn, error, off");
+    take(sub, "--log-format", serve_.log_format, "FORMAT", "text or json");
+    flag(sub, "--check", serve_.check, "say what would be served, and leave", kOutput);
+  }
+
   void add_report() {
     CLI::App* sub = add("report", "build report.html and the figures of a result folder anew",
                         "berth report run1", [this]() -> Result<Command> { return report_; });
@@ -415,6 +450,8 @@ class CommandLine {
   ConvertOptions convert_;
   CheckOptions check_;
   ReportOptions report_;
+  ServeOptions serve_;
+  std::vector<std::string> serve_settings_;
   PoliciesOptions policies_;
   ModelsOptions models_;
   TopologyOptions topology_;

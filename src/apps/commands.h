@@ -16,6 +16,7 @@ namespace berth {
 [[nodiscard]] Exit execute(const ListOptions& options);
 [[nodiscard]] Exit execute(const ModelsOptions& options);
 [[nodiscard]] Exit execute(const ReproduceCommand& options);
+[[nodiscard]] Exit execute(const ServeOptions& options);
 [[nodiscard]] Exit execute(const PrintOptions& options);
 
 }  // namespace berth

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "apps/serve.h"
 #include "apps/fit.h"
 #include "apps/topology.h"
 
@@ -132,6 +133,6 @@ struct PrintOptions {
 using Command =
     std::variant<SimulateOptions, CompareOptions, GenerateCommand, ConvertOptions, CheckOptions,
                  ReportOptions, PoliciesOptions, ListOptions, ModelsOptions, TopologyOptions,
-                 FitOptions, ReproduceCommand, PrintOptions>;
+                 FitOptions, ReproduceCommand, ServeOptions, PrintOptions>;
 
 }  // namespace berth

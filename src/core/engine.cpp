@@ -49,8 +49,8 @@ void Engine::watch_what_is_needed(ClusterState& state) const {
   // Of those who place fractions the one by topology asks who is on a device for these alone.
   const auto is_fraction = [](const TraceJob& job) { return job.gpu_milli < 1000; };
   const bool fractions =
-      placement_.places_fractions() && (!placement_.wants_topology() || open_ ||
-                                        std::ranges::any_of(trace_.jobs, is_fraction));
+      placement_.places_fractions() &&
+      (!placement_.wants_topology() || open_ || std::ranges::any_of(trace_.jobs, is_fraction));
   if (policy_.shares_devices() || fractions || tuner_ != nullptr) state.track_devices();
   if (policy_.wants_topology() || placement_.wants_topology()) state.track_topology();
   const bool minds_neighbours =

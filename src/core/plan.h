@@ -162,9 +162,9 @@ class Plan {
   std::vector<Step> steps_;
   std::vector<Touched> touched_;
   std::vector<Powered> powered_;
-  Column<JobId, std::uint32_t> touched_at_;  // index + 1 into touched_
+  Column<JobId, std::uint32_t> touched_at_;             // index + 1 into touched_
   std::unordered_map<JobId, std::vector<Slice>> pins_;  // lookup only; empty in a simulation
-  std::vector<Allocation> garbage_;          // replaced inside this plan, freed in settle()
+  std::vector<Allocation> garbage_;  // replaced inside this plan, freed in settle()
   std::vector<Action> actions_;
   std::vector<Slice> scratch_;
 };

@@ -1,5 +1,6 @@
 // What would happen if: changes an engine for good and asks its policy. Only for a copy that is
-// thrown away afterwards, such as a forked process. Between two passes only; nothing is carried out.
+// thrown away afterwards, such as a forked process. Between two passes only; nothing is carried
+// out.
 #pragma once
 
 #include <optional>

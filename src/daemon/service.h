@@ -101,11 +101,11 @@ struct JobView {
 };
 
 struct JobFilter {
-  std::vector<LiveState> states;  // empty: all that are not over
-  std::optional<std::string> user, group, queue, name;
-  std::vector<JobNumber> numbers;
-  std::optional<JobNumber> after;  // page: numbers above this one
-  std::size_t limit = 100;         // at most 1,000
+  std::vector<LiveState> states{};  // empty: all that are not over
+  std::optional<std::string> user{}, group{}, queue{}, name{};
+  std::vector<JobNumber> numbers{};
+  std::optional<JobNumber> after{};  // page: numbers above this one
+  std::size_t limit = 100;           // at most 1,000
 };
 struct JobPage {
   std::vector<JobView> jobs;

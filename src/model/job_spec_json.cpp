@@ -387,6 +387,17 @@ void write_json(JsonWriter& out, const JobSpec& spec, SpecPart part) {
   out.end_object();
 }
 
+Result<JobSpec> changed_job_spec(const JobSpec& spec, std::string_view changes) {
+  const nlohmann::json json = nlohmann::json::parse(changes, nullptr, false);
+  if (!json.is_object()) return fail("changes are a JSON object");
+  for (const char* fixed : {"user", "key", "array", "hold"}) {
+    if (json.contains(fixed)) return fail(fmt::format("{}: cannot be changed", fixed));
+  }
+  nlohmann::json merged = to_json(spec);
+  for (const auto& [key, value] : json.items()) merged[key] = value;
+  return job_spec_from_json(merged);
+}
+
 std::vector<std::string> problems(const JobSpec& spec) {
   std::vector<std::string> faults;
   check_program(spec, faults);

@@ -25,6 +25,9 @@ namespace berth {
 enum class SpecPart : std::uint8_t { Whole, WithoutScriptAndEnvironment };
 void write_json(JsonWriter& out, const JobSpec& spec, SpecPart part);
 
+/// With some keys changed: `changes` is a JSON object. Who made it and what it is part of stays.
+[[nodiscard]] Result<JobSpec> changed_job_spec(const JobSpec& spec, std::string_view changes);
+
 /// What cannot be right wherever it runs: both script and command or none, a NUL in a name, sizes
 /// beyond limits, negative counts, a gang that does not divide. Empty: nothing.
 [[nodiscard]] std::vector<std::string> problems(const JobSpec& spec);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "model/job_spec_json.h"
 
@@ -14,7 +13,6 @@ namespace berth {
 
 namespace {
 
-using nlohmann::json;
 
 /// Far beyond any cluster's life, and within what SQL calls an integer.
 constexpr JobNumber kMaxNumber = JobNumber{1} << 62U;
@@ -50,19 +48,6 @@ Result<void> check_devices(const IntentRecord& intent) {
       return fail(fmt::format("job {}: a device of node {} twice", intent.job, part.node));
   }
   return {};
-}
-
-/// The spec with these keys replaced; null puts a key back to its default.
-Result<std::shared_ptr<const JobSpec>> changed(const JobSpec& spec, const ChangeRecord& record) {
-  const json changes = json::parse(record.changes, nullptr, false);
-  if (!changes.is_object()) return fail("changes are a JSON object");
-  for (const char* fixed : {"user", "key", "array", "hold"})
-    if (changes.contains(fixed)) return fail(fmt::format("{}: cannot be changed", fixed));
-  json merged = to_json(spec);
-  for (auto item = changes.begin(); item != changes.end(); ++item)
-    merged[item.key()] = item.value();
-  BERTH_TRY(JobSpec after, job_spec_from_json(merged));
-  return std::make_shared<const JobSpec>(std::move(after));
 }
 
 }  // namespace
@@ -255,9 +240,9 @@ struct Ledger::Folder {
 
   Result<Change> operator()(const ChangeRecord& change) const {
     BERTH_TRY(LedgerJob * job, alive(change.job));
-    auto spec = changed(*job->spec, change);
+    auto spec = changed_job_spec(*job->spec, change.changes);
     if (!spec) return fail(fmt::format("job {}: {}", change.job, spec.error().text()));
-    job->spec = *std::move(spec);
+    job->spec = std::make_shared<const JobSpec>(*std::move(spec));
     return told(*job);
   }
 

@@ -1,0 +1,207 @@
+#include "apps/serve.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "api/server.h"
+#include "apps/commands.h"
+#include "daemon/config.h"
+#include "daemon/daemon.h"
+#include "exec/cgroup.h"
+
+namespace berth {
+
+namespace {
+
+Result<ServeConfig> configuration(const ServeOptions& options) {
+  ServeConfig config;
+  if (!options.config.empty()) {
+    BERTH_TRY(config, load_serve_config(options.config));
+  }
+  const auto take = [](const std::optional<std::string>& said, std::string& into) {
+    if (said) into = *said;
+  };
+  take(options.cluster, config.cluster);
+  take(options.state_dir, config.state_dir);
+  take(options.socket, config.socket);
+  take(options.listen, config.listen);
+  take(options.placement, config.scheduling.placement);
+  take(options.estimator, config.scheduling.estimator);
+  take(options.cpu, config.scheduling.cpu);
+  take(options.log_level, config.log_level);
+  take(options.log_format, config.log_format);
+  if (options.devices) config.devices = options.devices;
+  if (options.policy) config.scheduling.policy = {.policy = *options.policy, .settings = {}};
+  for (const auto& setting : options.settings) config.scheduling.policy.settings.push_back(setting);
+  fill_defaults(config);
+  BERTH_TRY_VOID(make_policy(config.scheduling.policy.policy, config.scheduling.policy.settings));
+  if (config.scheduling.estimator.starts_with("oracle"))
+    return fail("estimator: an oracle knows how long jobs run, and only a simulation has one");
+  return config;
+}
+
+Result<api::ServerOptions> server_options(const ServeConfig& config) {
+  api::ServerOptions options;
+  options.unix_path = std::filesystem::absolute(config.socket).string();
+  if (!config.listen.empty() && config.listen != "none") {
+    const std::size_t colon = config.listen.rfind(':');
+    const std::string host =
+        colon == std::string::npos ? "127.0.0.1" : config.listen.substr(0, colon);
+    const std::string port =
+        colon == std::string::npos ? config.listen : config.listen.substr(colon + 1);
+    char* end = nullptr;
+    const long number = std::strtol(port.c_str(), &end, 10);
+    if (port.empty() || *end != '\0' || number < 0 || number > 65535)
+      return fail(fmt::format("listen: '{}' is not HOST:PORT", config.listen));
+    options.tcp = api::TcpAddress{.host = host, .port = static_cast<std::uint16_t>(number)};
+  }
+  if (!config.tls_certificate.empty())
+    options.tls =
+        api::TlsFiles{.certificate_chain = config.tls_certificate, .private_key = config.tls_key};
+  options.allow_plain_network = config.plain_network;
+  return options;
+}
+
+Result<void> make_directory(const std::string& path, unsigned mode) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return fail(fmt::format("{}: {}", path, error.message()));
+  if (chmod(path.c_str(), mode) != 0)
+    return fail(fmt::format("{}: {}", path, std::strerror(errno)));
+  return {};
+}
+
+/// One datagram for whoever started us, if it asked for it.
+void notify(std::string_view text) {
+  const char* path = std::getenv("NOTIFY_SOCKET");
+  if (path == nullptr) return;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::size_t length = std::strlen(path);
+  if (length == 0 || length >= sizeof address.sun_path) return;
+  std::memcpy(address.sun_path, path, length);
+  if (path[0] == '@') address.sun_path[0] = '\0';
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+  static_cast<void>(sendto(fd, text.data(), text.size(), MSG_NOSIGNAL,
+                           reinterpret_cast<const sockaddr*>(&address), size));
+  close(fd);
+}
+
+/// Waits for signals in a thread of its own: nothing is done inside a handler.
+class SignalThread {
+ public:
+  SignalThread(const sigset_t& signals, std::function<void(int)> heard)
+      : thread_([signals, heard = std::move(heard)] {
+          for (int number = 0; sigwait(&signals, &number) == 0;) {
+            if (number == SIGUSR2) return;  // the end, from our destructor
+            heard(number);
+          }
+        }) {}
+  ~SignalThread() {
+    pthread_kill(thread_.native_handle(), SIGUSR2);
+    thread_.join();
+  }
+  SignalThread(const SignalThread&) = delete;
+  SignalThread& operator=(const SignalThread&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
+void reload(const ServeOptions& options, Daemon& daemon, Logger& log) {
+  notify("RELOADING=1");
+  const auto config = configuration(options);
+  if (config) {
+    if (const auto level = log_level_from(config->log_level)) log.set_level(*level);
+    daemon.renew(config->scheduling, "the configuration was read again");
+    BERTH_LOG(log, Info, "serve", "configuration read again");
+  } else {
+    BERTH_LOG(log, Error, "serve", "the configuration is wrong and was left as it is",
+              {"why", config.error().text()});
+  }
+  notify("READY=1");
+}
+
+void print_cluster(const ServeConfig& config, const Cluster& cluster) {
+  fmt::print("policy {}, state in {}, socket {}\n", config.scheduling.policy.policy,
+             config.state_dir, config.socket);
+  for (const Node& node : cluster.nodes) {
+    fmt::print("{}: {} x {}, {} cores, {} MiB\n", node.name, node.gpus,
+               cluster.pools[node.pool.value].name, node.cpus_milli / 1000, node.memory_mib);
+  }
+}
+
+Result<void> serve(const ServeOptions& options) {
+  BERTH_TRY(const ServeConfig config, configuration(options));
+  BERTH_TRY(const Cluster cluster, cluster_of(config));
+  if (options.check) {
+    print_cluster(config, cluster);
+    return {};
+  }
+  const auto level = log_level_from(config.log_level);
+  const auto format = log_format_from(config.log_format);
+  if (!level)
+    return fail(
+        fmt::format("log_level: '{}' is none of debug, info, warn, error, off", config.log_level));
+  if (!format)
+    return fail(fmt::format("log_format: '{}' is neither text nor json", config.log_format));
+  Logger log{{.level = *level, .format = *format}};
+  BERTH_TRY(const auto server_spec, server_options(config));
+  BERTH_TRY_VOID(make_directory(config.state_dir, 0700));
+  BERTH_TRY_VOID(
+      make_directory(std::filesystem::path(config.run_dir).parent_path().string(), 0755));
+  BERTH_TRY_VOID(make_directory(std::filesystem::path(config.socket).parent_path().string(), 0755));
+
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR2}) sigaddset(&signals, number);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  DaemonOptions parts;
+  parts.cluster = cluster;
+  parts.state_dir = config.state_dir;
+  parts.run_dir = config.run_dir;
+  parts.cgroup_roots = find_cgroup_roots();
+  parts.live = config.scheduling;
+  parts.admission = config.admission;
+  parts.service = config.service;
+  parts.service.version = BERTH_VERSION;
+  BERTH_TRY(const auto daemon, Daemon::open(std::move(parts), log));
+  api::Server server{daemon->service(), server_spec};
+  BERTH_TRY(const api::Bound bound, server.start());
+  BERTH_LOG(log, Info, "serve", "ready", {"socket", bound.unix_path}, {"host", bound.host},
+            {"port", bound.port}, {"policy", config.scheduling.policy.policy},
+            {"gpus", cluster.total_gpus()});
+  const SignalThread listener{signals, [&](int number) {
+                                if (number == SIGHUP) return reload(options, *daemon, log);
+                                notify("STOPPING=1");
+                                daemon->stop();
+                              }};
+  notify("READY=1");
+  auto ended = daemon->run();
+  server.stop();
+  BERTH_LOG(log, Info, "serve", "stopped; running jobs go on");
+  return ended;
+}
+
+}  // namespace
+
+Exit execute(const ServeOptions& options) {
+  if (const auto served = serve(options); !served) return complain(Exit::Failure, served.error());
+  return Exit::Success;
+}
+
+}  // namespace berth

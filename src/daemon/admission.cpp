@@ -1,0 +1,121 @@
+#include "daemon/admission.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model/job_spec_json.h"
+#include "policies/placements/placements.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kMostShapes = 4096;
+
+void say(Fault& fault, std::string message) { fault.messages.push_back(std::move(message)); }
+
+std::string names_of(const std::vector<QueueOptions>& queues) {
+  std::string names;
+  for (const QueueOptions& queue : queues) names += (names.empty() ? "" : ", ") + queue.name;
+  return names;
+}
+
+}  // namespace
+
+Admission::Admission(const Cluster& cluster, const std::string& placement, AdmissionOptions options,
+                     std::function<bool(JobNumber)> exists)
+    : cluster_(cluster),
+      options_(std::move(options)),
+      exists_(std::move(exists)),
+      placement_(*make_placement(placement)),
+      empty_(cluster, placement_->mode()) {
+  if (placement_->places_fractions()) empty_.track_devices();
+  if (placement_->wants_topology()) empty_.track_topology();
+  forget_shapes();
+}
+
+Answer<void> Admission::admit(const Caller& caller, JobSpec& spec,
+                              std::vector<std::string>& notes) {
+  Fault bad{.kind = FaultKind::BadRequest, .messages = {}};
+  check_sense(caller, spec, bad);
+  check_queue(caller, spec, bad);
+  if (!bad.messages.empty()) return tl::unexpected<Fault>(std::move(bad));
+  if (spec.exclusive) {
+    const std::int32_t whole = cluster_.largest_node();
+    if (spec.gpus < whole) {
+      notes.push_back(fmt::format("exclusive: asks for all {} devices of a node", whole));
+      spec.gpus = whole;
+    }
+  }
+  Fault impossible{.kind = FaultKind::Impossible, .messages = {}};
+  check_cluster(spec, impossible);
+  if (!impossible.messages.empty()) return tl::unexpected<Fault>(std::move(impossible));
+  return {};
+}
+
+void Admission::check_sense(const Caller& caller, const JobSpec& spec, Fault& bad) const {
+  bad.messages = problems(spec);
+  if (spec.workdir.empty() || spec.workdir.front() != '/')
+    say(bad, "workdir: must be an absolute path");
+  if (spec.gpus == 0 && spec.gpu_milli != 0)
+    say(bad, "gpus: a job without a device is not scheduled here (ask for 1)");
+  if (spec.priority > options_.max_user_priority && caller.role == Role::User) {
+    say(bad, fmt::format("priority: {} needs an operator, users may ask for {} at most",
+                         spec.priority, options_.max_user_priority));
+  }
+}
+
+void Admission::check_queue(const Caller& caller, JobSpec& spec, Fault& bad) const {
+  if (spec.queue.empty()) spec.queue = options_.queues.front().name;
+  const auto queue = std::ranges::find(options_.queues, spec.queue, &QueueOptions::name);
+  if (queue == options_.queues.end()) {
+    say(bad, fmt::format("there is no queue '{}' (there are: {})", spec.queue,
+                         names_of(options_.queues)));
+    return;
+  }
+  if (spec.time_limit == 0) spec.time_limit = queue->default_time_limit;
+  const bool above = queue->max_time_limit > 0 &&
+                     (spec.time_limit == 0 || spec.time_limit > queue->max_time_limit);
+  if (above && caller.role == Role::User) {
+    say(bad, fmt::format("queue '{}' takes jobs of at most {}", spec.queue,
+                         human_duration(static_cast<double>(queue->max_time_limit))));
+  }
+  if (queue->max_gpus > 0 && spec.gpus > queue->max_gpus) {
+    say(bad, fmt::format("queue '{}' takes jobs of at most {} GPUs, this one asks for {}",
+                         spec.queue, queue->max_gpus, spec.gpus));
+  }
+}
+
+/// Whoever asks for ever new things must not fill our memory.
+void Admission::forget_shapes() {
+  names_ = Trace{};
+  table_ = ShapeTable{};
+  shapes_ = std::make_unique<ShapeMaker>(names_, empty_, *placement_);
+}
+
+void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
+  for (const Dependency& dependency : spec.dependencies) {
+    if (dependency.kind != DependencyKind::Singleton && !exists_(dependency.job)) {
+      say(impossible, fmt::format("waits for job {}, which does not exist", dependency.job));
+    }
+  }
+  for (const std::string& node : spec.nodes) {
+    if (std::ranges::find(cluster_.nodes, node, &Node::name) == cluster_.nodes.end())
+      say(impossible, fmt::format("there is no node '{}'", node));
+  }
+  if (!spec.nodes.empty() && spec.nodes.size() < cluster_.nodes.size())
+    say(impossible, "a choice of nodes is not supported: ask for a gpu_type instead");
+  JobRequest request;
+  request.gpus = std::max(1, spec.gpus);
+  request.gpu_milli = spec.gpu_milli;
+  request.cpus_milli = spec.cpus * 1000;
+  request.memory_mib = spec.memory_mib;
+  const std::lock_guard lock{mutex_};
+  if (table_.size() > kMostShapes) forget_shapes();
+  request.gpu_type = names_.names.intern(spec.gpu_type);
+  const ShapeId shape = shapes_->shape_of(request, table_);
+  if (!table_.never_reason(shape).empty()) say(impossible, table_.never_reason(shape));
+}
+
+}  // namespace berth

@@ -1,0 +1,62 @@
+// Whether a request can be taken: by its own sense, by what this cluster could ever hold, by what
+// its user may ask. Everything that is wrong is said at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/feasibility.h"
+#include "daemon/service.h"
+#include "model/cluster.h"
+
+namespace berth {
+
+struct QueueOptions {
+  std::string name = "main";
+  std::int64_t default_time_limit = 0;  // seconds; 0 = none
+  std::int64_t max_time_limit = 0;
+  std::int32_t max_gpus = 0;
+  std::int32_t priority = 0;  // added to the job's own
+};
+
+struct AdmissionOptions {
+  std::vector<QueueOptions> queues = {QueueOptions{}};  // the first one is the default
+  std::size_t max_jobs = 1'000'000;                     // not over, in all
+  std::size_t max_jobs_per_user = 100'000;
+  std::int32_t max_user_priority = 0;  // a user may not go above; operators may
+};
+
+class Admission {
+ public:
+  /// `exists`: such a job is or was there.
+  Admission(const Cluster& cluster, const std::string& placement, AdmissionOptions options,
+            std::function<bool(JobNumber)> exists);
+  /// Fills in what the request leaves open and says what is wrong with it. Safe from any thread.
+  [[nodiscard]] Answer<void> admit(const Caller& caller, JobSpec& spec,
+                                   std::vector<std::string>& notes);
+  /// What of a job may be changed while it waits is checked as a new request would be.
+  [[nodiscard]] const AdmissionOptions& options() const noexcept { return options_; }
+
+ private:
+  void check_sense(const Caller& caller, const JobSpec& spec, Fault& bad) const;
+  void check_queue(const Caller& caller, JobSpec& spec, Fault& bad) const;
+  void check_cluster(const JobSpec& spec, Fault& impossible);
+  void forget_shapes();
+
+  const Cluster& cluster_;
+  AdmissionOptions options_;
+  std::function<bool(JobNumber)> exists_;
+  std::mutex mutex_;  // of what follows
+  Trace names_;
+  std::unique_ptr<Placement> placement_;
+  ClusterState empty_;
+  std::unique_ptr<ShapeMaker> shapes_;
+  ShapeTable table_;
+};
+
+}  // namespace berth

@@ -1,0 +1,327 @@
+#include "daemon/board.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "daemon/happenings.h"
+
+namespace berth {
+
+namespace {
+
+/// How many happenings a client that was away can catch up with.
+constexpr std::size_t kKeptHappenings = 4096;
+
+LiveState final_state(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Completed: return LiveState::Completed;
+    case Outcome::Cancelled: return LiveState::Cancelled;
+    case Outcome::TimedOut: return LiveState::TimedOut;
+    case Outcome::Preempted: return LiveState::Preempted;
+    case Outcome::NodeFailed: return LiveState::NodeFailed;
+    case Outcome::Rejected: return LiveState::Rejected;
+    case Outcome::Failed:
+    case Outcome::Requeued:
+    case Outcome::NotStarted: break;
+  }
+  return LiveState::Failed;
+}
+
+template <class T>
+bool matches(const std::optional<T>& wanted, const T& value) {
+  return !wanted || *wanted == value;
+}
+
+bool matches(const JobFilter& filter, const LedgerJob& job) {
+  return matches(filter.user, job.spec->user) && matches(filter.group, job.spec->group) &&
+         matches(filter.queue, job.spec->queue) && matches(filter.name, job.spec->name);
+}
+
+}  // namespace
+
+Board::Board(Ledger ledger) : ledger_(std::move(ledger)) {
+  for (const auto& [number, job] : ledger_.jobs()) {
+    by_user_[job.spec->user].insert(number);
+    if (job.attempt) live_attempts_.insert(number);
+    if (job.is_held) held_.insert(number);
+  }
+}
+
+void Board::publish(std::span<const Committed> records, std::int64_t wall) {
+  std::vector<Happening> happenings;
+  {
+    const std::unique_lock lock{mutex_};
+    for (const Committed& committed : records) {
+      const auto change = ledger_.apply(committed.record);
+      BERTH_CHECK(change.has_value(), "what the scribe applied, the board can apply");
+      for (std::int32_t i = 0; i < change->count; ++i) {
+        const JobNumber number = change->job + static_cast<JobNumber>(i);
+        if (number == 0) continue;
+        const LedgerJob* job = ledger_.find(number);
+        if (change->past) ++ended_[change->past->outcome];
+        if (job == nullptr) {
+          if (change->past) by_user_[change->past->job.spec->user].erase(number);
+          live_attempts_.erase(number);
+          held_.erase(number);
+        } else {
+          by_user_[job->spec->user].insert(number);
+          job->attempt ? live_attempts_.insert(number).second : live_attempts_.erase(number) > 0;
+          job->is_held ? held_.insert(number).second : held_.erase(number) > 0;
+          if (!job->attempt && notes_.contains(number)) {
+            notes_[number].pid = 0;
+            notes_[number].is_running = false;
+          }
+        }
+        const auto view = job != nullptr ? view_of(*job, wall)
+                          : change->past ? past_view(*change->past)
+                                         : JobView{};
+        if (view.number != 0) happenings.push_back(job_happening(view, committed.record));
+        if (job == nullptr) notes_.erase(number);
+      }
+      if (const auto* setting = std::get_if<SettingRecord>(&committed.record.body)) {
+        ++settings_version_;
+        happenings.push_back(setting_happening(*setting));
+      }
+    }
+  }
+  for (Happening& happening : happenings) tell(std::move(happening));
+}
+
+void Board::note(JobNumber job, const std::function<void(JobNote&)>& edit) {
+  const std::unique_lock lock{mutex_};
+  if (ledger_.find(job) != nullptr) edit(notes_[job]);
+}
+
+void Board::say(std::string kind, std::string json) {
+  Happening happening;
+  happening.kind = std::move(kind);
+  happening.json = std::move(json);
+  tell(std::move(happening));
+}
+
+std::optional<LedgerJob> Board::find(JobNumber job) const {
+  const std::shared_lock lock{mutex_};
+  const LedgerJob* found = ledger_.find(job);
+  if (found == nullptr) return std::nullopt;
+  return *found;
+}
+
+std::vector<LedgerJob> Board::all() const {
+  const std::shared_lock lock{mutex_};
+  std::vector<LedgerJob> jobs;
+  jobs.reserve(ledger_.jobs().size());
+  for (const auto& [number, job] : ledger_.jobs()) jobs.push_back(job);
+  return jobs;
+}
+
+LiveState Board::state_of(const LedgerJob& job) const {
+  const auto note = notes_.find(job.number);
+  if (job.attempt) {
+    if (job.stopping) return LiveState::Stopping;
+    if (job.attempt->is_suspended) return LiveState::Suspended;
+    const bool running = note != notes_.end() && note->second.is_running;
+    return running ? LiveState::Running : LiveState::Starting;
+  }
+  if (job.stopping == Wish::Cancel) return LiveState::Stopping;
+  if (job.is_held) return LiveState::Held;
+  const bool blocked = note != notes_.end() && note->second.is_blocked;
+  return blocked ? LiveState::Blocked : LiveState::Pending;
+}
+
+JobView Board::view_of(const LedgerJob& job, std::int64_t wall) const {
+  JobView view;
+  view.number = job.number;
+  view.array = job.array;
+  view.array_index = job.array_index;
+  view.spec = job.spec;
+  view.state = state_of(job);
+  view.submitted = job.submitted_wall;
+  view.started = job.first_start_wall;
+  view.run_seconds = job.run_seconds;
+  view.gpu_seconds = job.gpu_seconds;
+  view.attempts = job.attempts;
+  view.preemptions = job.preemptions;
+  view.failures = job.failures;
+  const auto note = notes_.find(job.number);
+  if (note != notes_.end()) {
+    view.pid = note->second.pid;
+    view.training = note->second.training;
+    if (!job.attempt) view.reason = note->second.waits_because;
+  }
+  if (view.state == LiveState::Pending && view.reason.empty())
+    view.reason = job.spec->gpus > free_gpus_ ? "resources" : "priority";
+  if (job.is_held && !job.attempt)
+    view.reason = job.held_why.empty() ? fmt::format("held by {}", job.held_by)
+                                       : fmt::format("held by {}: {}", job.held_by, job.held_why);
+  if (job.attempt) {
+    view.last_started = job.attempt->wall;
+    view.where = job.attempt->where;
+    view.granted = job.attempt->gpus;
+    const double seconds =
+        static_cast<double>(std::max<std::int64_t>(0, wall - job.attempt->wall)) * 1e-6;
+    view.run_seconds += seconds;
+    view.gpu_seconds += seconds * job.attempt->gpus;
+  }
+  if (paths_) std::tie(view.output, view.error) = paths_(job);
+  return view;
+}
+
+JobView Board::past_view(const PastJob& past) const {
+  LedgerJob job = past.job;
+  job.attempt.reset();
+  JobView view;
+  view.number = job.number;
+  view.array = job.array;
+  view.array_index = job.array_index;
+  view.spec = job.spec;
+  view.state = final_state(past.outcome);
+  view.reason = past.why;
+  view.submitted = job.submitted_wall;
+  view.started = job.first_start_wall;
+  view.last_started = job.first_start_wall;
+  view.ended = past.ended_wall;
+  view.run_seconds = job.run_seconds;
+  view.gpu_seconds = job.gpu_seconds;
+  view.attempts = job.attempts;
+  view.preemptions = job.preemptions;
+  view.failures = job.failures;
+  view.where = past.where;
+  view.exit_code = past.exit_code;
+  view.signal = past.signal;
+  if (paths_) std::tie(view.output, view.error) = paths_(job);
+  return view;
+}
+
+std::optional<JobView> Board::view(JobNumber job, std::int64_t wall) const {
+  const std::shared_lock lock{mutex_};
+  const LedgerJob* found = ledger_.find(job);
+  if (found == nullptr) return std::nullopt;
+  return view_of(*found, wall);
+}
+
+JobPage Board::page(const JobFilter& filter, std::int64_t wall) const {
+  const std::shared_lock lock{mutex_};
+  JobPage page;
+  const auto wanted_state = [&](const LedgerJob& job) {
+    return filter.states.empty() ||
+           std::ranges::find(filter.states, state_of(job)) != filter.states.end();
+  };
+  const auto consider = [&](const LedgerJob& job) {
+    if (!matches(filter, job) || !wanted_state(job)) return;
+    ++page.total;
+    if (filter.after && job.number <= *filter.after) return;
+    if (page.jobs.size() < filter.limit) {
+      page.jobs.push_back(view_of(job, wall));
+    } else if (!page.next) {
+      page.next = page.jobs.back().number;
+    }
+  };
+  if (!filter.numbers.empty()) {
+    std::vector<JobNumber> numbers = filter.numbers;
+    std::ranges::sort(numbers);
+    for (const JobNumber number : numbers) {
+      if (const LedgerJob* job = ledger_.find(number)) consider(*job);
+    }
+  } else if (filter.user) {
+    const auto mine = by_user_.find(*filter.user);
+    if (mine == by_user_.end()) return page;
+    for (const JobNumber number : mine->second) consider(*ledger_.find(number));
+  } else {
+    for (const auto& [number, job] : ledger_.jobs()) consider(job);
+  }
+  return page;
+}
+
+std::optional<JobNumber> Board::by_key(const std::string& user, const std::string& key) const {
+  const std::shared_lock lock{mutex_};
+  return ledger_.by_key(user, key);
+}
+
+std::map<std::string, std::string> Board::settings() const {
+  const std::shared_lock lock{mutex_};
+  return ledger_.settings();
+}
+
+std::optional<std::string> Board::setting(const std::string& key) const {
+  const std::shared_lock lock{mutex_};
+  const auto found = ledger_.settings().find(key);
+  if (found == ledger_.settings().end()) return std::nullopt;
+  return found->second;
+}
+
+void Board::for_each(const std::function<void(const LedgerJob&)>& visit) const {
+  const std::shared_lock lock{mutex_};
+  for (const auto& [number, job] : ledger_.jobs()) visit(job);
+}
+
+std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> Board::held_devices() const {
+  const std::shared_lock lock{mutex_};
+  std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> held;
+  for (const JobNumber number : live_attempts_)
+    held.emplace_back(number, ledger_.find(number)->attempt->where);
+  return held;
+}
+
+Board::Counts Board::counts() const {
+  const std::shared_lock lock{mutex_};
+  return {.pending = ledger_.jobs().size() - live_attempts_.size(),
+          .running = live_attempts_.size(),
+          .held = held_.size()};
+}
+
+std::map<Outcome, std::uint64_t> Board::ended() const {
+  const std::shared_lock lock{mutex_};
+  return ended_;
+}
+
+std::size_t Board::jobs_of(const std::string& user) const {
+  const std::shared_lock lock{mutex_};
+  const auto found = by_user_.find(user);
+  return found == by_user_.end() ? 0 : found->second.size();
+}
+
+// --- happenings
+
+class Board::Listening final : public Service::Subscription {
+ public:
+  Listening(std::shared_ptr<Listeners> listeners, std::uint64_t id)
+      : listeners_(std::move(listeners)), id_(id) {}
+  ~Listening() override {
+    const std::lock_guard lock{listeners_->mutex};
+    listeners_->all.erase(id_);
+  }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+ private:
+  std::shared_ptr<Listeners> listeners_;
+  std::uint64_t id_;
+};
+
+void Board::tell(Happening happening) {
+  const std::lock_guard lock{listeners_->mutex};
+  happening.sequence = ++listeners_->sequence;
+  for (const auto& [id, listener] : listeners_->all) listener(happening);
+  listeners_->kept.push_back(std::move(happening));
+  if (listeners_->kept.size() > kKeptHappenings) listeners_->kept.pop_front();
+}
+
+std::unique_ptr<Service::Subscription> Board::subscribe(
+    std::uint64_t after, std::function<void(const Happening&)> listener) {
+  const std::lock_guard lock{listeners_->mutex};
+  for (const Happening& happening : listeners_->kept) {
+    if (happening.sequence > after) listener(happening);
+  }
+  const std::uint64_t id = listeners_->next++;
+  listeners_->all.emplace(id, std::move(listener));
+  return std::make_unique<Listening>(listeners_, id);
+}
+
+std::uint64_t Board::latest() const {
+  const std::lock_guard lock{listeners_->mutex};
+  return listeners_->sequence;
+}
+
+}  // namespace berth

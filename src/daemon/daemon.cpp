@@ -1,0 +1,213 @@
+#include "daemon/daemon.h"
+
+#include <sched.h>
+
+#include <nlohmann/json.hpp>
+
+#include "daemon/launch.h"
+
+namespace berth {
+
+namespace {
+
+std::vector<std::int32_t> cores_of_this_machine() {
+  std::vector<std::int32_t> cores;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(static_cast<std::int32_t>(core));
+  }
+  return cores;
+}
+
+/// How far the engine's clock was when the last life began, and by which boot.
+constexpr const char* kClockSetting = "clock";
+
+LiveClock clock_after(const ClockSource& source, const Ledger& ledger) {
+  const auto found = ledger.settings().find(kClockSetting);
+  if (found != ledger.settings().end()) {
+    const auto json = nlohmann::json::parse(found->second, nullptr, false);
+    if (json.is_object() && json.value("boot_id", "") != "") {
+      return LiveClock{source, ledger.now(), json.value("boot_id", ""),
+                       json.value("boot", std::int64_t{0}),
+                       Time{Duration{json.value("at", std::int64_t{0})}}};
+    }
+  }
+  return LiveClock{source, ledger.now()};
+}
+
+/// What the engine has to hear of; what it wrote itself it knows.
+bool is_news(const RecordBody& body) {
+  if (const auto* wish = std::get_if<WishRecord>(&body)) return wish->by != kSchedulerName;
+  return std::holds_alternative<SubmitRecord>(body) || std::holds_alternative<ChangeRecord>(body) ||
+         std::holds_alternative<SettingRecord>(body);
+}
+
+}  // namespace
+
+struct Daemon::Parts {
+  Parts(DaemonOptions given, Logger& logger, std::unique_ptr<SqliteStore> opened, Ledger ledger)
+      : options(std::move(given)),
+        log(logger),
+        store(std::move(opened)),
+        clock(clock_after(source, ledger)),
+        inbox(clock),
+        generation(ledger.generation() + 1),
+        board(ledger),
+        scribe(*store, std::move(ledger), clock, [this](auto records) { publish(records); }) {}
+
+  void publish(std::span<const Committed> records) {
+    board.publish(records, clock.wall());
+    for (const Committed& committed : records) {
+      if (is_news(committed.record.body)) inbox.post(committed);
+    }
+  }
+  [[nodiscard]] Result<void> begin();
+  void make_service();
+
+  DaemonOptions options;
+  Logger& log;
+  MachineClock source;
+  std::unique_ptr<SqliteStore> store;
+  LiveClock clock;
+  ThreadInbox inbox;
+  std::uint64_t generation;
+  Board board;
+  Scribe scribe;
+  std::unique_ptr<ScribeThread> pen;
+  std::unique_ptr<LocalHost> host;
+  std::unique_ptr<Yard> yard;
+  std::unique_ptr<Scheduler> scheduler;
+  std::unique_ptr<Admission> admission;
+  std::unique_ptr<LiveService> service;
+  std::mutex error_mutex;
+  std::optional<Error> journal_error;
+};
+
+/// The generation is on disk before anything else happens: no attempt of this life can be mistaken
+/// for one of another.
+Result<void> Daemon::Parts::begin() {
+  LifeRecord life;
+  life.generation = generation;
+  life.boot_id = source.boot_id();
+  life.boot_clock = source.boot_micros();
+  life.version = options.service.version;
+  SettingRecord at;
+  at.key = kClockSetting;
+  at.value = nlohmann::json{{"boot_id", life.boot_id},
+                            {"boot", life.boot_clock},
+                            {"at", clock.now().time_since_epoch().count()}}
+                 .dump();
+  at.by = kSchedulerName;
+  std::vector<RecordBody> first;
+  first.emplace_back(std::move(life));
+  first.emplace_back(std::move(at));
+  BERTH_TRY_VOID(scribe.write(std::move(first)));
+  std::vector<Message> heard;
+  inbox.take(heard);  // our own words
+
+  pen = std::make_unique<ScribeThread>(scribe, [this](const Error& error) {
+    {
+      const std::lock_guard lock{error_mutex};
+      journal_error = error;
+    }
+    BERTH_LOG(log, Error, "journal", "cannot be written: leaving", {"why", error.text()});
+    inbox.post(StopOrder{});
+  });
+  BERTH_TRY(host, LocalHost::open({.run_dir = options.run_dir,
+                                   .shim = options.shim,
+                                   .cgroup_roots = options.cgroup_roots,
+                                   .log = &log},
+                                  [this](HostEvent event) { inbox.post(std::move(event)); }));
+  yard = std::make_unique<Yard>(Yard::Parts{
+      .cluster = options.cluster,
+      .host = *host,
+      .pen = *pen,
+      .clock = clock,
+      .generation = generation,
+      .job = [this](JobNumber job) { return board.find(job); },
+      .order =
+          [this](const LedgerJob& job, const Attempt& attempt) {
+            return launch_order(job, attempt, options.cluster,
+                                options.extra_env
+                                    ? options.extra_env(job.number)
+                                    : std::vector<std::pair<std::string, std::string>>{});
+          },
+      .machine_cores = cores_of_this_machine()});
+  return {};
+}
+
+void Daemon::Parts::make_service() {
+  board.set_paths([](const LedgerJob& job) { return output_paths(job); });
+  scheduler = std::make_unique<Scheduler>(Scheduler::Parts{.store = *store,
+                                                           .board = board,
+                                                           .yard = *yard,
+                                                           .inbox = inbox,
+                                                           .clock = clock,
+                                                           .cluster = options.cluster,
+                                                           .options = options.live,
+                                                           .training = options.training});
+  admission = std::make_unique<Admission>(options.cluster, options.live.placement,
+                                          options.admission, [this](JobNumber job) {
+                                            if (board.find(job)) return true;
+                                            const auto past = store->past(job);
+                                            return past && past->has_value();
+                                          });
+  service = std::make_unique<LiveService>(LiveService::Parts{
+      .board = board,
+      .store = *store,
+      .pen = *pen,
+      .clock = clock,
+      .scheduler = *scheduler,
+      .admission = *admission,
+      .cluster = options.cluster,
+      .generation = generation,
+      .ask_engine = [this](std::function<void()> ask) { inbox.post(Question{std::move(ask)}); },
+      .signal =
+          [this](JobNumber job, int number) {
+            if (const Attempt* attempt = yard->alive(job)) host->signal(attempt->id, number);
+          },
+      .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
+      .more_metrics = {},
+      .options = options.service});
+}
+
+Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Daemon::~Daemon() {
+  if (parts_->pen) parts_->pen->stop();
+}
+
+Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, Logger& log) {
+  BERTH_TRY(auto store, SqliteStore::open({.directory = options.state_dir}));
+  BERTH_TRY(Ledger ledger, store->recover());
+  const std::size_t jobs = ledger.jobs().size();
+  auto parts =
+      std::make_unique<Parts>(std::move(options), log, std::move(store), std::move(ledger));
+  BERTH_TRY_VOID(parts->begin());
+  parts->make_service();
+  BERTH_LOG(log, Info, "daemon", "a new life begins", {"generation", parts->generation},
+            {"jobs", jobs});
+  return std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
+}
+
+LiveService& Daemon::service() noexcept { return *parts_->service; }
+std::uint64_t Daemon::generation() const noexcept { return parts_->generation; }
+
+Result<void> Daemon::run() {
+  BERTH_TRY_VOID(parts_->yard->recover(parts_->scribe.ledger()));
+  auto ended = parts_->scheduler->run();
+  const std::lock_guard lock{parts_->error_mutex};
+  if (parts_->journal_error) return tl::unexpected<Error>(*parts_->journal_error);
+  return ended;
+}
+
+void Daemon::stop() { parts_->inbox.post(StopOrder{}); }
+
+void Daemon::renew(const SchedulerOptions& live, const std::string& why) {
+  parts_->inbox.post(Question{[this, live] { parts_->scheduler->set_options(live); }});
+  parts_->inbox.post(RenewOrder{why});
+}
+
+}  // namespace berth

@@ -1,0 +1,56 @@
+// A complete scheduler in one process: store, scribe, host, engine and service, wired together in
+// the order in which they may fail. The API and the command line stand in front of its service.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "daemon/live_service.h"
+#include "exec/local_host.h"
+#include "store/sqlite_store.h"
+
+namespace berth {
+
+struct DaemonOptions {
+  Cluster cluster;
+  std::string state_dir;  // the journal
+  std::string run_dir;    // claims, orders and exit records; survives us, not a reboot
+  std::string shim;       // program; empty: beside ours
+  std::vector<std::string> cgroup_roots;
+  SchedulerOptions live;
+  AdmissionOptions admission;
+  ServiceOptions service;
+  /// Of every job's environment, beside what its user says.
+  std::function<std::vector<std::pair<std::string, std::string>>(JobNumber)> extra_env;
+  TrainingBook* training = nullptr;
+  std::int64_t keep_journal_seconds = 30 * 86'400;
+};
+
+class Daemon {
+ public:
+  /// Opens, recovers the state and begins a new life; jobs are looked after from run() on.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> open(DaemonOptions options, Logger& log);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  [[nodiscard]] LiveService& service() noexcept;
+  /// The engine, in the caller's thread, until stop(). Jobs go on without us. An error: the journal
+  /// cannot be written any more; whoever starts us again finds everything that was acknowledged.
+  [[nodiscard]] Result<void> run();
+  /// From any thread.
+  void stop();
+  /// Begins again with a new engine: the configuration has changed.
+  void renew(const SchedulerOptions& live, const std::string& why);
+  [[nodiscard]] std::uint64_t generation() const noexcept;
+
+ private:
+  struct Parts;
+  explicit Daemon(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace berth

@@ -1,0 +1,145 @@
+// Who may compete for devices at all. A job is kept from the engine while it is held, its time has
+// not come, jobs it waits for are not over, too many of its array or of its user's and group's are
+// in already, or it failed a moment ago. Knows nothing of devices; every gate says in numbers why
+// it is shut.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "store/ledger.h"
+
+namespace berth {
+
+enum class GateKind : std::uint8_t { Hold, Begin, Dependency, Array, Quota, Pace };
+[[nodiscard]] std::string_view to_string(GateKind kind) noexcept;
+
+/// The most it may take: an elastic job counts with its upper end.
+[[nodiscard]] std::int32_t gpus_of_request(const JobSpec& spec);
+
+struct ShutGate {
+  GateKind kind{};
+  std::string text;  // with numbers: "alice has 4 of 4 GPUs"
+  double have = 0;   // of whatever is counted
+  double need = 0;
+  std::optional<Time> until{};    // it opens by itself
+  std::vector<JobNumber> jobs{};  // those it waits for
+};
+
+/// What a user or a group may have in use or in line at once; 0 = no limit.
+struct ShareLimits {
+  std::int32_t gpus = 0;
+  std::int32_t jobs = 0;
+  double gpu_seconds = 0;  // of decayed use
+};
+
+class Gates {
+ public:
+  /// How a job that is over ended; nothing if there never was such a job.
+  using OutcomeOf = std::function<std::optional<Outcome>(JobNumber)>;
+  explicit Gates(OutcomeOf outcome_of) : outcome_of_(std::move(outcome_of)) {}
+
+  /// A job that is not over. `wall` is the Unix time in microseconds at `now`: begin times are told
+  /// by people's clock.
+  void add(const LedgerJob& job, Time now, std::int64_t wall);
+  /// A job that runs goes on; it is held when it would be in line again.
+  void hold(JobNumber job, bool runs);
+  [[nodiscard]] bool is_held(JobNumber job) const;
+  void release(JobNumber job);
+  void started(JobNumber job);
+  /// It is over for good, or its attempt is (`is_final` false): then it is in line again, not
+  /// before `not_before`.
+  void ended(JobNumber job, Outcome outcome, bool is_final, Time not_before = {});
+  /// It was changed by its user or an operator.
+  void change(const LedgerJob& job, Time now, std::int64_t wall);
+  /// "user/alice", "group/ml".
+  void set_limits(const std::string& who, const ShareLimits& limits);
+  void set_use(const std::string& who, double gpu_seconds);
+
+  /// Jobs whose gates are all open now, in order of number; each is told once, and counts against
+  /// limits until it is over, held or in line again.
+  void take_ready(Time now, std::vector<JobNumber>& ready);
+  /// Jobs that have been shut out again although they were told: they leave the engine.
+  void take_withdrawn(std::vector<JobNumber>& withdrawn);
+  /// Jobs that can never begin: what they wait for ended otherwise.
+  struct Doomed {
+    JobNumber job = 0;
+    std::string why;
+  };
+  void take_doomed(std::vector<Doomed>& doomed);
+  /// Jobs that were told or turned away since last asked: what people are shown has changed.
+  void take_looked_at(std::vector<JobNumber>& jobs);
+  [[nodiscard]] std::optional<Time> next_opening() const;
+
+  [[nodiscard]] std::vector<ShutGate> shut(JobNumber job, Time now) const;
+  [[nodiscard]] bool is_in(JobNumber job) const;
+  struct InUse {
+    std::int32_t gpus = 0, jobs = 0;
+  };
+  [[nodiscard]] InUse in_use(const std::string& who) const;
+
+ private:
+  struct Row {
+    std::shared_ptr<const JobSpec> spec;
+    JobNumber array = 0;
+    bool is_held = false;
+    bool is_in = false;
+    bool has_started = false;
+    Time not_before{};             // begin time or pause after a failure
+    bool waits_for_begin = false;  // of the two
+    std::vector<JobNumber> unmet;  // dependencies
+    bool is_one_met = false;
+    bool is_doomed = false;  // it is about to be ended
+  };
+  struct Share {
+    ShareLimits limits;
+    double used_seconds = 0;
+    InUse in;
+    std::set<JobNumber> waiting;  // kept out by this limit or another one
+    [[nodiscard]] bool is_full() const noexcept {
+      return (limits.gpus > 0 && in.gpus >= limits.gpus) ||
+             (limits.jobs > 0 && in.jobs >= limits.jobs) ||
+             (limits.gpu_seconds > 0 && used_seconds >= limits.gpu_seconds);
+    }
+  };
+  using NameKey = std::pair<std::string, std::string>;  // user, job name
+
+  [[nodiscard]] static std::vector<std::string> shares_of(const JobSpec& spec);
+  void set_times(Row& row, Time now, std::int64_t wall);
+  void set_dependencies(JobNumber job, Row& row);
+  void meet(JobNumber waiting, JobNumber target);
+  void doom(JobNumber job, std::string why);
+  [[nodiscard]] bool depends(const Row& row) const noexcept;
+  [[nodiscard]] bool is_singleton_blocked(JobNumber job, const Row& row) const;
+  [[nodiscard]] bool has_quota(const Row& row) const;
+  [[nodiscard]] bool has_array_room(const Row& row) const;
+  [[nodiscard]] bool may_enter(JobNumber job, const Row& row, Time now) const;
+  void try_to_enter(JobNumber job, Time now, std::vector<JobNumber>& ready);
+  void enter(JobNumber job, Row& row);
+  void leave(JobNumber job, Row& row);
+  void look_at(JobNumber job) { changed_.insert(job); }
+
+  OutcomeOf outcome_of_;
+  std::map<JobNumber, Row> rows_;
+  std::unordered_map<JobNumber, std::vector<JobNumber>> dependants_;  // by what they wait for
+  std::map<NameKey, std::set<JobNumber>> by_name_;                    // only while singletons exist
+  std::map<NameKey, std::size_t> singletons_;
+  std::unordered_map<JobNumber, std::int32_t> array_in_;
+  std::unordered_map<JobNumber, std::set<JobNumber>> array_waiting_;
+  std::map<std::string, Share> shares_;
+  std::set<std::pair<Time, JobNumber>> timers_;
+  std::set<JobNumber> changed_;   // to be looked at
+  std::set<std::string> opened_;  // shares in which somebody made room
+  std::vector<JobNumber> looked_at_;
+  std::vector<JobNumber> withdrawn_;
+  std::vector<Doomed> doomed_;
+};
+
+}  // namespace berth

@@ -1,0 +1,55 @@
+// What the engine's thread hears from outside, in the order in which it came: records that others
+// have written, what became of processes, what training code says, questions. In a test the inbox
+// is the world: it lets time pass until there is something to hear.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "daemon/clock.h"
+#include "daemon/scribe.h"
+#include "exec/host.h"
+
+namespace berth {
+
+/// Begin again with a new engine: another policy, another configuration, a node that came or went
+/// for good.
+struct RenewOrder {
+  std::string why;
+};
+struct StopOrder {};
+/// Something to be answered between two passes, when nothing is in the middle of changing.
+struct Question {
+  std::function<void()> ask;
+};
+using Message = std::variant<Committed, HostEvent, RenewOrder, StopOrder, Question>;
+
+class Inbox {
+ public:
+  virtual ~Inbox() = default;
+  /// Waits until something has come or that engine time is reached.
+  virtual void wait(Time until) = 0;
+  /// Everything that has come; empties it.
+  virtual void take(std::vector<Message>& messages) = 0;
+};
+
+class ThreadInbox final : public Inbox {
+ public:
+  explicit ThreadInbox(const LiveClock& clock) : clock_(clock) {}
+  void post(Message message);
+  void wait(Time until) override;
+  void take(std::vector<Message>& messages) override;
+
+ private:
+  const LiveClock& clock_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Message> messages_;
+};
+
+}  // namespace berth

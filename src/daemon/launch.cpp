@@ -1,0 +1,73 @@
+#include "daemon/launch.h"
+
+#include <algorithm>
+
+#include "exec/account.h"
+#include "exec/environment.h"
+#include "exec/output_pattern.h"
+
+namespace berth {
+
+namespace {
+
+/// Nodes of one machine have its devices one after the other.
+std::int32_t first_device_of(const Cluster& cluster, const std::string& node) {
+  std::int32_t first = 0;
+  for (const Node& other : cluster.nodes) {
+    if (other.name == node) return first;
+    first += other.gpus;
+  }
+  return first;
+}
+
+HeldDevices on_this_machine(const std::vector<HeldDevices>& where, const Cluster& cluster) {
+  HeldDevices all;
+  for (const HeldDevices& held : where) {
+    all.node += (all.node.empty() ? "" : ",") + held.node;
+    const std::int32_t first = first_device_of(cluster, held.node);
+    for (const std::int32_t device : held.devices) all.devices.push_back(first + device);
+    all.cores.insert(all.cores.end(), held.cores.begin(), held.cores.end());
+  }
+  return all;
+}
+
+std::string path_for(const JobSpec& spec, const LedgerJob& job, const std::string& pattern) {
+  const auto expanded = expand_pattern(pattern, {.job = job.number,
+                                                 .array = job.array,
+                                                 .array_index = job.array_index,
+                                                 .name = spec.name,
+                                                 .user = spec.user,
+                                                 .node = {}});
+  if (!expanded) return {};
+  const std::string path = path_of_task(*expanded, 0);
+  return path.starts_with('/') ? path : spec.workdir + "/" + path;
+}
+
+}  // namespace
+
+Result<LaunchOrder> launch_order(
+    const LedgerJob& job, const Attempt& attempt, const Cluster& cluster,
+    const std::vector<std::pair<std::string, std::string>>& extra_env) {
+  AttemptFacts facts;
+  facts.job = job.number;
+  facts.array = job.array;
+  facts.array_index = job.array_index;
+  facts.attempt = attempt.id;
+  facts.restarts = std::max(0, job.attempts - 1);
+  facts.where = on_this_machine(attempt.where, cluster);
+  facts.time_limit = job.spec->time_limit;
+  BERTH_TRY(facts.account, find_account(job.spec->user));
+  facts.cluster = cluster.name;
+  facts.master_port = pick_master_port(job.number, is_port_free);
+  facts.extra = extra_env;
+  return make_order(*job.spec, facts);
+}
+
+std::pair<std::string, std::string> output_paths(const LedgerJob& job) {
+  const JobSpec& spec = *job.spec;
+  const std::string unnamed = job.array != 0 ? "berth-%A_%a.out" : "berth-%j.out";
+  const std::string output = path_for(spec, job, spec.output.empty() ? unnamed : spec.output);
+  return {output, spec.error.empty() ? output : path_for(spec, job, spec.error)};
+}
+
+}  // namespace berth

@@ -1,0 +1,20 @@
+// From a job on record and the devices it was granted to what a shim needs to run it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/yard.h"
+#include "exec/host.h"
+
+namespace berth {
+
+/// An error is the job's own: a user this machine does not know, a pattern that makes no sense.
+[[nodiscard]] Result<LaunchOrder> launch_order(
+    const LedgerJob& job, const Attempt& attempt, const Cluster& cluster,
+    const std::vector<std::pair<std::string, std::string>>& extra_env);
+/// Where its output and its errors go, absolute; the first task's if each has its own.
+[[nodiscard]] std::pair<std::string, std::string> output_paths(const LedgerJob& job);
+
+}  // namespace berth

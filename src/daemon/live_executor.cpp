@@ -1,0 +1,370 @@
+#include "daemon/live_executor.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace berth {
+
+namespace {
+
+JobState state_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Completed: return JobState::Completed;
+    case Outcome::Cancelled: return JobState::Cancelled;
+    case Outcome::Rejected: return JobState::Rejected;
+    default: return JobState::Failed;
+  }
+}
+
+}  // namespace
+
+LiveExecutor::LiveExecutor(Parts parts)
+    : parts_(std::move(parts)), numbers_(parts_.slots.jobs.size(), 0) {}
+
+std::optional<JobId> LiveExecutor::slot_of(JobNumber job) const {
+  const auto found = slots_.find(job);
+  if (found == slots_.end()) return std::nullopt;
+  return found->second;
+}
+
+void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
+                         const std::set<NodeId>& out_of_service) {
+  out_of_service_ = out_of_service;
+  for (const NodeId node : out_of_service) {
+    events_.push_back({.kind = EventKind::NodeDown, .job = {}, .node = node});
+  }
+  last_ = parts_.clock.now();
+  const std::int64_t wall = parts_.clock.wall();
+  for (const LedgerJob& job : jobs) parts_.gates.add(job, last_, wall);
+  for (const auto& [number, attempt] : parts_.yard.attempts()) {
+    const bool elsewhere = attempt.slices.empty() ||  // a device that is no longer described
+                           std::ranges::any_of(attempt.slices, [&](const Slice& slice) {
+                             return out_of_service_.contains(slice.node);
+                           });
+    if (attempt.ending == Ending::ByItself && !elsewhere) adopting_.push_back(number);
+  }
+  std::ranges::sort(adopting_, std::ranges::greater{},
+                    [&](JobNumber job) { return std::tuple(parts_.yard.alive(job)->since, job); });
+  // Slots in order of number: between equals the earlier submit comes first.
+  std::vector<JobNumber> in_order = adopting_;
+  std::ranges::sort(in_order);
+  for (const JobNumber job : in_order) bring_in(job);
+  // Their arrivals come one at a time, see advance().
+  std::erase_if(events_, [](const Event& event) { return event.kind == EventKind::Arrival; });
+}
+
+std::optional<Time> LiveExecutor::advance(Time wakeup) {
+  if (over_ != Over::No) return std::nullopt;
+  if (events_.empty() && adopting_.empty() && !std::exchange(is_new_, false)) {
+    const Time opening = parts_.gates.next_opening().value_or(kNever);
+    parts_.inbox.wait(std::min(wakeup, opening));
+  }
+  messages_.clear();
+  parts_.inbox.take(messages_);
+  for (const Message& message : messages_) {
+    if (std::holds_alternative<StopOrder>(message)) over_ = Over::Stop;
+    if (std::holds_alternative<RenewOrder>(message) && over_ == Over::No) over_ = Over::Renew;
+  }
+  last_ = std::max(last_, parts_.clock.now());
+  pass_began_ = last_;
+  return last_;  // what has come is heard in any case: an end must not wait for a new engine
+}
+
+void LiveExecutor::collect(Time now, std::vector<Event>& due) {
+  last_ = now;
+  for (Message& message : messages_) hear(message);
+  messages_.clear();
+  if (!adopting_.empty() && over_ == Over::No) {
+    const JobNumber job = adopting_.back();
+    adopting_.pop_back();
+    if (const auto slot = slot_of(job)) emit(EventKind::Arrival, *slot);
+  } else {
+    ask_gates(now);
+  }
+  std::ranges::stable_sort(events_, {}, [](const Event& event) {
+    return std::tuple(event.kind, event.job, event.node);
+  });
+  due.insert(due.end(), events_.begin(), events_.end());
+  events_.clear();
+}
+
+void LiveExecutor::emit(EventKind kind, JobId slot, JobState outcome) {
+  events_.push_back({.kind = kind, .outcome = outcome, .job = slot, .node = {}});
+}
+
+// --- what comes from outside
+
+void LiveExecutor::hear(Message& message) {
+  if (const auto* committed = std::get_if<Committed>(&message)) return hear_record(*committed);
+  if (auto* question = std::get_if<Question>(&message)) {
+    questions_.push_back(std::move(question->ask));
+    return;
+  }
+  if (const auto* event = std::get_if<HostEvent>(&message)) {
+    if (event->kind == HostEventKind::Started) parts_.gates.started(event->job);
+    if (const auto end = parts_.yard.hear(*event)) hear_end(*end);
+  }
+}
+
+void LiveExecutor::hear_record(const Committed& committed) {
+  const std::int64_t wall = parts_.clock.wall();
+  if (std::holds_alternative<SubmitRecord>(committed.record.body)) {
+    for (std::int32_t i = 0; i < committed.change.count; ++i) {
+      if (const auto job = parts_.job(committed.change.job + static_cast<JobNumber>(i)))
+        parts_.gates.add(*job, last_, wall);
+    }
+  } else if (const auto* wish = std::get_if<WishRecord>(&committed.record.body)) {
+    hear_wish(*wish);
+  } else if (const auto* change = std::get_if<ChangeRecord>(&committed.record.body)) {
+    if (const auto job = parts_.job(change->job)) parts_.gates.change(*job, last_, wall);
+  } else if (const auto* setting = std::get_if<SettingRecord>(&committed.record.body)) {
+    const SettingEffect effect = parts_.setting(*setting);
+    if (effect.renew && over_ == Over::No) over_ = Over::Renew;
+    if (effect.node) set_node(effect.node->first, effect.node->second);
+  }
+}
+
+void LiveExecutor::hear_wish(const WishRecord& wish) {
+  const bool runs = parts_.yard.alive(wish.job) != nullptr;
+  switch (wish.wish) {
+    case Wish::Hold:
+      parts_.gates.hold(wish.job, runs || parts_.yard.is_about_to_start(wish.job));
+      break;
+    case Wish::Release: parts_.gates.release(wish.job); break;
+    case Wish::Cancel:
+      if (!parts_.job(wish.job)) break;  // it was over before we heard
+      parts_.yard.stop(wish.job, Ending::Cancel, wish.why);
+      if (const auto slot = slot_of(wish.job)) emit(EventKind::Cancel, *slot);
+      slots_.erase(wish.job);
+      if (!runs) {
+        parts_.yard.end_without_attempt(wish.job, Outcome::Cancelled, "cancelled");
+        parts_.gates.ended(wish.job, Outcome::Cancelled, true);
+      }
+      break;
+    case Wish::Requeue:
+      if (runs) parts_.yard.stop(wish.job, Ending::Requeue, wish.why);
+      break;
+    case Wish::Suspend: parts_.yard.freeze(wish.job); break;
+    case Wish::Resume: parts_.yard.thaw(wish.job); break;
+    case Wish::Preempt: break;  // ours
+  }
+}
+
+/// The engine knows of it by its slot, unless it has forgotten the job: cancelled, or on a node
+/// that was taken out of service.
+void LiveExecutor::hear_end(const AttemptEnd& end) {
+  const auto slot = slot_of(end.job);
+  if (end.verdict.is_final) {
+    if (slot) emit(EventKind::Finished, *slot, state_of(end.verdict.outcome));
+    slots_.erase(end.job);
+    parts_.gates.ended(end.job, end.verdict.outcome, true);
+    return;
+  }
+  const bool pauses = end.verdict.pause > Duration::zero() || parts_.gates.is_held(end.job);
+  if (!slot || pauses) {
+    if (slot) give_up_slot(end.job);
+    parts_.gates.ended(end.job, end.verdict.outcome, false, last_ + end.verdict.pause);
+    return;
+  }
+  // After a preemption the engine has it waiting or started anew already.
+  if (end.verdict.outcome != Outcome::Preempted) emit(EventKind::Lost, *slot);
+}
+
+void LiveExecutor::give_up_slot(JobNumber job) {
+  const auto slot = slots_.find(job);
+  if (slot == slots_.end()) return;
+  emit(EventKind::Withdrawn, slot->second);
+  slots_.erase(slot);
+}
+
+void LiveExecutor::set_node(NodeId node, NodeService service) {
+  if (service == NodeService::Up) {
+    if (out_of_service_.erase(node) == 0) return;
+    events_.push_back({.kind = EventKind::NodeUp, .job = {}, .node = node});
+    return;
+  }
+  if (!out_of_service_.insert(node).second && service == NodeService::Drained) return;
+  for (const auto& [job, attempt] : parts_.yard.attempts()) {
+    const bool here =
+        std::ranges::any_of(attempt.slices, [&](const Slice& slice) { return slice.node == node; });
+    if (!here) continue;
+    if (service == NodeService::Drained) {
+      give_up_slot(job);
+    } else {
+      parts_.yard.stop(job, Ending::Preempt, "its node was taken down");
+    }
+  }
+  events_.push_back({.kind = EventKind::NodeDown, .job = {}, .node = node});
+}
+
+// --- who may compete
+
+void LiveExecutor::ask_gates(Time now) {
+  std::vector<JobNumber> jobs;
+  parts_.gates.take_withdrawn(jobs);
+  for (const JobNumber job : jobs) {
+    parts_.yard.stop(job, Ending::Preempt, "held");
+    give_up_slot(job);
+  }
+  std::vector<Gates::Doomed> doomed;
+  parts_.gates.take_doomed(doomed);
+  while (!doomed.empty()) {  // whoever waits for one of them may be doomed as well
+    for (const auto& [job, why] : std::exchange(doomed, {})) {
+      parts_.yard.end_without_attempt(job, Outcome::Cancelled, why);
+      parts_.gates.ended(job, Outcome::Cancelled, true);
+    }
+    parts_.gates.take_doomed(doomed);
+  }
+  if (over_ != Over::No) return;
+  jobs.clear();
+  parts_.gates.take_ready(now, jobs);
+  for (const JobNumber job : jobs) bring_in(job);
+}
+
+void LiveExecutor::bring_in(JobNumber number) {
+  const auto job = parts_.job(number);
+  if (!job) return;
+  if (next_slot_ == parts_.slots.jobs.size()) {  // the next engine has more
+    over_ = Over::Renew;
+    return;
+  }
+  const JobId slot{next_slot_++};
+  numbers_[slot.value] = number;
+  slots_[number] = slot;
+  fill(parts_.slots.jobs[slot.value], *job);
+  emit(EventKind::Arrival, slot);
+}
+
+void LiveExecutor::fill(TraceJob& slot, const LedgerJob& job) {
+  const JobSpec& spec = *job.spec;
+  Names& names = parts_.slots.names;
+  const auto time_of = [&](std::int64_t unix_seconds) {
+    return last_ + Duration{unix_seconds * 1'000'000 - parts_.clock.wall()};
+  };
+  slot.id = names.intern(fmt::format("{}", job.number));
+  slot.submit = job.submitted;
+  slot.gpus = spec.gpus;
+  slot.gpus_min = spec.gpus_min;
+  slot.gpus_max = spec.gpus_max;
+  slot.gpu_milli = spec.gpu_milli;
+  slot.cpus_milli = spec.cpus * 1000;
+  slot.memory_mib = spec.memory_mib;
+  slot.batch_size = spec.batch_size;
+  slot.priority = spec.priority;
+  slot.weight = static_cast<float>(spec.weight);
+  slot.kind = spec.kind;
+  slot.iterations = spec.iterations;
+  slot.user = names.intern(spec.user);
+  slot.group = names.intern(spec.group);
+  slot.queue = names.intern(spec.queue);
+  slot.name = names.intern(spec.name);
+  slot.model = names.intern(spec.model);
+  slot.study = names.intern(spec.study);
+  slot.gpu_type = names.intern(spec.gpu_type);
+  const std::int64_t said = spec.estimate > 0 ? spec.estimate : spec.time_limit;
+  slot.estimate = std::chrono::seconds{said};
+  slot.duration = said > 0 ? slot.estimate : Duration{std::chrono::hours{1}};
+  if (spec.deadline) slot.deadline = time_of(*spec.deadline);
+  slot.soft_deadline = spec.soft_deadline;
+}
+
+// --- what the engine decides
+
+StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable& jobs) {
+  static_cast<void>(jobs);
+  const JobNumber job = number_of(action.job);
+  const bool stays =
+      parts_.yard.start(job, action.slices, action.gpus, action.reason, action.terms.cores_milli);
+  if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
+  const Time since = stays ? std::min(now, parts_.yard.alive(job)->since) : now;
+  return {.held_from = since, .work_from = since};
+}
+
+Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
+  static_cast<void>(jobs);
+  const JobNumber job = number_of(action.job);
+  switch (action.kind) {
+    case ActionKind::Suspend: parts_.yard.suspend(job); break;
+    case ActionKind::Kill:
+      // A job that its user cancels has been stopped already.
+      if (slots_.contains(job)) {
+        parts_.yard.stop(job, Ending::Kill, std::string{to_string(action.reason)});
+        if (parts_.yard.alive(job) == nullptr) {
+          parts_.yard.end_without_attempt(job, Outcome::Cancelled,
+                                          std::string{to_string(action.reason)});
+          parts_.gates.ended(job, Outcome::Cancelled, true);
+        }
+        slots_.erase(job);
+      }
+      break;
+    default:
+      if (action.reason != Reason::Retry)
+        parts_.yard.stop(job, Ending::Preempt, std::string{to_string(action.reason)});
+      break;
+  }
+  return now;
+}
+
+void LiveExecutor::adjust(Time now, const Action& action, const JobTable& jobs) {
+  static_cast<void>(now);
+  const JobNumber job = number_of(action.job);
+  if (action.kind == ActionKind::SetCores)
+    parts_.yard.set_cores(job, (action.terms.cores_milli * jobs.granted[action.job] + 999) / 1000);
+  if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
+}
+
+JobPast LiveExecutor::past(JobId slot) const {
+  const auto job = parts_.job(number_of(slot));
+  if (!job) return {};
+  JobPast past{.first_start = job->first_start.value_or(kNever),
+               .held = seconds_to_duration(job->run_seconds),
+               .service = seconds_to_duration(job->gpu_seconds),
+               .preemptions = static_cast<std::uint32_t>(job->preemptions),
+               .failures = static_cast<std::uint32_t>(job->failures),
+               .slices = {}};
+  const Attempt* attempt = parts_.yard.alive(job->number);
+  if (attempt != nullptr && attempt->ending == Ending::ByItself) past.slices = attempt->slices;
+  return past;
+}
+
+std::optional<TrainingReport> LiveExecutor::report(Time, JobId job, const JobTable&) const {
+  if (parts_.training == nullptr) return std::nullopt;
+  return parts_.training->report(number_of(job));
+}
+
+void LiveExecutor::losses(Time, JobId job, const JobTable&, std::int64_t first,
+                          std::vector<double>& losses) const {
+  if (parts_.training != nullptr) parts_.training->losses(number_of(job), first, losses);
+}
+
+void LiveExecutor::append(Time, const Action&) {}
+
+void LiveExecutor::instant_done(Time now) {
+  if (engine_ != nullptr) {
+    for (; rejected_seen_ < engine_->rejected().size(); ++rejected_seen_) {
+      const RejectedJob& rejected = engine_->rejected()[rejected_seen_];
+      const JobNumber job = number_of(rejected.job);
+      parts_.yard.end_without_attempt(job, Outcome::Rejected, rejected.reason);
+      parts_.gates.ended(job, Outcome::Rejected, true);
+      slots_.erase(job);
+    }
+  }
+  if (const auto written = parts_.yard.flush(); !written) {
+    over_ = Over::Failed;
+    error_ = written.error();
+    return;
+  }
+  std::vector<AttemptEnd> failed;
+  parts_.yard.take_failed_starts(failed);
+  for (const AttemptEnd& end : failed) hear_end(end);
+  pass_seconds_ = to_seconds(parts_.clock.now() - pass_began_);
+  parts_.pass_done(now);
+  for (const auto& ask : std::exchange(questions_, {})) ask();
+}
+
+}  // namespace berth

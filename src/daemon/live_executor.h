@@ -1,0 +1,121 @@
+// The real world below the engine. It waits for what people, processes and clocks do, gives jobs
+// that may compete a slot of the engine's trace, and hands decisions to the yard. It decides
+// nothing itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/executor.h"
+#include "daemon/gates.h"
+#include "daemon/inbox.h"
+#include "daemon/yard.h"
+#include "model/trace.h"
+
+namespace berth {
+
+/// What training code says, for those who ask; absent where nothing listens.
+class TrainingBook {
+ public:
+  virtual ~TrainingBook() = default;
+  [[nodiscard]] virtual std::optional<TrainingReport> report(JobNumber job) const = 0;
+  virtual void losses(JobNumber job, std::int64_t first, std::vector<double>& losses) const = 0;
+  /// Terms that the code itself must follow.
+  virtual void tell(JobNumber job, const Terms& terms) = 0;
+};
+
+/// Drained: takes no more jobs; those on it go on, and the engine forgets them.
+enum class NodeService : std::uint8_t { Up, Drained, Down };
+struct SettingEffect {
+  bool renew = false;  // begin again with a new engine
+  std::optional<std::pair<NodeId, NodeService>> node{};
+};
+
+class LiveExecutor final : public Executor, public Journal {
+ public:
+  struct Parts {
+    Trace& slots;  // as many as the engine will ever see; empty ones
+    const Cluster& cluster;
+    Inbox& inbox;
+    Yard& yard;
+    Gates& gates;
+    const LiveClock& clock;
+    std::function<std::optional<LedgerJob>(JobNumber)> job;  // as it is on record
+    /// A setting was changed: "quota/user/alice", "policy".
+    std::function<SettingEffect(const SettingRecord&)> setting;
+    /// After a pass, in which nothing is in the middle of changing.
+    std::function<void(Time)> pass_done;
+    TrainingBook* training = nullptr;
+  };
+  enum class Over : std::uint8_t { No, Stop, Renew, Failed };
+
+  explicit LiveExecutor(Parts parts);
+  void watch(const Engine& engine) noexcept { engine_ = &engine; }
+
+  [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
+  void collect(Time now, std::vector<Event>& due) override;
+  [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
+  [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
+  void adjust(Time now, const Action& action, const JobTable& jobs) override;
+  [[nodiscard]] JobPast past(JobId job) const override;
+  [[nodiscard]] std::optional<TrainingReport> report(Time now, JobId job,
+                                                     const JobTable& jobs) const override;
+  void losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
+              std::vector<double>& losses) const override;
+
+  void append(Time now, const Action& action) override;
+  void instant_done(Time now) override;
+
+  /// A slot that no job has yet.
+  [[nodiscard]] std::optional<JobId> spare_slot() const {
+    if (next_slot_ == numbers_.size()) return std::nullopt;
+    return JobId{next_slot_};
+  }
+  /// Why advance() said that nothing will come any more.
+  [[nodiscard]] Over over() const noexcept { return over_; }
+  [[nodiscard]] const Error& error() const noexcept { return error_; }
+  /// How long the last pass took, from hearing to acting.
+  [[nodiscard]] double pass_seconds() const noexcept { return pass_seconds_; }
+  [[nodiscard]] std::optional<JobId> slot_of(JobNumber job) const;
+  [[nodiscard]] JobNumber number_of(JobId slot) const noexcept { return numbers_[slot.value]; }
+  /// Jobs that are not over, before the run: those that run are brought in one by one, in the order
+  /// in which they were started, so that a policy can keep them where they are.
+  void begin(const std::vector<LedgerJob>& jobs, const std::set<NodeId>& out_of_service);
+
+ private:
+  void hear(Message& message);
+  void hear_record(const Committed& committed);
+  void hear_wish(const WishRecord& wish);
+  void hear_end(const AttemptEnd& end);
+  void ask_gates(Time now);
+  void bring_in(JobNumber job);
+  void set_node(NodeId node, NodeService service);
+  void give_up_slot(JobNumber job);
+  void emit(EventKind kind, JobId slot, JobState outcome = JobState::Completed);
+  void fill(TraceJob& slot, const LedgerJob& job);
+
+  Parts parts_;
+  const Engine* engine_ = nullptr;
+  std::vector<JobNumber> numbers_;  // by slot
+  std::unordered_map<JobNumber, JobId> slots_;
+  std::uint32_t next_slot_ = 0;
+  std::vector<JobNumber> adopting_;  // they run already; the last one comes first
+  std::set<NodeId> out_of_service_;
+  std::vector<Message> messages_;
+  std::vector<Event> events_;
+  std::vector<std::function<void()>> questions_;
+  bool is_new_ = true;  // nobody has been let in yet
+  Time last_{};
+  Time pass_began_{};
+  double pass_seconds_ = 0;
+  std::size_t rejected_seen_ = 0;
+  Over over_ = Over::No;
+  Error error_;
+};
+
+}  // namespace berth

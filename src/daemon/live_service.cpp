@@ -1,0 +1,394 @@
+#include "daemon/live_service.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <future>
+
+#include <fmt/format.h>
+
+#include "daemon/past_cursor.h"
+#include "model/job_spec_json.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kMostPerPage = 1000;
+constexpr std::size_t kMostDeeds = 10'000;
+
+tl::unexpected<Fault> fault(FaultKind kind, std::string message) {
+  return tl::unexpected<Fault>(Fault{.kind = kind, .messages = {std::move(message)}});
+}
+
+tl::unexpected<Fault> not_found(JobNumber job) {
+  return fault(FaultKind::NotFound, fmt::format("there is no job {}", job));
+}
+
+bool may_touch(const Caller& caller, const JobSpec& spec) {
+  return caller.role != Role::User || caller.user == spec.user;
+}
+
+Wish wish_of(Verb verb) {
+  switch (verb) {
+    case Verb::Cancel:
+    case Verb::Signal: break;
+    case Verb::Hold: return Wish::Hold;
+    case Verb::Release: return Wish::Release;
+    case Verb::Requeue: return Wish::Requeue;
+    case Verb::Suspend: return Wish::Suspend;
+    case Verb::Resume: return Wish::Resume;
+  }
+  return Wish::Cancel;
+}
+
+std::string_view word_of(Verb verb) {
+  switch (verb) {
+    case Verb::Cancel: return "cancelled";
+    case Verb::Hold: return "held";
+    case Verb::Release: return "released";
+    case Verb::Requeue: return "requeued";
+    case Verb::Suspend: return "suspended";
+    case Verb::Resume: return "resumed";
+    case Verb::Signal: return "signalled";
+  }
+  return "?";
+}
+
+/// Why a wish makes no sense for a job in this state; empty if it does.
+std::string cannot(Verb verb, const LedgerJob& job) {
+  const bool runs = job.attempt.has_value();
+  switch (verb) {
+    case Verb::Cancel:
+    case Verb::Hold: return {};
+    case Verb::Release: return job.is_held ? "" : "is not held";
+    case Verb::Requeue: return runs ? "" : "does not run";
+    case Verb::Suspend:
+      return !runs ? "does not run" : job.attempt->is_suspended ? "is suspended already" : "";
+    case Verb::Resume: return runs && job.attempt->is_suspended ? "" : "is not suspended";
+    case Verb::Signal: return runs ? "" : "does not run";
+  }
+  return {};
+}
+
+}  // namespace
+
+LiveService::LiveService(Parts parts)
+    : parts_(std::move(parts)), started_wall_(parts_.clock.wall()), started_(parts_.clock.now()) {}
+
+void LiveService::set_trouble(std::string trouble) {
+  const std::lock_guard lock{trouble_mutex_};
+  trouble_ = std::move(trouble);
+}
+
+// --- submit
+
+Answer<void> LiveService::prepare(const Caller& caller, JobSpec& spec,
+                                  std::vector<std::string>& notes) {
+  if (spec.user.empty() || caller.role == Role::User) {
+    if (!spec.user.empty() && spec.user != caller.user)
+      return fault(FaultKind::Forbidden,
+                   fmt::format("{} may not submit jobs of {}", caller.user, spec.user));
+    spec.user = caller.user;
+  }
+  if (auto admitted = parts_.admission.admit(caller, spec, notes); !admitted)
+    return tl::unexpected<Fault>(std::move(admitted).error());
+  const AdmissionOptions& limits = parts_.admission.options();
+  const std::size_t count = spec.array ? spec.array->indices.size() : 1;
+  const auto now = parts_.board.counts();
+  if (now.pending + now.running + count > limits.max_jobs)
+    return fault(FaultKind::TooMany, fmt::format("the queue is full: {} jobs of {}",
+                                                 now.pending + now.running, limits.max_jobs));
+  const std::size_t mine = parts_.board.jobs_of(spec.user);
+  if (mine + count > limits.max_jobs_per_user)
+    return fault(FaultKind::TooMany, fmt::format("{} has {} jobs of {} in the queue", spec.user,
+                                                 mine, limits.max_jobs_per_user));
+  if (parts_.store.space_left() < parts_.options.reserve_bytes)
+    return fault(FaultKind::Unavailable, "no space left for the journal: nothing new is taken");
+  return {};
+}
+
+std::optional<Submitted> LiveService::known_key(const JobSpec& spec) {
+  if (spec.key.empty()) return std::nullopt;
+  auto known = parts_.board.by_key(spec.user, spec.key);
+  if (!known) {
+    const auto past = parts_.store.by_key(spec.user, spec.key);
+    if (past) known = *past;
+  }
+  if (!known) return std::nullopt;
+  return Submitted{.first = *known,
+                   .count = spec.array ? spec.array->indices.size() : 1,
+                   .is_repeat = true,
+                   .notes = {}};
+}
+
+struct LiveService::Submission {
+  JobSpec spec;
+  Submitted answer;
+};
+
+void LiveService::submit_async(const Caller& caller, JobSpec spec,
+                               std::function<void(Answer<Submitted>)> done) {
+  std::vector<std::string> notes;
+  if (auto ready = prepare(caller, spec, notes); !ready)
+    return done(tl::unexpected<Fault>(std::move(ready).error()));
+  if (const auto known = known_key(spec)) return done(*known);
+  auto submission = std::make_shared<Submission>();
+  submission->answer.count = spec.array ? spec.array->indices.size() : 1;
+  submission->answer.notes = std::move(notes);
+  submission->spec = std::move(spec);
+  parts_.pen.write_later(
+      {.make = [submission](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
+         const JobSpec& asked = submission->spec;
+         if (!asked.key.empty()) {  // the same key may be in this very batch
+           if (const auto twin = ledger.by_key(asked.user, asked.key)) {
+             submission->answer.first = *twin;
+             submission->answer.is_repeat = true;
+             return std::vector<RecordBody>{};
+           }
+         }
+         submission->answer.first = ledger.next_number();
+         std::vector<RecordBody> bodies;
+         bodies.emplace_back(
+             SubmitRecord{.first = ledger.next_number(), .spec = std::move(submission->spec)});
+         return bodies;
+       },
+       .done =
+           [this, submission, done = std::move(done)](const auto& written) {
+             if (!written) return done(fault(FaultKind::Unavailable, written.error().text()));
+             ++submits_;
+             done(std::move(submission->answer));
+           }});
+}
+
+Answer<Submitted> LiveService::submit(const Caller& caller, JobSpec spec) {
+  std::promise<Answer<Submitted>> promise;
+  auto answer = promise.get_future();
+  submit_async(caller, std::move(spec),
+               [&](Answer<Submitted> submitted) { promise.set_value(std::move(submitted)); });
+  return answer.get();
+}
+
+// --- looking
+
+/// What runs and with which secrets in its environment is its owner's business.
+JobView LiveService::shown_to(const Caller& caller, JobView view) const {
+  if (view.spec == nullptr || may_touch(caller, *view.spec)) return view;
+  JobSpec shown = *view.spec;
+  shown.script.clear();
+  shown.command.clear();
+  shown.env.clear();
+  shown.comment.clear();
+  shown.key.clear();
+  view.spec = std::make_shared<const JobSpec>(std::move(shown));
+  view.output.clear();
+  view.error.clear();
+  return view;
+}
+
+Answer<JobPage> LiveService::jobs(const Caller& caller, const JobFilter& filter) {
+  JobFilter bounded = filter;
+  bounded.limit = std::clamp<std::size_t>(bounded.limit, 1, kMostPerPage);
+  JobPage page = parts_.board.page(bounded, parts_.clock.wall());
+  for (JobView& view : page.jobs) view = shown_to(caller, std::move(view));
+  return page;
+}
+
+Answer<JobView> LiveService::job(const Caller& caller, JobNumber job) {
+  if (auto view = parts_.board.view(job, parts_.clock.wall()))
+    return shown_to(caller, *std::move(view));
+  const auto past = parts_.store.past(job);
+  if (!past) return fault(FaultKind::Unavailable, past.error().text());
+  if (!*past) return not_found(job);
+  return shown_to(caller, parts_.board.past_view(**past));
+}
+
+Answer<std::vector<AttemptRow>> LiveService::attempts(const Caller& caller, JobNumber job) {
+  if (const auto view = this->job(caller, job); !view) return tl::unexpected<Fault>(view.error());
+  auto rows = parts_.store.attempts(job);
+  if (!rows) return fault(FaultKind::Unavailable, rows.error().text());
+  return *std::move(rows);
+}
+
+Answer<PastPage> LiveService::history(const Caller& caller, const PastQuery& query) {
+  PastQuery bounded = query;
+  bounded.limit = std::clamp<std::size_t>(bounded.limit, 1, kMostPerPage) + 1;
+  auto jobs = parts_.store.past_jobs(bounded);
+  if (!jobs) return fault(FaultKind::Unavailable, jobs.error().text());
+  PastPage page;
+  const bool more = jobs->size() == bounded.limit;
+  if (more) jobs->pop_back();
+  for (const PastJob& past : *jobs)
+    page.jobs.push_back(shown_to(caller, parts_.board.past_view(past)));
+  if (more) page.next = past_cursor_text({jobs->back().ended_wall, jobs->back().job.number});
+  return page;
+}
+
+// --- acting
+
+Answer<std::vector<JobNumber>> LiveService::chosen(const Caller& caller, const JobFilter& which,
+                                                   std::vector<Deed>& deeds) {
+  std::vector<JobNumber> jobs;
+  if (!which.numbers.empty()) {
+    if (which.numbers.size() > kMostDeeds)
+      return fault(FaultKind::BadRequest, fmt::format("at most {} jobs at once", kMostDeeds));
+    for (const JobNumber number : which.numbers) {
+      if (const auto job = parts_.board.find(number)) {
+        if (may_touch(caller, *job->spec)) {
+          jobs.push_back(number);
+        } else {
+          deeds.push_back({number, false, fmt::format("job {} is not yours", number)});
+        }
+        continue;
+      }
+      const auto past = parts_.store.past(number);
+      const bool over = past && past->has_value();
+      deeds.push_back({number, false,
+                       over
+                           ? fmt::format("job {} is over ({})", number, to_string((*past)->outcome))
+                           : fmt::format("there is no job {}", number)});
+    }
+    return jobs;
+  }
+  JobFilter all = which;
+  if (caller.role == Role::User) {
+    if (all.user && *all.user != caller.user)
+      return fault(FaultKind::Forbidden,
+                   fmt::format("{} may not touch jobs of {}", caller.user, *all.user));
+    all.user = caller.user;
+  }
+  all.limit = kMostDeeds;
+  all.after.reset();
+  for (const JobView& view : parts_.board.page(all, parts_.clock.wall()).jobs)
+    jobs.push_back(view.number);
+  return jobs;
+}
+
+Answer<std::vector<Deed>> LiveService::act(const Caller& caller, Verb verb, const JobFilter& which,
+                                           const std::string& why, int signal) {
+  const bool for_operators = verb == Verb::Suspend || verb == Verb::Resume;
+  if (for_operators && caller.role == Role::User)
+    return fault(FaultKind::Forbidden, "suspending and resuming needs an operator");
+  if (verb == Verb::Signal && (signal < 1 || signal > 64))
+    return fault(FaultKind::BadRequest, "a signal is a number from 1 to 64");
+  std::vector<Deed> deeds;
+  auto jobs = chosen(caller, which, deeds);
+  if (!jobs) return tl::unexpected<Fault>(std::move(jobs).error());
+  // One order each, all in one commit: one that cannot be done spoils none of the others.
+  std::vector<std::promise<Deed>> promises(jobs->size());
+  for (std::size_t i = 0; i < jobs->size(); ++i) {
+    const JobNumber number = (*jobs)[i];
+    std::promise<Deed>& promise = promises[i];
+    if (verb == Verb::Signal) {
+      parts_.ask_engine([this, number, signal, &promise] {
+        const auto job = parts_.board.find(number);
+        const std::string reason = job ? cannot(Verb::Signal, *job) : "is over";
+        if (reason.empty()) parts_.signal(number, signal);
+        promise.set_value(
+            {number, reason.empty(),
+             fmt::format("job {} {}", number, reason.empty() ? "signalled" : reason)});
+      });
+      continue;
+    }
+    parts_.pen.write_later(
+        {.make = [number, verb, &caller,
+                  &why](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
+           const LedgerJob* job = ledger.find(number);
+           if (job == nullptr) return fail(fmt::format("job {} is over", number));
+           if (const std::string reason = cannot(verb, *job); !reason.empty())
+             return fail(fmt::format("job {} {}", number, reason));
+           if (verb == Verb::Release && caller.role == Role::User && job->held_by != caller.user)
+             return fail(fmt::format("job {} was held by {}", number, job->held_by));
+           std::vector<RecordBody> bodies;
+           bodies.emplace_back(
+               WishRecord{.job = number, .wish = wish_of(verb), .by = caller.user, .why = why});
+           return bodies;
+         },
+         .done =
+             [number, verb, &promise](const auto& written) {
+               promise.set_value({number, written.has_value(),
+                                  written ? fmt::format("job {} {}", number, word_of(verb))
+                                          : written.error().text()});
+             }});
+  }
+  for (std::promise<Deed>& promise : promises) deeds.push_back(promise.get_future().get());
+  std::ranges::sort(deeds, {}, &Deed::job);
+  return deeds;
+}
+
+Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
+                                    const std::string& changes) {
+  const auto job = parts_.board.find(number);
+  if (!job) {
+    const auto past = this->job(caller, number);
+    if (!past) return past;
+    return fault(FaultKind::Conflict, fmt::format("job {} is over", number));
+  }
+  if (!may_touch(caller, *job->spec))
+    return fault(FaultKind::Forbidden, fmt::format("job {} is not yours", number));
+  auto spec = changed_job_spec(*job->spec, changes);
+  if (!spec)
+    return tl::unexpected<Fault>(
+        Fault{.kind = FaultKind::BadRequest, .messages = spec.error().messages});
+  if (job->attempt)
+    return fault(FaultKind::Conflict,
+                 fmt::format("job {} runs: only what it waits for can be changed before", number));
+  std::vector<std::string> notes;
+  if (auto admitted = parts_.admission.admit(caller, *spec, notes); !admitted)
+    return tl::unexpected<Fault>(std::move(admitted).error());
+  std::vector<RecordBody> bodies;
+  bodies.emplace_back(ChangeRecord{.job = number, .changes = changes, .by = caller.user});
+  if (const auto written = parts_.pen.write(std::move(bodies)); !written)
+    return fault(FaultKind::Conflict, written.error().text());
+  return this->job(caller, number);
+}
+
+Answer<std::string> LiveService::why(const Caller& caller, JobNumber job) {
+  const auto known = this->job(caller, job);
+  if (!known) return tl::unexpected<Fault>(known.error());
+  auto promise = std::make_shared<std::promise<Answer<std::string>>>();
+  auto answer = promise->get_future();
+  parts_.ask_engine([this, promise, caller, job] {
+    const auto view = this->job(caller, job);  // it may have started since
+    if (!view) return promise->set_value(tl::unexpected<Fault>(view.error()));
+    const Why why = parts_.explain(*view, caller.role != Role::User);
+    for (const WhyReason& reason : why.reasons)
+      unexplained_ += reason.kind == "unexplained" ? 1 : 0;
+    promise->set_value(to_json(why));
+  });
+  if (answer.wait_for(std::chrono::seconds{20}) != std::future_status::ready)
+    return fault(FaultKind::Unavailable, "the scheduler is busy: ask again");
+  return answer.get();
+}
+
+// --- who asks
+
+Role LiveService::role_of(const std::string& user, std::uint32_t uid) const {
+  if (uid == 0 || uid == getuid() || parts_.options.admins.contains(user)) return Role::Admin;
+  return parts_.options.operators.contains(user) ? Role::Operator : Role::User;
+}
+
+Caller LiveService::caller_of_peer(std::uint32_t uid, std::uint32_t gid) {
+  constexpr Duration kKept = std::chrono::minutes{1};
+  const Time now = parts_.clock.now();
+  {
+    const std::lock_guard lock{callers_mutex_};
+    const auto known = peers_.find(uid);
+    if (known != peers_.end() && now - known->second.second < kKept) return known->second.first;
+  }
+  Caller caller{.user = fmt::format("uid{}", uid), .uid = uid, .gid = gid};
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    caller.user = found->pw_name;
+  caller.role = role_of(caller.user, uid);
+  const std::lock_guard lock{callers_mutex_};
+  peers_[uid] = {caller, now};
+  return caller;
+}
+
+}  // namespace berth

@@ -1,0 +1,120 @@
+// The service of a running scheduler: what may be asked, by whom, answered from the board and the
+// store, written by the scribe.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/admission.h"
+#include "daemon/board.h"
+#include "daemon/inbox.h"
+#include "daemon/scheduler.h"
+#include "daemon/scribe.h"
+#include "daemon/service.h"
+#include "daemon/tokens.h"
+#include "daemon/why.h"
+
+namespace berth {
+
+struct ServiceOptions {
+  std::string version;
+  std::set<std::string> admins;  // beside root and whoever runs the scheduler
+  std::set<std::string> operators;
+  double fair_share_half_life = 7 * 86'400.0;  // seconds
+  std::uint64_t reserve_bytes = 64U << 20U;    // kept free for ends when submits are refused
+};
+
+class LiveService final : public Service {
+ public:
+  struct Parts {
+    Board& board;
+    Store& store;
+    Pen& pen;
+    const LiveClock& clock;
+    Scheduler& scheduler;
+    Admission& admission;
+    const Cluster& cluster;
+    std::uint64_t generation = 0;
+    /// Runs in the engine's thread between two passes.
+    std::function<void(std::function<void()>)> ask_engine;
+    std::function<void(JobNumber, int)> signal;                    // in the engine's thread
+    std::function<Why(const JobView&, bool may_see_all)> explain;  // in the engine's thread
+    std::function<std::string()> more_metrics;                     // Prometheus text of other parts
+    ServiceOptions options;
+  };
+  explicit LiveService(Parts parts);
+  /// What stands in the way of taking jobs; empty: nothing.
+  void set_trouble(std::string trouble);
+
+  [[nodiscard]] Answer<Submitted> submit(const Caller& caller, JobSpec spec) override;
+  void submit_async(const Caller& caller, JobSpec spec,
+                    std::function<void(Answer<Submitted>)> done) override;
+  [[nodiscard]] Answer<JobPage> jobs(const Caller& caller, const JobFilter& filter) override;
+  [[nodiscard]] Answer<JobView> job(const Caller& caller, JobNumber job) override;
+  [[nodiscard]] Answer<std::vector<AttemptRow>> attempts(const Caller& caller,
+                                                         JobNumber job) override;
+  [[nodiscard]] Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
+  [[nodiscard]] Answer<std::vector<Deed>> act(const Caller& caller, Verb verb,
+                                              const JobFilter& which, const std::string& why,
+                                              int signal) override;
+  [[nodiscard]] Answer<JobView> change(const Caller& caller, JobNumber job,
+                                       const std::string& changes) override;
+  [[nodiscard]] Answer<std::string> why(const Caller& caller, JobNumber job) override;
+
+  [[nodiscard]] ClusterView cluster(const Caller& caller) override;
+  [[nodiscard]] std::vector<NodeView> nodes(const Caller& caller) override;
+  [[nodiscard]] Answer<NodeView> set_node(const Caller& caller, const std::string& node,
+                                          const std::string& state,
+                                          const std::string& reason) override;
+  [[nodiscard]] Answer<ClusterView> set_policy(
+      const Caller& caller, const std::string& policy,
+      const std::vector<std::pair<std::string, std::string>>& settings) override;
+  [[nodiscard]] std::vector<ShareView> shares(const Caller& caller) override;
+  [[nodiscard]] Answer<ShareView> set_share(const Caller& caller, const ShareView& share) override;
+
+  [[nodiscard]] Answer<std::string> make_token(const Caller& caller,
+                                               const TokenView& token) override;
+  [[nodiscard]] Answer<std::vector<TokenView>> tokens(const Caller& caller) override;
+  [[nodiscard]] Answer<void> revoke_token(const Caller& caller, const std::string& name) override;
+  [[nodiscard]] std::optional<Caller> caller_of(const std::string& token) override;
+  [[nodiscard]] Caller caller_of_peer(std::uint32_t uid, std::uint32_t gid) override;
+
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      std::uint64_t after, std::function<void(const Happening&)> listener) override {
+    return parts_.board.subscribe(after, std::move(listener));
+  }
+  [[nodiscard]] std::uint64_t latest() const override { return parts_.board.latest(); }
+  [[nodiscard]] std::string metrics() override;
+
+ private:
+  struct Submission;
+  [[nodiscard]] Answer<void> prepare(const Caller& caller, JobSpec& spec,
+                                     std::vector<std::string>& notes);
+  [[nodiscard]] std::optional<Submitted> known_key(const JobSpec& spec);
+  [[nodiscard]] Answer<std::vector<JobNumber>> chosen(const Caller& caller, const JobFilter& which,
+                                                      std::vector<Deed>& deeds);
+  [[nodiscard]] Deed wish(const Caller& caller, Verb verb, JobNumber job, const std::string& why,
+                          int signal);
+  [[nodiscard]] JobView shown_to(const Caller& caller, JobView view) const;
+  [[nodiscard]] Answer<void> write_setting(SettingRecord setting);
+  [[nodiscard]] Role role_of(const std::string& user, std::uint32_t uid) const;
+
+  Parts parts_;
+  std::int64_t started_wall_ = 0;
+  Time started_{};
+  std::atomic<std::uint64_t> submits_ = 0;
+  std::atomic<std::uint64_t> unexplained_ = 0;
+  mutable std::mutex callers_mutex_;  // of the next two: every request asks who it is from
+  std::map<std::string, KeptToken> tokens_by_hash_;
+  std::uint64_t tokens_version_ = 0;
+  std::map<std::uint32_t, std::pair<Caller, Time>> peers_;
+  mutable std::mutex trouble_mutex_;
+  std::string trouble_;
+};
+
+}  // namespace berth

@@ -1,0 +1,52 @@
+// What a monitoring system scrapes.
+#include <fmt/format.h>
+
+#include "base/prometheus.h"
+#include "daemon/live_service.h"
+
+namespace berth {
+
+std::string LiveService::metrics() {
+  using Kind = PrometheusText::Kind;
+  const ClusterView view = cluster({});
+  const SchedulerFigures figures = parts_.scheduler.figures();
+  PrometheusText text;
+  text.family(Kind::Gauge, "berth_jobs", "Jobs that are not over.")
+      .sample(static_cast<double>(view.pending - view.held), {{"state", "pending"}})
+      .sample(static_cast<double>(view.running), {{"state", "running"}})
+      .sample(static_cast<double>(view.held), {{"state", "held"}});
+  text.family(Kind::Counter, "berth_jobs_ended_total", "Jobs that are over, in this life.");
+  for (const auto& [outcome, count] : parts_.board.ended())
+    text.sample(static_cast<double>(count), {{"outcome", to_string(outcome)}});
+  text.counter("berth_submits_total", "Requests that were acknowledged, in this life.",
+               static_cast<double>(submits_.load()));
+  text.family(Kind::Gauge, "berth_gpus", "Devices by use.")
+      .sample(view.gpus_used, {{"state", "used"}})
+      .sample(view.gpus - view.gpus_used, {{"state", "free"}});
+  text.family(Kind::Gauge, "berth_node_gpus_used", "Devices in use on a node.");
+  for (const NodeView& node : nodes({})) text.sample(node.gpus_used, {{"node", node.name}});
+  text.family(Kind::Gauge, "berth_node_up", "1 if the node takes jobs.");
+  for (const NodeView& node : nodes({}))
+    text.sample(node.state == "up" ? 1 : 0, {{"node", node.name}});
+  text.counter("berth_passes_total", "Decisions of the policy, in this life.",
+               static_cast<double>(figures.passes));
+  text.gauge("berth_pass_last_seconds", "How long the last decision took to be carried out.",
+             figures.last_pass_seconds);
+  text.gauge("berth_pass_worst_seconds", "The longest one of this life.",
+             figures.worst_pass_seconds);
+  text.counter("berth_engines_total", "Engines begun: one, and one for each change of policy.",
+               static_cast<double>(figures.engines));
+  text.counter("berth_why_unexplained_total", "Waiting jobs for which no reason was found.",
+               static_cast<double>(unexplained_.load()));
+  text.gauge("berth_journal_space_bytes", "Left on the disk of the journal.",
+             static_cast<double>(parts_.store.space_left()));
+  text.gauge("berth_trouble", "1 if something stands in the way of taking jobs.",
+             view.trouble.empty() ? 0 : 1);
+  text.gauge("berth_start_time_seconds", "Unix time at which this life began.",
+             static_cast<double>(started_wall_) * 1e-6);
+  text.family(Kind::Gauge, "berth_info", "Version and policy.")
+      .sample(1, {{"version", view.version}, {"policy", view.policy}});
+  return text.str() + (parts_.more_metrics ? parts_.more_metrics() : std::string{});
+}
+
+}  // namespace berth

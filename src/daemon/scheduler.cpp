@@ -1,0 +1,214 @@
+#include "daemon/scheduler.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "daemon/share_settings.h"
+#include "policies/cpu/cpu_tuner.h"
+#include "policies/placements/placements.h"
+
+namespace berth {
+
+std::string to_text(const PolicyChoice& choice) {
+  nlohmann::json settings = nlohmann::json::object();
+  for (const auto& [key, value] : choice.settings) settings[key] = value;
+  return nlohmann::json{{"policy", choice.policy}, {"settings", std::move(settings)}}.dump();
+}
+
+Result<PolicyChoice> policy_choice_from(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("policy") || !json["policy"].is_string())
+    return fail(fmt::format("'{}' does not name a policy", text));
+  PolicyChoice choice{.policy = json["policy"].get<std::string>()};
+  if (json.contains("settings") && json["settings"].is_object()) {
+    for (const auto& [key, value] : json["settings"].items())
+      choice.settings.emplace_back(key,
+                                   value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return choice;
+}
+
+NodeService node_service_from(const std::string& value) noexcept {
+  if (value.starts_with("drained")) return NodeService::Drained;
+  return value.starts_with("down") ? NodeService::Down : NodeService::Up;
+}
+
+Result<void> Scheduler::run() {
+  for (;;) {
+    BERTH_TRY(const Next next, run_engine());
+    if (next == Next::Stop) return {};
+  }
+}
+
+PolicyChoice Scheduler::choice() const {
+  if (const auto setting = parts_.board.setting("policy")) {
+    if (auto choice = policy_choice_from(*setting)) return *std::move(choice);
+  }
+  return parts_.options.policy;
+}
+
+std::set<NodeId> Scheduler::out_of_service() const {
+  std::set<NodeId> nodes;
+  for (std::uint32_t i = 0; i < parts_.cluster.nodes.size(); ++i) {
+    const auto setting = parts_.board.setting("node/" + parts_.cluster.nodes[i].name);
+    if (setting && node_service_from(*setting) != NodeService::Up) nodes.insert(NodeId{i});
+  }
+  return nodes;
+}
+
+SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) const {
+  if (setting.key == "policy") return {.renew = true};
+  if (setting.key.starts_with("share/")) {
+    set_limits(gates);
+    return {.renew = true};  // policies that share by weight read it when they begin
+  }
+  if (!setting.key.starts_with("node/")) return {};
+  for (std::uint32_t i = 0; i < parts_.cluster.nodes.size(); ++i) {
+    if (parts_.cluster.nodes[i].name == setting.key.substr(5))
+      return {.node = std::pair{NodeId{i}, node_service_from(setting.value)}};
+  }
+  return {};
+}
+
+void Scheduler::set_limits(Gates& gates) const {
+  for (const auto& [key, value] : parts_.board.settings()) {
+    if (!key.starts_with("share/")) continue;
+    if (const auto share = share_from_setting(key, value)) {
+      gates.set_limits(key.substr(6), {.gpus = share->gpu_limit,
+                                       .jobs = share->job_limit,
+                                       .gpu_seconds = share->gpu_seconds_limit});
+    }
+  }
+}
+
+/// What is over teaches what to expect; a restart forgets nothing that still matters.
+void Scheduler::learn(Estimator& estimator, Trace& trace) const {
+  PastQuery query;
+  query.outcomes = {Outcome::Completed, Outcome::Failed, Outcome::TimedOut};
+  query.limit = parts_.options.learn_from;
+  auto past = parts_.store.past_jobs(query);
+  if (!past) return;
+  for (const PastJob& job : std::views::reverse(*past)) {  // oldest first
+    const JobSpec& spec = *job.job.spec;
+    TraceJob known;
+    known.id = trace.names.intern(fmt::format("{}", job.job.number));
+    known.submit = job.job.submitted;
+    known.gpus = spec.gpus;
+    known.user = trace.names.intern(spec.user);
+    known.group = trace.names.intern(spec.group);
+    known.queue = trace.names.intern(spec.queue);
+    known.name = trace.names.intern(spec.name);
+    known.model = trace.names.intern(spec.model);
+    estimator.learn(known, seconds_to_duration(job.job.run_seconds));
+  }
+}
+
+Result<Scheduler::Next> Scheduler::run_engine() {
+  const PolicyChoice chosen = choice();
+  BERTH_TRY(const auto policy, make_policy(chosen.policy, chosen.settings));
+  BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
+  BERTH_TRY(const auto estimator, make_estimator(parts_.options.estimator, parts_.options.seed));
+  std::unique_ptr<NodeTuner> tuner;
+  if (parts_.options.cpu != "off") {
+    BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy));
+  }
+  Effects effects;
+  effects.cpu = tuner != nullptr;
+  const RateModel believed{built_in_profiles(), parts_.cluster, effects};
+
+  const std::vector<LedgerJob> jobs = parts_.board.all();
+  Trace slots;
+  slots.source = "live";
+  slots.jobs.resize(2 * jobs.size() + parts_.options.spare_slots);
+  estimator->begin(slots);
+  learn(*estimator, slots);
+  Gates gates{[&](JobNumber job) -> std::optional<Outcome> {
+    const auto past = parts_.store.past(job);
+    if (!past || !*past) return std::nullopt;
+    return (*past)->outcome;
+  }};
+  set_limits(gates);
+  LiveExecutor executor{{.slots = slots,
+                         .cluster = parts_.cluster,
+                         .inbox = parts_.inbox,
+                         .yard = parts_.yard,
+                         .gates = gates,
+                         .clock = parts_.clock,
+                         .job = [&](JobNumber job) { return parts_.board.find(job); },
+                         .setting = [&](const auto& setting) { return apply(setting, gates); },
+                         .pass_done = [&](Time now) { pass_done(now); },
+                         .training = parts_.training}};
+  Engine engine{{.trace = slots,
+                 .cluster = parts_.cluster,
+                 .policy = *policy,
+                 .placement = *placement,
+                 .estimator = *estimator,
+                 .executor = executor,
+                 .believed = believed,
+                 .journal = &executor,
+                 .tuner = tuner.get(),
+                 .seed = parts_.options.seed,
+                 .open = true}};
+  parts_.yard.begin_engine();
+  executor.watch(engine);
+  executor.begin(jobs, out_of_service());
+  running_.emplace(Running{engine, slots, executor, gates});
+  {
+    const std::lock_guard lock{figures_mutex_};
+    ++figures_.engines;
+    figures_.policy = chosen.policy;
+  }
+  const auto ended = engine.run();
+  running_.reset();
+  if (!ended) return tl::unexpected<Error>(ended.error());
+  if (executor.over() == LiveExecutor::Over::Failed) return tl::unexpected<Error>(executor.error());
+  return executor.over() == LiveExecutor::Over::Stop ? Next::Stop : Next::Renew;
+}
+
+Why Scheduler::explain(const JobView& job, bool may_see_all) const {
+  return Explainer{{.engine = running_->engine,
+                    .slots = running_->slots,
+                    .executor = running_->executor,
+                    .gates = running_->gates,
+                    .clock = parts_.clock}}
+      .explain(job, may_see_all);
+}
+
+void Scheduler::pass_done(Time now) {
+  Gates& gates = running_->gates;
+  const Engine& engine = running_->engine;
+  std::vector<JobNumber> looked_at;
+  gates.take_looked_at(looked_at);
+  for (const JobNumber job : looked_at) {
+    const auto shut = gates.shut(job, now);
+    parts_.board.note(job, [&](JobNote& note) {
+      note.is_blocked = !shut.empty();
+      note.waits_because = shut.empty() ? std::string{} : shut.front().text;
+    });
+  }
+  for (const JobNumber job : parts_.yard.take_started()) {
+    const Attempt* attempt = parts_.yard.alive(job);
+    if (attempt == nullptr) continue;
+    parts_.board.note(job, [&](JobNote& note) {
+      note.pid = attempt->pid;
+      note.is_running = true;
+    });
+  }
+  parts_.board.set_free(engine.cluster().free_gpus());
+  const double seconds = running_->executor.pass_seconds();
+  const std::lock_guard lock{figures_mutex_};
+  ++figures_.passes;
+  figures_.last_pass_seconds = seconds;
+  figures_.worst_pass_seconds = std::max(figures_.worst_pass_seconds, seconds);
+  figures_.gpus = engine.cluster().usable_gpus();
+  figures_.gpus_free = engine.cluster().free_gpus();
+}
+
+SchedulerFigures Scheduler::figures() const {
+  const std::lock_guard lock{figures_mutex_};
+  return figures_;
+}
+
+}  // namespace berth

@@ -1,0 +1,99 @@
+// The lives of engines. An engine runs until it is told to stop or to begin again: with another
+// policy, another description of the cluster, or more slots. A new one takes over what runs, just
+// as after a restart of the whole program.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "daemon/board.h"
+#include "daemon/inbox.h"
+#include "daemon/live_executor.h"
+#include "daemon/why.h"
+#include "daemon/yard.h"
+#include "policies/registry.h"
+#include "store/store.h"
+
+namespace berth {
+
+struct PolicyChoice {
+  std::string policy = "easy";
+  Settings settings = {};
+  friend bool operator==(const PolicyChoice&, const PolicyChoice&) = default;
+};
+/// The setting "policy" as JSON.
+[[nodiscard]] std::string to_text(const PolicyChoice& choice);
+[[nodiscard]] Result<PolicyChoice> policy_choice_from(const std::string& text);
+
+struct SchedulerOptions {
+  PolicyChoice policy;  // unless the setting says otherwise
+  std::string placement = "best-fit";
+  std::string estimator = "history";
+  std::string cpu = "off";
+  std::uint64_t seed = 1;
+  std::size_t spare_slots = 16'384;  // of an engine, beyond twice the jobs there are
+  std::size_t learn_from = 5'000;    // past jobs, for estimates
+};
+
+/// What a running scheduler says of itself.
+struct SchedulerFigures {
+  std::uint64_t passes = 0;
+  double last_pass_seconds = 0, worst_pass_seconds = 0;
+  std::uint64_t engines = 0;  // begun so far
+  std::int64_t gpus = 0, gpus_free = 0;
+  std::string policy;
+};
+
+class Scheduler {
+ public:
+  struct Parts {
+    Store& store;
+    Board& board;
+    Yard& yard;
+    Inbox& inbox;
+    const LiveClock& clock;
+    const Cluster& cluster;
+    SchedulerOptions options;
+    TrainingBook* training = nullptr;
+  };
+  explicit Scheduler(Parts parts) : parts_(std::move(parts)) {}
+
+  /// Until a StopOrder. An error: the journal cannot be written, or the policy cannot be made.
+  [[nodiscard]] Result<void> run();
+
+  /// For the next engine; in the engine's thread.
+  void set_options(const SchedulerOptions& options) { parts_.options = options; }
+  [[nodiscard]] SchedulerFigures figures() const;
+  /// Between two passes, in the engine's thread only.
+  [[nodiscard]] Why explain(const JobView& job, bool may_see_all) const;
+
+ private:
+  enum class Next : std::uint8_t { Stop, Renew };
+  [[nodiscard]] Result<Next> run_engine();
+  [[nodiscard]] PolicyChoice choice() const;
+  [[nodiscard]] std::set<NodeId> out_of_service() const;
+  [[nodiscard]] SettingEffect apply(const SettingRecord& setting, Gates& gates) const;
+  void set_limits(Gates& gates) const;
+  void learn(Estimator& estimator, Trace& trace) const;
+  void pass_done(Time now);
+
+  Parts parts_;
+  struct Running {  // while an engine runs
+    Engine& engine;
+    Trace& slots;
+    LiveExecutor& executor;
+    Gates& gates;
+  };
+  std::optional<Running> running_;
+  mutable std::mutex figures_mutex_;
+  SchedulerFigures figures_;
+};
+
+/// "node/n1" is "drained: why", "down: why"; anything else is up.
+[[nodiscard]] NodeService node_service_from(const std::string& value) noexcept;
+
+}  // namespace berth

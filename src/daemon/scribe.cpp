@@ -1,0 +1,137 @@
+#include "daemon/scribe.h"
+
+#include <future>
+
+namespace berth {
+
+namespace {
+/// Orders of one commit: beyond that, those who wait longest would wait for everybody.
+constexpr std::size_t kMostOrders = 512;
+}  // namespace
+
+/// An order is refused as a whole by its first record. A later one that cannot follow is our
+/// mistake, and the ledger cannot take the ones before it back: that is the end, as a failed commit
+/// is.
+Result<std::vector<Committed>> Scribe::apply(WriteOrder& order) {
+  BERTH_TRY(auto bodies, order.make(ledger_));
+  last_ = std::max(last_, std::max(ledger_.now(), clock_->now()));
+  const std::int64_t wall = clock_->wall();
+  std::vector<Committed> done;
+  done.reserve(bodies.size());
+  for (RecordBody& body : bodies) {
+    Record record{.at = last_, .wall = wall, .body = std::move(body)};
+    auto change = ledger_.apply(record);
+    if (!change) {
+      is_broken_ = !done.empty();
+      return tl::unexpected<Error>(change.error());
+    }
+    if (const auto appended = store_->append(record, *change); !appended) {
+      is_broken_ = true;
+      return tl::unexpected<Error>(appended.error());
+    }
+    done.push_back({std::move(record), *std::move(change)});
+  }
+  return done;
+}
+
+Result<void> Scribe::write(std::span<WriteOrder> orders) {
+  std::vector<Result<std::vector<Committed>>> results;
+  results.reserve(orders.size());
+  bool anything = false;
+  for (WriteOrder& order : orders) {
+    results.push_back(apply(order));
+    if (is_broken_) return tl::unexpected<Error>(results.back().error());
+    anything = anything || (results.back() && !results.back()->empty());
+  }
+  if (anything) {
+    if (const auto durable = store_->commit(); !durable) {
+      for (std::size_t i = 0; i < orders.size(); ++i) {
+        if (orders[i].done) orders[i].done(tl::unexpected<Error>(durable.error()));
+      }
+      return durable;
+    }
+    for (const auto& result : results) {
+      if (result && !result->empty()) publish_(*result);
+    }
+  }
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    if (orders[i].done) orders[i].done(results[i]);
+  }
+  return {};
+}
+
+Result<std::vector<Committed>> Scribe::write(std::vector<RecordBody> bodies) {
+  Result<std::vector<Committed>> answer;
+  WriteOrder order{
+      .make = [&](const Ledger&) -> Result<std::vector<RecordBody>> { return std::move(bodies); },
+      .done = [&](const Result<std::vector<Committed>>& result) { answer = result; }};
+  BERTH_TRY_VOID(write({&order, 1}));
+  return answer;
+}
+
+ScribeThread::ScribeThread(Scribe& scribe, std::function<void(const Error&)> failed)
+    : scribe_(scribe), failed_(std::move(failed)), thread_([this] { work(); }) {}
+
+ScribeThread::~ScribeThread() { stop(); }
+
+void ScribeThread::stop() {
+  {
+    const std::lock_guard lock{mutex_};
+    is_stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ScribeThread::write_later(WriteOrder order) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (!is_stopping_ && !has_failed_) {
+      waiting_.push_back(std::move(order));
+      if (waiting_.size() > 1) return;  // somebody has woken it already
+      wake_.notify_one();
+      return;
+    }
+  }
+  if (order.done) order.done(fail("the scheduler is stopping"));
+}
+
+Result<std::vector<Committed>> ScribeThread::write(std::vector<RecordBody> bodies) {
+  std::promise<Result<std::vector<Committed>>> promise;
+  auto answer = promise.get_future();
+  write_later(
+      {.make = [&](const Ledger&) -> Result<std::vector<RecordBody>> { return std::move(bodies); },
+       .done = [&](const Result<std::vector<Committed>>& result) { promise.set_value(result); }});
+  return answer.get();
+}
+
+void ScribeThread::work() {
+  std::vector<WriteOrder> batch;
+  for (;;) {
+    {
+      std::unique_lock lock{mutex_};
+      wake_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      const std::size_t count = std::min(waiting_.size(), kMostOrders);
+      batch.assign(std::make_move_iterator(waiting_.begin()),
+                   std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(count)));
+      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+    }
+    const auto written = scribe_.write(batch);
+    batch.clear();
+    if (written) continue;
+    std::vector<WriteOrder> refused;
+    {
+      const std::lock_guard lock{mutex_};
+      has_failed_ = true;
+      refused.swap(waiting_);
+    }
+    for (const WriteOrder& order : refused) {
+      if (order.done) order.done(tl::unexpected<Error>(written.error()));
+    }
+    failed_(written.error());
+    return;
+  }
+}
+
+}  // namespace berth

@@ -1,0 +1,103 @@
+// Who writes. One scribe owns the tentative ledger and the store: it applies what is asked, in
+// order, makes a batch durable, and only then tells anyone. What people are shown therefore never
+// has to be taken back. A commit that failed is the end of the scribe and of the scheduler.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "daemon/clock.h"
+#include "store/store.h"
+
+namespace berth {
+
+/// A record that is durable now, and what it did.
+struct Committed {
+  Record record;
+  Ledger::Change change;
+};
+
+/// Several records that stand or fall together, made by looking at the ledger as it will be when
+/// they are applied: numbers are given here, not by who asks.
+struct WriteOrder {
+  /// Called by the scribe; an error means that nothing is written, and is handed to `done`.
+  std::function<Result<std::vector<RecordBody>>(const Ledger&)> make;
+  /// After the commit; from the scribe's thread.
+  std::function<void(const Result<std::vector<Committed>>&)> done;
+};
+
+class Scribe {
+ public:
+  using Publisher = std::function<void(std::span<const Committed>)>;
+  Scribe(Store& store, Ledger ledger, const LiveClock& clock, Publisher publish)
+      : store_(&store), ledger_(std::move(ledger)), clock_(&clock), publish_(std::move(publish)) {}
+
+  /// One batch: applied, committed, published, answered. An error is fatal.
+  [[nodiscard]] Result<void> write(std::span<WriteOrder> orders);
+  [[nodiscard]] Result<std::vector<Committed>> write(std::vector<RecordBody> bodies);
+  [[nodiscard]] const Ledger& ledger() const noexcept { return ledger_; }
+
+ private:
+  [[nodiscard]] Result<std::vector<Committed>> apply(WriteOrder& order);
+  Store* store_;
+  Ledger ledger_;
+  const LiveClock* clock_;
+  Publisher publish_;
+  Time last_{};
+  bool is_broken_ = false;
+};
+
+/// What the others see of it: in one thread or across threads.
+class Pen {
+ public:
+  virtual ~Pen() = default;
+  /// Returns once durable.
+  [[nodiscard]] virtual Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) = 0;
+  virtual void write_later(WriteOrder order) = 0;
+};
+
+/// Collects whatever has come while the last batch was made durable: group commit.
+class ScribeThread final : public Pen {
+ public:
+  /// `failed` is told, once, why nothing can be written any more.
+  ScribeThread(Scribe& scribe, std::function<void(const Error&)> failed);
+  ~ScribeThread() override;
+  ScribeThread(const ScribeThread&) = delete;
+  ScribeThread& operator=(const ScribeThread&) = delete;
+  [[nodiscard]] Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) override;
+  void write_later(WriteOrder order) override;
+  /// Finishes what was asked for, takes nothing more.
+  void stop();
+
+ private:
+  void work();
+  Scribe& scribe_;
+  std::function<void(const Error&)> failed_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<WriteOrder> waiting_;
+  bool is_stopping_ = false;
+  bool has_failed_ = false;
+  std::thread thread_;
+};
+
+/// Everything in the caller's thread: for deterministic tests.
+class PlainPen final : public Pen {
+ public:
+  explicit PlainPen(Scribe& scribe) : scribe_(scribe) {}
+  [[nodiscard]] Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) override {
+    return scribe_.write(std::move(bodies));
+  }
+  void write_later(WriteOrder order) override {
+    static_cast<void>(scribe_.write({&order, 1}));  // its `done` hears of an error
+  }
+
+ private:
+  Scribe& scribe_;
+};
+
+}  // namespace berth

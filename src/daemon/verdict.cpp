@@ -1,0 +1,92 @@
+#include "daemon/verdict.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace berth {
+
+namespace {
+
+constexpr std::int32_t kLaunchTries = 5;
+
+std::string how_it_ended(const ExitRecord& exit) {
+  if (exit.signal != 0) return fmt::format("killed by signal {}", exit.signal);
+  return fmt::format("exit code {}", exit.exit_code);
+}
+
+bool succeeded(const ExitRecord& exit) { return exit.exit_code == 0 && exit.signal == 0; }
+
+/// Ends that were wanted, whatever the processes said on their way out.
+std::optional<Verdict> as_wanted(Ending ending) {
+  switch (ending) {
+    case Ending::ByItself: return std::nullopt;
+    case Ending::Cancel: return Verdict{.outcome = Outcome::Cancelled, .why = "cancelled"};
+    case Ending::Kill: return Verdict{.outcome = Outcome::Cancelled, .why = "ended by the policy"};
+    case Ending::Preempt:
+      return Verdict{.outcome = Outcome::Preempted, .is_final = false, .why = "preempted"};
+    case Ending::Requeue:
+      return Verdict{.outcome = Outcome::Requeued, .is_final = false, .why = "requeued"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Duration pause_after(std::int32_t failures) {
+  const std::int64_t seconds = std::int64_t{1} << std::clamp(failures, 0, 9);
+  return std::chrono::seconds{std::min<std::int64_t>(seconds, 300)};
+}
+
+Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit, std::int32_t failures) {
+  if (!exit.was_started) {
+    if (ending == Ending::Cancel) return *as_wanted(ending);
+    return {.outcome = Outcome::Failed, .why = exit.why};
+  }
+  if (exit.timed_out) return {.outcome = Outcome::TimedOut, .why = "over its time limit"};
+  // It was done before it heard that it should stop.
+  const bool heard = exit.stopped != Stopped::No;
+  if (!heard && succeeded(exit)) return {.outcome = Outcome::Completed, .why = {}};
+  if (const auto wanted = as_wanted(ending)) return *wanted;
+  if (succeeded(exit)) return {.outcome = Outcome::Completed, .why = {}};
+  if (spec.requeue_exit_code && exit.signal == 0 && exit.exit_code == *spec.requeue_exit_code) {
+    return {.outcome = Outcome::Requeued,
+            .is_final = false,
+            .pause = pause_after(0),
+            .why = fmt::format("asked to be run again by exit code {}", exit.exit_code)};
+  }
+  const bool again = failures < spec.max_retries;
+  return {.outcome = Outcome::Failed,
+          .is_final = !again,
+          .pause = again ? pause_after(failures) : Duration{},
+          .why = again ? fmt::format("{}; try {} of {} follows", how_it_ended(exit), failures + 2,
+                                     spec.max_retries + 1)
+                       : how_it_ended(exit)};
+}
+
+Verdict judge_lost(const JobSpec& spec, Ending ending) {
+  if (ending == Ending::Cancel || ending == Ending::Kill) return *as_wanted(ending);
+  return {.outcome = Outcome::NodeFailed,
+          .is_final = !spec.requeue,
+          .why = "its processes went away without a trace: the node or the power failed"};
+}
+
+Verdict judge_void(Ending ending) {
+  if (ending == Ending::Cancel || ending == Ending::Kill) return *as_wanted(ending);
+  return {.outcome = Outcome::NotStarted,
+          .is_final = false,
+          .why = "never began: the scheduler stopped before it could be started"};
+}
+
+Verdict judge_unlaunched(Ending ending, const std::string& why, std::int32_t failures) {
+  if (ending == Ending::Cancel || ending == Ending::Kill) return *as_wanted(ending);
+  const bool again = failures < kLaunchTries;
+  return {.outcome = Outcome::NotStarted,
+          .is_final = !again,
+          .pause = again ? pause_after(failures) : Duration{},
+          .why = fmt::format("could not be started: {}", why)};
+}
+
+}  // namespace berth

@@ -1,0 +1,46 @@
+// What the end of an attempt means: from how its processes ended and what was wanted of it to what
+// it is called, whether the job is over, and when it may be tried again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/time.h"
+#include "exec/host.h"
+#include "model/job_spec.h"
+#include "store/record.h"
+
+namespace berth {
+
+/// What was under way when the attempt ended.
+enum class Ending : std::uint8_t {
+  ByItself,
+  Cancel,   // its user or an operator wants it gone
+  Preempt,  // the scheduler wants its devices
+  Requeue,  // somebody asked for another try
+  Kill,     // the policy ends it for good
+};
+
+struct Verdict {
+  Outcome outcome{};
+  bool is_final = true;
+  Duration pause{};  // before the next try
+  std::string why;
+};
+
+/// `failures`: attempts that failed on their own before this one.
+[[nodiscard]] Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit,
+                            std::int32_t failures);
+/// Its node or the power went away with it, or its shim was killed.
+[[nodiscard]] Verdict judge_lost(const JobSpec& spec, Ending ending);
+/// It never began: its claim was taken by recovery.
+[[nodiscard]] Verdict judge_void(Ending ending);
+/// The host could not make it: `why` says why. Tried again after a pause, a few times.
+[[nodiscard]] Verdict judge_unlaunched(Ending ending, const std::string& why,
+                                       std::int32_t failures);
+
+/// Between tries: doubled with each failure, from 1 s to 5 min.
+[[nodiscard]] Duration pause_after(std::int32_t failures);
+
+}  // namespace berth

@@ -1,0 +1,291 @@
+#include "daemon/yard.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "base/crash_point.h"
+
+namespace berth {
+
+namespace {
+
+template <class Visit>
+void visit_devices(std::span<const Slice> slices, Visit visit) {
+  for (const Slice& slice : slices) {
+    for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1)
+      visit(std::pair{slice.node.value, std::countr_zero(mask)});
+  }
+}
+
+Wish wish_of(Ending ending) {
+  switch (ending) {
+    case Ending::Cancel:
+    case Ending::Kill: return Wish::Cancel;
+    case Ending::Requeue: return Wish::Requeue;
+    case Ending::ByItself:
+    case Ending::Preempt: break;
+  }
+  return Wish::Preempt;
+}
+
+}  // namespace
+
+Yard::Yard(Parts parts) : parts_(std::move(parts)), cores_(parts_.cluster, parts_.machine_cores) {}
+
+const Attempt* Yard::alive(JobNumber job) const {
+  const auto found = attempts_.find(job);
+  return found == attempts_.end() ? nullptr : &found->second;
+}
+
+void Yard::begin_engine() {
+  pending_.clear();
+  for (auto& [job, attempt] : attempts_) attempt.is_granted = false;
+}
+
+// --- what the engine wants
+
+bool Yard::start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus, Reason reason,
+                 std::int32_t cores_milli) {
+  const auto found = attempts_.find(job);
+  if (found != attempts_.end() && found->second.ending == Ending::ByItself) {
+    Attempt& own = found->second;
+    if (std::ranges::equal(own.slices, slices)) {
+      own.is_granted = true;
+      push_aside(job, slices);
+      if (own.is_suspended) {
+        own.is_suspended = false;
+        records_.emplace_back(
+            WishRecord{.job = job, .wish = Wish::Resume, .by = kSchedulerName, .why = {}});
+        signals_.push_back({.kind = Signal::Kind::Resume, .attempt = own.id});
+      }
+      return true;
+    }
+    want_stop(own, Ending::Preempt, "goes on elsewhere");
+  }
+  pending_[job] = {.slices = {slices.begin(), slices.end()},
+                   .gpus = gpus,
+                   .reason = reason,
+                   .cores_milli = cores_milli};
+  push_aside(job, slices);
+  return false;
+}
+
+/// Whoever is on these devices without the engine's knowledge has to go: it was there before a
+/// restart, and its policy has other plans for the place now.
+void Yard::push_aside(JobNumber by, std::span<const Slice> slices) {
+  std::set<JobNumber> others;
+  visit_devices(slices, [&](const auto& device) {
+    const auto found = on_device_.find(device);
+    if (found != on_device_.end()) others.insert(found->second.begin(), found->second.end());
+  });
+  for (const JobNumber other : others) {
+    Attempt& attempt = attempts_.at(other);
+    const bool in_the_way = other != by && !attempt.is_granted && !attempt.is_suspended;
+    if (in_the_way && attempt.ending == Ending::ByItself)
+      want_stop(attempt, Ending::Preempt, "its devices are needed");
+  }
+}
+
+void Yard::want_stop(Attempt& attempt, Ending ending, std::string why) {
+  attempt.is_granted = false;
+  const bool is_stronger = attempt.ending == Ending::ByItself ||
+                           (ending == Ending::Cancel && attempt.ending != Ending::Cancel);
+  if (!is_stronger) return;
+  attempt.ending = ending;
+  const auto record = parts_.job(attempt.job);
+  // A cancel or a requeue by name is on record already: that is how we heard of it.
+  const bool by_us = ending == Ending::Preempt || ending == Ending::Kill;
+  if (by_us) {
+    records_.emplace_back(WishRecord{
+        .job = attempt.job, .wish = wish_of(ending), .by = kSchedulerName, .why = std::move(why)});
+  }
+  signals_.push_back({.kind = Signal::Kind::Stop,
+                      .attempt = attempt.id,
+                      .grace = record ? record->spec->grace_seconds : 0});
+}
+
+void Yard::stop(JobNumber job, Ending ending, std::string why) {
+  pending_.erase(job);
+  const auto found = attempts_.find(job);
+  if (found != attempts_.end()) want_stop(found->second, ending, std::move(why));
+}
+
+void Yard::suspend(JobNumber job) {
+  pending_.erase(job);
+  const auto found = attempts_.find(job);
+  if (found == attempts_.end() || found->second.is_suspended) return;
+  Attempt& attempt = found->second;
+  attempt.is_granted = false;
+  if (attempt.ending != Ending::ByItself) return;
+  attempt.is_suspended = true;
+  records_.emplace_back(WishRecord{
+      .job = job, .wish = Wish::Suspend, .by = kSchedulerName, .why = "its slice is over"});
+  signals_.push_back({.kind = Signal::Kind::Suspend, .attempt = attempt.id});
+}
+
+void Yard::freeze(JobNumber job) {
+  const auto found = attempts_.find(job);
+  if (found != attempts_.end())
+    signals_.push_back({.kind = Signal::Kind::Suspend, .attempt = found->second.id});
+}
+
+void Yard::thaw(JobNumber job) {
+  const auto found = attempts_.find(job);
+  if (found != attempts_.end() && (found->second.is_granted || !found->second.is_suspended))
+    signals_.push_back({.kind = Signal::Kind::Resume, .attempt = found->second.id});
+}
+
+void Yard::set_cores(JobNumber job, std::int32_t cores) {
+  const auto found = attempts_.find(job);
+  if (found == attempts_.end() || found->second.where.size() != 1) return;
+  Attempt& attempt = found->second;
+  HeldDevices& held = attempt.where.front();
+  cores_.give(held.node, held.cores);
+  held.cores = cores_.take(held.node, cores);
+  signals_.push_back(
+      {.kind = Signal::Kind::Cores, .attempt = attempt.id, .grace = 0, .cores = held.cores});
+}
+
+void Yard::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
+  pending_.erase(job);
+  EndRecord record;
+  record.job = job;
+  record.outcome = outcome;
+  record.why = std::move(why);
+  records_.emplace_back(std::move(record));
+}
+
+// --- starting
+
+/// No attempt of its own is left, and whoever else is on the devices is there with the engine's
+/// knowledge (devices may be shared) or asleep.
+bool Yard::is_vacant(JobNumber job, const PendingStart& start) {
+  if (attempts_.contains(job)) return false;
+  bool vacant = true;
+  visit_devices(start.slices, [&](const auto& device) {
+    const auto found = on_device_.find(device);
+    if (found == on_device_.end()) return;
+    for (const JobNumber other : found->second) {
+      const Attempt& attempt = attempts_.at(other);
+      vacant = vacant && (attempt.is_granted || attempt.is_suspended);
+    }
+  });
+  return vacant;
+}
+
+std::vector<HeldDevices> Yard::where(JobNumber job, const PendingStart& start) {
+  const auto record = parts_.job(job);
+  std::vector<HeldDevices> held;
+  for (const Slice& slice : start.slices) {
+    HeldDevices devices;
+    devices.node = parts_.cluster.nodes[slice.node.value].name;
+    visit_devices({&slice, 1},
+                  [&](const auto& device) { devices.devices.push_back(device.second); });
+    std::int32_t cores = (start.cores_milli * slice.gpus + 999) / 1000;
+    if (cores == 0 && record && record->spec->cpus > 0)
+      cores = std::max(1, record->spec->cpus * slice.gpus / std::max(1, start.gpus));
+    devices.cores = cores_.take(devices.node, cores);
+    held.push_back(std::move(devices));
+  }
+  return held;
+}
+
+std::vector<Slice> Yard::slices_of(const std::vector<HeldDevices>& where) const {
+  std::vector<Slice> slices;
+  for (const HeldDevices& held : where) {
+    for (std::uint32_t i = 0; i < parts_.cluster.nodes.size(); ++i) {
+      if (parts_.cluster.nodes[i].name != held.node) continue;
+      Slice slice{.node = NodeId{i}};
+      for (const std::int32_t device : held.devices) {
+        if (device < 0 || device >= parts_.cluster.nodes[i].gpus) continue;
+        slice.devices |= std::uint64_t{1} << static_cast<unsigned>(device);
+      }
+      slice.gpus = std::popcount(slice.devices);
+      if (slice.gpus > 0) slices.push_back(slice);
+    }
+  }
+  return slices;
+}
+
+void Yard::begin_vacant_starts(std::vector<JobNumber>& begun) {
+  for (auto next = pending_.begin(); next != pending_.end();) {
+    const JobNumber job = next->first;
+    if (!is_vacant(job, next->second)) {
+      ++next;
+      continue;
+    }
+    Attempt attempt;
+    attempt.id = {parts_.generation, ++counter_};
+    attempt.job = job;
+    attempt.slices = next->second.slices;
+    attempt.where = where(job, next->second);
+    attempt.gpus = next->second.gpus;
+    attempt.since = parts_.clock.now();
+    attempt.is_granted = true;
+    records_.emplace_back(IntentRecord{.job = job,
+                                       .attempt = attempt.id,
+                                       .where = attempt.where,
+                                       .gpus = attempt.gpus,
+                                       .reason = std::string{to_string(next->second.reason)}});
+    visit_devices(attempt.slices, [&](const auto& device) { on_device_[device].insert(job); });
+    job_of_[attempt.id] = job;
+    attempts_.emplace(job, std::move(attempt));
+    begun.push_back(job);
+    next = pending_.erase(next);
+  }
+}
+
+void Yard::launch(JobNumber job) {
+  const auto found = attempts_.find(job);
+  if (found == attempts_.end()) return;
+  const auto record = parts_.job(job);
+  BERTH_CHECK(record.has_value(), "a job that starts is on record");
+  auto order = parts_.order(*record, found->second);
+  Result<void> launched = order ? parts_.host.launch(*order) : tl::unexpected<Error>(order.error());
+  if (launched) return;
+  // What it is refused for by its own request will not change; what the machine lacks may.
+  const Ending ending = found->second.ending;
+  ExitRecord exit;
+  exit.was_started = false;
+  exit.why = launched.error().text();
+  const Verdict verdict =
+      order ? judge_unlaunched(ending, launched.error().text(), launch_failures_[job]++)
+            : judge(*record->spec, ending, exit, record->failures);
+  end(job, verdict, nullptr);
+  failed_starts_.push_back({job, verdict});
+}
+
+Result<void> Yard::flush() {
+  std::vector<JobNumber> begun;
+  begin_vacant_starts(begun);
+  while (!records_.empty() || !signals_.empty() || !begun.empty()) {
+    if (!records_.empty()) BERTH_TRY_VOID(parts_.pen.write(std::exchange(records_, {})));
+    crash_point("yard.written");
+    for (const AttemptId attempt : std::exchange(forgotten_, {})) parts_.host.forget(attempt);
+    for (const Signal& signal : std::exchange(signals_, {})) {
+      switch (signal.kind) {
+        case Signal::Kind::Stop:
+          parts_.host.stop(signal.attempt, Host::Stop::Warn, signal.grace);
+          break;
+        case Signal::Kind::Suspend: parts_.host.suspend(signal.attempt); break;
+        case Signal::Kind::Resume: parts_.host.resume(signal.attempt); break;
+        case Signal::Kind::Cores: parts_.host.set_cores(signal.attempt, signal.cores); break;
+      }
+      crash_point("yard.signalled");
+    }
+    for (const JobNumber job : std::exchange(begun, {})) {
+      launch(job);
+      crash_point("yard.launched");
+    }
+  }
+  return {};
+}
+
+void Yard::take_failed_starts(std::vector<AttemptEnd>& failed) {
+  failed.insert(failed.end(), std::make_move_iterator(failed_starts_.begin()),
+                std::make_move_iterator(failed_starts_.end()));
+  failed_starts_.clear();
+}
+
+}  // namespace berth

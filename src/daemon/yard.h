@@ -1,0 +1,136 @@
+// The attempts that may still be alive, where they are, and what is wanted of them. The engine may
+// plan on devices that are being vacated; here a start waits until whoever is on its devices has
+// gone and its end is on record. Everything decided in one pass is written in one batch; only then
+// processes are made and signalled.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/action.h"
+#include "daemon/core_book.h"
+#include "daemon/scribe.h"
+#include "daemon/verdict.h"
+#include "exec/host.h"
+#include "model/cluster.h"
+#include "store/ledger.h"
+
+namespace berth {
+
+/// Who wishes, if nobody asked us to; no user can be called so.
+inline constexpr const char* kSchedulerName = "@scheduler";
+
+struct Attempt {
+  AttemptId id;
+  JobNumber job = 0;
+  std::vector<Slice> slices;
+  std::vector<HeldDevices> where;
+  std::int32_t gpus = 0;
+  Time since;
+  Ending ending = Ending::ByItself;
+  bool is_granted =
+      false;  // the engine knows it is there; otherwise it is about to go or unclaimed
+  bool is_suspended = false;
+  bool is_running = false;  // the program was seen to run
+  std::int64_t pid = 0;
+};
+
+/// The end of an attempt, already judged and on its way into the journal.
+struct AttemptEnd {
+  JobNumber job = 0;
+  Verdict verdict;
+};
+
+class Yard {
+ public:
+  /// Everything the host needs to run this attempt; an error says why it cannot be run.
+  using LaunchMaker = std::function<Result<LaunchOrder>(const LedgerJob&, const Attempt&)>;
+  struct Parts {
+    const Cluster& cluster;
+    Host& host;
+    Pen& pen;
+    const LiveClock& clock;
+    std::uint64_t generation = 0;
+    std::function<std::optional<LedgerJob>(JobNumber)> job;  // as it is on record
+    LaunchMaker order;
+    std::vector<std::int32_t> machine_cores;
+  };
+  explicit Yard(Parts parts);
+
+  /// After a restart: what became of each attempt without an end on record. Ends are judged and
+  /// written; the living are watched.
+  [[nodiscard]] Result<void> recover(const Ledger& ledger);
+
+  /// A new engine knows of nobody yet, and what the last one planned is void.
+  void begin_engine();
+  [[nodiscard]] const Attempt* alive(JobNumber job) const;
+  [[nodiscard]] const std::map<JobNumber, Attempt>& attempts() const noexcept { return attempts_; }
+  /// The devices of this job's next attempt, or of the one it has if these are the same.
+  /// True: it goes on where it is.
+  bool start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus, Reason reason,
+             std::int32_t cores_milli);
+  [[nodiscard]] bool is_about_to_start(JobNumber job) const { return pending_.contains(job); }
+  /// Nothing if it does not run: then a start that has not happened yet is forgotten.
+  void stop(JobNumber job, Ending ending, std::string why);
+  void suspend(JobNumber job);
+  /// The same by name, devices kept: the engine does not notice.
+  void freeze(JobNumber job);
+  void thaw(JobNumber job);
+  /// A running job is bound to another number of cores, in all.
+  void set_cores(JobNumber job, std::int32_t cores);
+  /// What happened to a process. An end is judged, and its record goes with the next flush().
+  [[nodiscard]] std::optional<AttemptEnd> hear(const HostEvent& event);
+  /// The job never ran or does not run, and is over.
+  void end_without_attempt(JobNumber job, Outcome outcome, std::string why);
+  /// Writes what was decided, then acts.
+  [[nodiscard]] Result<void> flush();
+  /// Jobs whose program was seen to run since last asked.
+  [[nodiscard]] std::vector<JobNumber> take_started() { return std::exchange(started_, {}); }
+  /// Starts that could not be made after all, since last asked.
+  void take_failed_starts(std::vector<AttemptEnd>& failed);
+
+ private:
+  struct PendingStart {
+    std::vector<Slice> slices;
+    std::int32_t gpus = 0;
+    Reason reason = Reason::None;
+    std::int32_t cores_milli = 0;
+  };
+  struct Signal {
+    enum class Kind : std::uint8_t { Stop, Suspend, Resume, Cores } kind{};
+    AttemptId attempt;
+    std::int64_t grace = 0;
+    std::vector<std::int32_t> cores{};
+  };
+  [[nodiscard]] bool is_vacant(JobNumber job, const PendingStart& start);
+  void push_aside(JobNumber by, std::span<const Slice> slices);
+  void want_stop(Attempt& attempt, Ending ending, std::string why);
+  void begin_vacant_starts(std::vector<JobNumber>& begun);
+  void launch(JobNumber job);
+  void end(JobNumber job, const Verdict& verdict, const ExitRecord* exit);
+  void remove(JobNumber job);
+  [[nodiscard]] std::vector<HeldDevices> where(JobNumber job, const PendingStart& start);
+  [[nodiscard]] std::vector<Slice> slices_of(const std::vector<HeldDevices>& where) const;
+
+  Parts parts_;
+  CoreBook cores_;
+  std::map<JobNumber, Attempt> attempts_;
+  std::map<AttemptId, JobNumber> job_of_;
+  std::map<std::pair<std::uint32_t, int>, std::set<JobNumber>> on_device_;
+  std::map<JobNumber, PendingStart> pending_;
+  std::map<JobNumber, std::int32_t> launch_failures_;
+  std::vector<RecordBody> records_;
+  std::vector<Signal> signals_;
+  std::vector<AttemptId> forgotten_;
+  std::vector<AttemptEnd> failed_starts_;
+  std::vector<JobNumber> started_;
+  std::uint64_t counter_ = 0;
+};
+
+}  // namespace berth

@@ -1,0 +1,142 @@
+// How attempts leave the yard: by an event, or found gone after a restart.
+#include <algorithm>
+#include <bit>
+
+#include "daemon/yard.h"
+
+namespace berth {
+
+namespace {
+
+double run_seconds_of(const ExitRecord* exit, const Attempt& attempt, Time now) {
+  if (exit != nullptr && exit->begun_clock > 0 && exit->ended_clock >= exit->begun_clock)
+    return static_cast<double>(exit->ended_clock - exit->begun_clock) * 1e-6;
+  if (exit != nullptr && !exit->was_started) return 0;
+  return to_seconds(now - attempt.since);
+}
+
+}  // namespace
+
+void Yard::remove(JobNumber job) {
+  const auto found = attempts_.find(job);
+  const Attempt& attempt = found->second;
+  for (const Slice& slice : attempt.slices) {
+    for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1) {
+      const auto device = on_device_.find({slice.node.value, std::countr_zero(mask)});
+      if (device == on_device_.end()) continue;
+      device->second.erase(job);
+      if (device->second.empty()) on_device_.erase(device);
+    }
+  }
+  for (const HeldDevices& held : attempt.where) cores_.give(held.node, held.cores);
+  job_of_.erase(attempt.id);
+  forgotten_.push_back(attempt.id);
+  attempts_.erase(found);
+}
+
+void Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit) {
+  const Attempt& attempt = attempts_.at(job);
+  EndRecord record;
+  record.job = job;
+  record.attempt = attempt.id;
+  record.outcome = verdict.outcome;
+  record.is_final = verdict.is_final;
+  if (exit != nullptr) {
+    record.exit_code = exit->exit_code;
+    record.signal = exit->signal;
+  }
+  const bool never_ran = verdict.outcome == Outcome::NotStarted;
+  record.run_seconds = never_ran ? 0 : run_seconds_of(exit, attempt, parts_.clock.now());
+  record.gpu_seconds = record.run_seconds * attempt.gpus;
+  record.why = verdict.why;
+  records_.emplace_back(std::move(record));
+  if (verdict.is_final) {
+    pending_.erase(job);
+    launch_failures_.erase(job);
+  }
+  remove(job);
+}
+
+std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
+  const auto known = job_of_.find(event.attempt);
+  if (known == job_of_.end()) return std::nullopt;  // its end is on record already
+  const JobNumber job = known->second;
+  Attempt& attempt = attempts_.at(job);
+  const auto record = parts_.job(job);
+  if (!record) return std::nullopt;
+  Verdict verdict;
+  switch (event.kind) {
+    case HostEventKind::Started:
+      attempt.is_running = true;
+      attempt.pid = event.pid;
+      launch_failures_.erase(job);
+      started_.push_back(job);
+      records_.emplace_back(StartedRecord{.job = job, .attempt = attempt.id, .pid = event.pid});
+      return std::nullopt;
+    case HostEventKind::Ended:
+      verdict = judge(*record->spec, attempt.ending, event.exit, record->failures);
+      end(job, verdict, &event.exit);
+      return AttemptEnd{job, verdict};
+    case HostEventKind::LaunchLost: break;
+  }
+  const auto finding = parts_.host.look(job, attempt.id);
+  if (!finding || finding->found == Found::Alive) return std::nullopt;
+  const ExitRecord* exit = nullptr;
+  if (finding->found == Found::Ended && finding->exit) {
+    exit = &*finding->exit;
+    verdict = judge(*record->spec, attempt.ending, *exit, record->failures);
+  } else if (finding->found == Found::Void) {
+    verdict = judge_unlaunched(attempt.ending, finding->why, launch_failures_[job]++);
+  } else {
+    verdict = judge_lost(*record->spec, attempt.ending);
+  }
+  end(job, verdict, exit);
+  return AttemptEnd{job, verdict};
+}
+
+Result<void> Yard::recover(const Ledger& ledger) {
+  for (const auto& [number, job] : ledger.jobs()) {
+    if (!job.attempt) continue;
+    const LiveAttempt& live = *job.attempt;
+    Attempt attempt;
+    attempt.id = live.id;
+    attempt.job = number;
+    attempt.where = live.where;
+    attempt.slices = slices_of(live.where);
+    attempt.gpus = live.gpus;
+    attempt.since = live.since;
+    attempt.is_suspended = live.is_suspended;
+    if (job.stopping) {
+      attempt.ending = *job.stopping == Wish::Cancel    ? Ending::Cancel
+                       : *job.stopping == Wish::Requeue ? Ending::Requeue
+                                                        : Ending::Preempt;
+    }
+    for (const HeldDevices& held : live.where) cores_.retake(held.node, held.cores);
+    for (const Slice& slice : attempt.slices) {
+      for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1)
+        on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);
+    }
+    job_of_[attempt.id] = number;
+    const Ending ending = attempt.ending;
+    attempts_.emplace(number, std::move(attempt));
+    BERTH_TRY(const Finding finding, parts_.host.look(number, live.id));
+    switch (finding.found) {
+      case Found::Alive:
+        attempts_.at(number).is_running = true;
+        started_.push_back(number);
+        if (ending != Ending::ByItself) {  // the signal may not have been sent before we died
+          signals_.push_back(
+              {.kind = Signal::Kind::Stop, .attempt = live.id, .grace = job.spec->grace_seconds});
+        }
+        break;
+      case Found::Ended:
+        end(number, judge(*job.spec, ending, *finding.exit, job.failures), &*finding.exit);
+        break;
+      case Found::Lost: end(number, judge_lost(*job.spec, ending), nullptr); break;
+      case Found::Void: end(number, judge_void(ending), nullptr); break;
+    }
+  }
+  return flush();
+}
+
+}  // namespace berth

@@ -1,0 +1,79 @@
+#include "daemon/verdict.h"
+
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+ExitRecord exit_of(int code, int signal = 0, Stopped stopped = Stopped::No) {
+  ExitRecord exit;
+  exit.exit_code = code;
+  exit.signal = signal;
+  exit.stopped = stopped;
+  return exit;
+}
+
+TEST(Verdict, AnEndOfItsOwnIsCalledWhatItWas) {
+  const JobSpec spec;
+  EXPECT_EQ(judge(spec, Ending::ByItself, exit_of(0), 0).outcome, Outcome::Completed);
+  EXPECT_EQ(judge(spec, Ending::ByItself, exit_of(2), 0).outcome, Outcome::Failed);
+  EXPECT_EQ(judge(spec, Ending::ByItself, exit_of(0, 11), 0).outcome, Outcome::Failed);
+  ExitRecord late = exit_of(0, 15);
+  late.timed_out = true;
+  EXPECT_EQ(judge(spec, Ending::ByItself, late, 0).outcome, Outcome::TimedOut);
+}
+
+TEST(Verdict, WhoWasDoneBeforeItHeardIsDone) {
+  const JobSpec spec;
+  for (const Ending ending : {Ending::Cancel, Ending::Preempt, Ending::Requeue, Ending::Kill}) {
+    const Verdict verdict = judge(spec, ending, exit_of(0), 0);
+    EXPECT_EQ(verdict.outcome, Outcome::Completed);
+    EXPECT_TRUE(verdict.is_final);
+  }
+}
+
+TEST(Verdict, AfterAWarningEvenACleanExitIsWhatWasWanted) {
+  const JobSpec spec;
+  const ExitRecord clean = exit_of(0, 0, Stopped::Warned);
+  EXPECT_EQ(judge(spec, Ending::Preempt, clean, 0).outcome, Outcome::Preempted);
+  EXPECT_FALSE(judge(spec, Ending::Preempt, clean, 0).is_final);
+  EXPECT_EQ(judge(spec, Ending::Cancel, clean, 0).outcome, Outcome::Cancelled);
+  EXPECT_TRUE(judge(spec, Ending::Cancel, clean, 0).is_final);
+}
+
+TEST(Verdict, RetriesEndAndPausesGrow) {
+  JobSpec spec;
+  spec.max_retries = 2;
+  EXPECT_FALSE(judge(spec, Ending::ByItself, exit_of(1), 0).is_final);
+  EXPECT_FALSE(judge(spec, Ending::ByItself, exit_of(1), 1).is_final);
+  EXPECT_TRUE(judge(spec, Ending::ByItself, exit_of(1), 2).is_final);
+  EXPECT_LT(pause_after(0), pause_after(3));
+  EXPECT_EQ(pause_after(100), Duration{std::chrono::minutes{5}});
+}
+
+TEST(Verdict, TheRequeueExitCodeMeansAgain) {
+  JobSpec spec;
+  spec.requeue_exit_code = 99;
+  const Verdict again = judge(spec, Ending::ByItself, exit_of(99), 50);
+  EXPECT_EQ(again.outcome, Outcome::Requeued);
+  EXPECT_FALSE(again.is_final);
+  EXPECT_TRUE(judge(spec, Ending::ByItself, exit_of(98), 0).is_final);
+}
+
+TEST(Verdict, LostAttemptsRunAgainUnlessToldOtherwise) {
+  JobSpec spec;
+  EXPECT_FALSE(judge_lost(spec, Ending::ByItself).is_final);
+  EXPECT_EQ(judge_lost(spec, Ending::ByItself).outcome, Outcome::NodeFailed);
+  EXPECT_EQ(judge_lost(spec, Ending::Cancel).outcome, Outcome::Cancelled);
+  spec.requeue = false;
+  EXPECT_TRUE(judge_lost(spec, Ending::ByItself).is_final);
+}
+
+TEST(Verdict, ALaunchIsTriedAFewTimesOnly) {
+  EXPECT_FALSE(judge_unlaunched(Ending::ByItself, "no memory", 0).is_final);
+  EXPECT_TRUE(judge_unlaunched(Ending::ByItself, "no memory", 5).is_final);
+  EXPECT_TRUE(judge_unlaunched(Ending::Cancel, "no memory", 0).is_final);
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,105 @@
+// A whole scheduler in one thread: the real engine, policies, gates, yard, scribe and service over
+// a simulated clock, disk and host. People act by a script; the scheduler may be killed, or the
+// power lost, at any named point, and is begun again on what is left. Deterministic by its seed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/admission.h"
+#include "daemon/board.h"
+#include "daemon/inbox.h"
+#include "daemon/live_service.h"
+#include "daemon/scheduler.h"
+#include "daemon/yard.h"
+#include "support/sim_disk.h"
+#include "support/sim_host.h"
+#include "support/sim_store.h"
+
+namespace berth::test {
+
+enum class CrashKind : std::uint8_t {
+  Kill,        // the process dies; disk cache and jobs live on
+  Power,       // the machine: unsynced bytes and all jobs are gone
+  Controller,  // the scheduler's machine: unsynced bytes are gone, jobs live on
+};
+
+struct WorldOptions {
+  std::string cluster = "2x4";
+  SchedulerOptions scheduling = {};
+  AdmissionOptions admission = {};
+  SimHost::Options host = {};
+  std::uint64_t seed = 1;
+};
+
+struct CrashHere {};  // thrown at a crash point
+
+class LiveWorld final : public ClockSource {
+ public:
+  explicit LiveWorld(WorldOptions options);
+  ~LiveWorld() override;
+
+  using Deed = std::function<void(LiveService&)>;
+  /// Somebody does this after so many seconds of the world, and does it again if the scheduler dies
+  /// meanwhile.
+  void at(double seconds, Deed deed);
+  /// The scheduler dies when it passes the n-th crash point of its life (from 1).
+  void crash_at(std::uint64_t point, CrashKind kind);
+  /// One life of the scheduler: until nothing will ever happen any more, or a crash. True: a crash.
+  [[nodiscard]] bool live();
+  /// Lives until one ends by itself.
+  void run(int most_crashes = 100);
+
+  [[nodiscard]] double seconds() const noexcept { return static_cast<double>(micros_) * 1e-6; }
+  [[nodiscard]] SimHost& host() noexcept { return host_; }
+  [[nodiscard]] std::uint64_t points_passed() const noexcept {
+    return points_;
+  }  // in the last life
+  [[nodiscard]] int lives() const noexcept { return lives_; }
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& point_names() const { return names_; }
+  /// Seen from outside in the last life: what became of each job.
+  [[nodiscard]] const std::map<JobNumber, JobView>& over() const noexcept { return over_; }
+  [[nodiscard]] std::vector<std::string>& violations() noexcept { return violations_; }
+  /// Submits as root; the answer is kept as acknowledged.
+  JobNumber submit(LiveService& service, JobSpec spec);
+
+  [[nodiscard]] std::int64_t boot_micros() const override { return micros_; }
+  [[nodiscard]] std::int64_t wall_micros() const override;
+  [[nodiscard]] std::string boot_id() const override;
+
+ private:
+  struct Life;
+  class WorldInbox;
+  void check_after_life(Life& life);
+  bool step(std::optional<std::int64_t> until);
+
+  WorldOptions options_;
+  Cluster cluster_;
+  std::int64_t micros_ = 1'000'000;
+  int boots_ = 1;
+  SimDisk disk_;
+  SimHost host_;
+  Rng rng_;
+  std::multimap<std::int64_t, Deed> script_;
+  std::unique_ptr<Life> life_;
+  std::uint64_t points_ = 0;
+  std::optional<std::uint64_t> crash_at_;
+  CrashKind crash_kind_ = CrashKind::Kill;
+  std::map<std::string, std::uint64_t> names_;
+  int lives_ = 0;
+  std::set<JobNumber> acknowledged_;
+  std::map<JobNumber, Outcome> ended_seen_;  // ends that were told
+  std::map<JobNumber, JobView> over_;
+  std::vector<std::string> violations_;
+};
+
+[[nodiscard]] JobSpec spec_of(std::vector<std::string> command, std::int32_t gpus = 1);
+inline const Caller kRoot{.user = "root", .uid = 0, .gid = 0, .role = Role::Admin};
+
+}  // namespace berth::test
