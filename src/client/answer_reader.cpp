@@ -93,8 +93,7 @@ Result<void> AnswerReader::take_framing(const HttpReply& reply, bool has_body) {
     body_ = Body::None;
     is_done_ = true;
   } else if (lower(reply.header("transfer-encoding")).ends_with("chunked")) {
-    body_ = Body::Chunks;
-    BERTH_TRY_VOID(begin_chunk());
+    body_ = Body::Chunks;  // the first may be long in coming: it is not waited for here
   } else if (!length.empty()) {
     const auto size = size_of(length, 10);
     if (!size) return fail("the answer's length is no number");
@@ -150,7 +149,8 @@ Result<std::string> AnswerReader::next() {
     return text;
   }
   if (body_ == Body::Chunks && left_ == 0) {
-    BERTH_TRY_VOID(end_chunk());
+    BERTH_TRY_VOID(is_first_chunk_ ? begin_chunk() : end_chunk());
+    is_first_chunk_ = false;
     if (is_done_) return std::string{};
   }
   BERTH_TRY(std::string text, piece());

@@ -41,6 +41,7 @@ class AnswerReader {
   std::size_t read_ = 0;  // of buffer_
   Body body_ = Body::None;
   std::uint64_t left_ = 0;  // of the body or of the chunk
+  bool is_first_chunk_ = true;
   bool is_done_ = false;
   bool closes_ = false;
   bool saw_anything_ = false;

@@ -12,16 +12,14 @@ namespace berth::client {
 
 namespace {
 
-/// Lines no longer than the terminal is wide.
+/// Lines no longer than the terminal is wide, and no blanks at their ends.
 std::string fitted(const std::string& table, int width) {
-  if (width <= 0) return table;
   std::string text;
   for (std::size_t begin = 0; begin < table.size();) {
     const std::size_t end = std::min(table.find('\n', begin), table.size());
-    const std::string_view line(table.data() + begin, end - begin);
-    text += display_width(line) > static_cast<std::size_t>(width)
-                ? clipped_line(line, static_cast<std::size_t>(width))
-                : std::string(line);
+    std::string_view line(table.data() + begin, end - begin);
+    while (line.ends_with(' ')) line.remove_suffix(1);
+    text += width > 0 ? clipped_line(line, static_cast<std::size_t>(width)) : std::string(line);
     text += '\n';
     begin = end + 1;
   }

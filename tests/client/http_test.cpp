@@ -123,6 +123,22 @@ TEST(Http, ReadsOldAndOddAnswers) {
   }
 }
 
+TEST(Http, KnowsTheHeadOfAStreamBeforeItsFirstPiece) {
+  std::atomic<bool> is_opened = false;
+  ScriptedServer server("", [&](const Asked&) {
+    return Told{.stream = [&](const Told::Write& write) {
+      while (!is_opened && write("")) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      write("late");
+    }};
+  });
+  HttpClient client(at(server));
+  const auto stream = client.open({.target = "/"}, std::chrono::seconds(20));
+  ASSERT_TRUE(stream) << stream.error().text();
+  EXPECT_EQ((*stream)->head().status, 200);
+  is_opened = true;
+  EXPECT_EQ((*stream)->rest().value_or("nothing"), "late");
+}
+
 TEST(Http, GivesUpOnAServerThatSaysNothing) {
   ScriptedServer server("", [](const Asked&) {
     return Told{.stream = [](const Told::Write& write) {

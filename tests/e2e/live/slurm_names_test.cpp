@@ -1,0 +1,151 @@
+// The program under Slurm's names.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/played_scheduler.h"
+
+namespace berth::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(Sbatch, SubmitsAnUnchangedScript) {
+  PlayedScheduler scheduler;
+  scheduler.folder().file(
+      "train.sh",
+      "#!/bin/bash\n#SBATCH -J resnet\n#SBATCH -p gpu --gres=gpu:a100:2\n#SBATCH -t 0-04:00\n"
+      "#SBATCH -c 8 --mem=32G -o logs/%x-%j.out\n\npython train.py \"$@\"\n");
+  const Ran ran = scheduler.sh("sbatch --export=NONE --time=60 train.sh --lr 0.1");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.out, "Submitted batch job 100\n");
+  EXPECT_EQ(ran.err, "");
+  json sent = scheduler.sent("POST", "/api/v1/jobs");
+  sent.erase("script");
+  sent.erase("key");
+  EXPECT_EQ(sent, (json{{"command", {"--lr", "0.1"}},
+                        {"cpus", 8},
+                        {"env", {{"SLURM_CPUS_PER_TASK", "8"}}},
+                        {"gpu_type", "a100"},
+                        {"gpus", 2},
+                        {"memory_mib", 32'768},
+                        {"name", "resnet"},
+                        {"output", "logs/%x-%j.out"},
+                        {"queue", "gpu"},
+                        {"time_limit", 3'600},
+                        {"workdir", scheduler.folder().path()}}));
+}
+
+TEST(Sbatch, WrapsParsesAndReadsStandardInput) {
+  PlayedScheduler scheduler;
+  EXPECT_EQ(scheduler.sh("sbatch --parsable --wrap 'echo $HOME'").out, "100\n");
+  json sent = scheduler.sent("POST", "/api/v1/jobs");
+  EXPECT_EQ(sent["script"], "#!/bin/sh\necho $HOME\n");
+  EXPECT_EQ(sent["name"], "wrap");
+  EXPECT_EQ(sent["gpus"], 0);
+  EXPECT_EQ(sent["cpus"], 1);
+  EXPECT_EQ(scheduler.sh("printf '#!/bin/sh\\n#SBATCH -n 3\\n' | sbatch").out,
+            "Submitted batch job 101\n");
+  EXPECT_EQ(scheduler.sent("POST", "/api/v1/jobs")["cpus"], 3);
+  EXPECT_EQ(
+      scheduler.sh("SBATCH_PARTITION=night SBATCH_TIMELIMIT=5 sbatch -p day --wrap true").exit, 0);
+  sent = scheduler.sent("POST", "/api/v1/jobs");
+  EXPECT_EQ(sent["queue"], "day");  // the command line wins over the environment
+  EXPECT_EQ(sent["time_limit"], 300);
+  EXPECT_EQ(json::parse(scheduler.sh("sbatch --test-only --wrap true").out)["name"], "wrap");
+}
+
+TEST(Sbatch, ComplainsUnderItsName) {
+  PlayedScheduler scheduler;
+  Ran ran = scheduler.sh("sbatch --timme=3 x.sh");
+  EXPECT_EQ(ran.exit, 2);
+  EXPECT_THAT(ran.err, HasSubstr("sbatch: no option is called '--timme' (did you mean --time"));
+  ran = scheduler.sh("sbatch missing.sh");
+  EXPECT_EQ(ran.exit, 2);
+  EXPECT_THAT(ran.err, HasSubstr("sbatch: missing.sh: no such script"));
+  EXPECT_THAT(scheduler.sh("sbatch --wrap true x.sh").err, HasSubstr("either --wrap or a script"));
+  EXPECT_THAT(scheduler.sh("SBATCH_GPUS=x sbatch --wrap true").err,
+              HasSubstr("SBATCH_GPUS: --gpus: 'x'"));
+}
+
+TEST(Squeue, HasTheColumnsThatScriptsKnow) {
+  PlayedScheduler scheduler;
+  const Ran ran = scheduler.sh("squeue");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(
+      ran.out,
+      "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+      "                12       gpu    train      ann  R       1:05      1 n1\n"
+      "                13       gpu      big      bob PD       0:00      1 (2 of 4 GPUs are free)\n"
+      "                14       gpu    later      ann PD       0:00      1 (held by ann)\n"
+      "              20_0       gpu    sweep      bob PD       0:00      1 (after others)\n"
+      "              20_5       gpu    sweep      bob PD       0:00      1 (after others)\n"
+      "             20_10       gpu    sweep      bob PD       0:00      1 (after others)\n");
+}
+
+TEST(Squeue, TakesTheUsualOptions) {
+  PlayedScheduler scheduler;
+  EXPECT_EQ(scheduler.sh("squeue -h -u ann -o '%i|%T|%l|%b'").out,
+            "12|RUNNING|2:00:00|gres:gpu:2\n14|PENDING|UNLIMITED|gres:gpu:1\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 12 -o %t").out, "R\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 9 -o %t").out, "F\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o %A").out, "20\n21\n22\n");  // all of the array
+  EXPECT_EQ(scheduler.sh("squeue -h -t PD,R -O jobid:6,state:.8").out,
+            "12     RUNNING\n13     PENDING\n14     PENDING\n20     PENDING\n21     PENDING\n22    "
+            " PENDING\n");
+  EXPECT_EQ(scheduler.server().asked("GET", "/api/v1/jobs").back().parameter("state"),
+            "held,blocked,pending,running");
+  EXPECT_EQ(scheduler.sh("squeue -h -n train,later -o %i").out, "12\n14\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -S -i -o %A | head -2").out, "22\n21\n");
+  EXPECT_EQ(scheduler.sh("squeue --me -h -o %i").out, "");
+  EXPECT_THAT(scheduler.sh("squeue -l").out, HasSubstr("STATE       TIME TIME_LIMI  NODES"));
+  EXPECT_EQ(json::parse(scheduler.sh("squeue --json -u ann").out)["jobs"].size(), 2U);
+  EXPECT_EQ(scheduler.sh("squeue -o %y").exit, 2);
+  EXPECT_EQ(scheduler.sh("squeue -t sleeping").exit, 2);
+  EXPECT_EQ(scheduler.sh("squeue 12").exit, 2);
+}
+
+TEST(Scancel, NamesJobsArraysAndFilters) {
+  PlayedScheduler scheduler;
+  constexpr auto kActions = "/api/v1/jobs/actions";
+  const Ran ran = scheduler.sh("scancel 12 20_[5,10]");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.out + ran.err, "");  // silent, as people expect
+  EXPECT_EQ(scheduler.sent("POST", kActions), json::parse(R"({"verb":"cancel","ids":[12,21,22]})"));
+  EXPECT_EQ(scheduler.sh("scancel 20").exit, 0);
+  EXPECT_EQ(scheduler.sent("POST", kActions)["ids"],
+            (json{20, 21, 22}));  // the number of an array is all of it
+  EXPECT_EQ(scheduler.sh("scancel -u bob -t PENDING -n big").exit, 0);
+  EXPECT_EQ(
+      scheduler.sent("POST", kActions),
+      json::parse(
+          R"({"verb":"cancel","user":"bob","name":"big","state":["held","blocked","pending"]})"));
+  EXPECT_EQ(scheduler.sh("scancel -s USR1 12").exit, 0);
+  EXPECT_EQ(scheduler.sent("POST", kActions),
+            json::parse(R"({"verb":"signal","ids":[12],"signal":10})"));
+  EXPECT_EQ(scheduler.sh("scancel 9").err, "scancel: error: job 9: it is over\n");
+  EXPECT_EQ(scheduler.sh("scancel").exit, 2);
+  EXPECT_EQ(scheduler.sh("scancel x").exit, 2);
+}
+
+TEST(Sinfo, GroupsNodesByState) {
+  PlayedScheduler scheduler;
+  const Ran ran = scheduler.sh("sinfo");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.out,
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+            "all*         up   infinite      1    mix n1\n"
+            "all*         up   infinite      1   idle n2\n"
+            "all*         up   infinite      1  drain n3\n");
+  EXPECT_EQ(scheduler.sh("sinfo -N -h").out,
+            "n1                      1      all* mix\n"
+            "n2                      1      all* idle\n"
+            "n3                      1      all* drain\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -o '%G %D %N'").out, "gpu:a100:4 2 n[1-2]\ngpu:v100:4 1 n3\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -t idle -o %n").out, "n2\n");
+  EXPECT_EQ(scheduler.sh("sinfo -R -h").out, "new fan              n3\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -o %C").out, "8/24/16/48\n");
+}
+
+}  // namespace
+}  // namespace berth::test
