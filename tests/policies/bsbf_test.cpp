@@ -261,6 +261,27 @@ TEST(Bsbf, TheNewcomerTakesASmallerSubBatchUntilItsPartnerIsGone) {
   EXPECT_NEAR(run(scenario).finish[1], 120 + (200 - 100 / stretch) * stretch, 1e-3);
 }
 
+// Whole batches do not fit even alone: nothing is to be restored, however often others come and go.
+TEST(Bsbf, WhoAccumulatesGradientsAloneGoesOnDoingSo) {
+  for (const std::string policy : {"sjf-ffs", "sjf-bsbf"}) {
+    Scenario scenario = sharing_scenario(policy, "1x4:v100");
+    Profile profile{.name = "large"};
+    profile.batch = 64;
+    profile.iteration = {.alpha = 0.02, .beta = 0.001, .gradient_bytes = 0, .overlap = 2};
+    profile.memory = {.fixed_mib = 2000, .per_sample_mib = 400};  // 27,600 MiB; 14,800 in halves
+    scenario.profiles.add(profile);
+    for (int i = 0; i < 12; ++i)
+      scenario.jobs.push_back({.submit = 0, .duration = 100.0 + i, .model = "large"});
+    const Outcome outcome = run(scenario);
+    const double stretch = 2 * 0.052 / 0.084;
+    for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+      const double before = i < 4 ? 0 : outcome.finish[i - 4];
+      EXPECT_NEAR(outcome.finish[i], before + scenario.jobs[i].duration * stretch, 1e-3)
+          << policy << " job " << i + 1;
+    }
+  }
+}
+
 TEST(Bsbf, RefusesWhatFitsInNoDevice) {
   Scenario scenario = sharing_scenario("sjf-bsbf", "1x1:v100");
   Profile profile{.name = "huge"};

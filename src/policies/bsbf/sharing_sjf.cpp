@@ -140,13 +140,19 @@ SoloLeft SharingSjf::solo_left_of_sharing(const View& view, JobId job) const {
           .rate = view.jobs.rate[job]};
 }
 
+/// The sub-batches it needs by itself where it is: no reason to file it among the survivors.
+std::int32_t SharingSjf::steps_alone(const View& view, JobId job) {
+  return kinds_[kind_of(view, job).value].alone_steps[place_of_[job].pool.value].value_or(1);
+}
+
 /// Files a running job by how many of its devices it has for itself.
 std::int32_t SharingSjf::file(const View& view, JobId job) {
   partners_->remove(job);
   const std::int32_t single = occupancy_.single_of(places_.slices(place_of_[job]));
   if (single == partners_->class_of(job).gpus) {
     partners_->add_alone(job, view.now + seconds_to_duration(solo_left(view, job)));
-    if (options_.restore && view.jobs.terms[job].sub_steps > 1) survivors_.push_back(job);
+    if (options_.restore && view.jobs.terms[job].sub_steps > steps_alone(view, job))
+      survivors_.push_back(job);
   } else if (single > 0) {
     partners_->add_sharing(job, view.now);
   }
@@ -182,8 +188,7 @@ void SharingSjf::restore_batches(const View& view, Plan& plan) {
   for (const JobId job : survivors_) {
     if (!place_of_[job].holds() || !partners_->contains(job)) continue;
     Terms terms = view.jobs.terms[job];
-    const Kind& kind = kinds_[kind_of(view, job).value];
-    terms.sub_steps = kind.alone_steps[place_of_[job].pool.value].value_or(terms.sub_steps);
+    terms.sub_steps = steps_alone(view, job);
     if (!plan.set_terms(job, terms, Reason::Packing)) continue;
     partners_->remove(job);
     partners_->classify(job, compute_class(view, job));

@@ -125,6 +125,7 @@ class SharingSjf final : public Policy {
   [[nodiscard]] std::optional<std::int32_t> steps_within(const View& view, const Kind& kind,
                                                          std::int64_t memory_mib) const;
   [[nodiscard]] PartnerClass compute_class(const View& view, JobId job) const;
+  [[nodiscard]] std::int32_t steps_alone(const View& view, JobId job);
   [[nodiscard]] double solo_left(const View& view, JobId job) const;
   [[nodiscard]] SoloLeft solo_left_of_sharing(const View& view, JobId job) const;
   [[nodiscard]] double length(const View& view, JobId job) const;
