@@ -50,6 +50,18 @@ TEST(MuriGrouping, TakesAMatchingOfTheMostEfficientPairs) {
   EXPECT_NE(members(groups), (Sets{{0, 1}, {2, 3}}));
 }
 
+// Every pair weighs the same, so as many as there can be are the optimum; ties go to the better
+// key.
+TEST(MuriGrouping, AlikeJobsArePairedInPolicyOrder) {
+  constexpr StageTimes kEven{2, 2, 2, 2};
+  const auto candidates = one_gpu_each({kEven, kEven, kEven, kEven, kEven, kEven, kEven});
+  EXPECT_EQ(members(group_jobs(candidates, 4)), (Sets{{0, 1}, {2, 3}, {4, 5}, {6}}));
+  // Two rounds: pairs, then pairs of pairs; the odd one goes where the matching wants it.
+  const auto groups = group_jobs(candidates, 2);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].members().size() + groups[1].members().size(), 7U);
+}
+
 TEST(MuriGrouping, MergesNoMoreThanNeeded) {
   // one GPU too few: only the best pair shares (AC and BC weigh .5; the matching holds one of them)
   const auto groups = group_jobs(one_gpu_each({A, B, C, D}), 3);

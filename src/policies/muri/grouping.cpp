@@ -53,6 +53,31 @@ std::int64_t weight_of(double efficiency) {
   return std::llround(efficiency * kSteps);
 }
 
+/// Nobody could tell these groups apart: a trace without models has only such ones.
+bool all_alike(std::span<const MuriCandidate> candidates, std::span<const MuriGroup> groups) {
+  const MuriCandidate& one = candidates[groups.front().member[0]];
+  const std::size_t jobs = groups.front().members().size();
+  const auto is_like_it = [&](std::uint32_t member) {
+    const MuriCandidate& job = candidates[member];
+    return job.stages == one.stages && job.memory_mib == one.memory_mib &&
+           job.device_memory_mib == one.device_memory_mib;
+  };
+  return std::ranges::all_of(groups, [&](const MuriGroup& group) {
+    return group.members().size() == jobs && std::ranges::all_of(group.members(), is_like_it);
+  });
+}
+
+/// Of equal pairs as many as there can be are the best; those next to each other in policy order.
+std::vector<MuriMerge> match_neighbours(std::span<const MuriCandidate> candidates,
+                                        std::span<const MuriGroup> groups,
+                                        const InterleaveOverhead& overhead) {
+  std::vector<MuriMerge> merges;
+  const auto both = merged(candidates, groups[0], groups[1], overhead);
+  if (!both || weight_of(both->efficiency) <= 0) return merges;
+  for (std::uint32_t i = 0; i + 1 < groups.size(); i += 2) merges.push_back({i, i + 1, *both});
+  return merges;
+}
+
 /// Jobs that look alike: each stage in quarters of the iteration, its length in half octaves.
 using JobClass = std::array<std::int32_t, kStages + 1>;
 
@@ -198,6 +223,8 @@ std::size_t admitted(std::span<const MuriCandidate> candidates, std::int64_t gpu
 std::vector<MuriMerge> match_exactly(std::span<const MuriCandidate> candidates,
                                      std::span<const MuriGroup> groups,
                                      const InterleaveOverhead& overhead) {
+  if (groups.size() > 1 && all_alike(candidates, groups))
+    return match_neighbours(candidates, groups, overhead);
   std::vector<MatchingEdge> edges;
   for (std::uint32_t a = 0; a < groups.size(); ++a) {
     for (std::uint32_t b = a + 1; b < groups.size(); ++b) {
