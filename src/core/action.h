@@ -84,7 +84,7 @@ enum class Reason : std::uint8_t {
   Round,         // its share of this round
   Power,         // demand for nodes rises or falls
   EarlyStop,     // it learns no better than its siblings
-  Retry,         // its attempt ended too early; it is tried again
+  Retry,         // its attempt failed and it is tried again
 };
 
 inline constexpr JobId kNoJob{0xffffffffU};

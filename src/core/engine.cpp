@@ -28,6 +28,7 @@ Engine::Engine(const EngineParts& parts)
       tuner_(parts.tuner),
       power_(parts.power),
       checkpoint_interval_(parts.checkpoint_interval),
+      checkpoints_(parts.checkpoints),
       open_(parts.open),
       jobs_(parts.trace.jobs.size()),
       state_(parts.cluster, parts.placement.mode()),
@@ -157,7 +158,10 @@ void Engine::absorb_rates() {
 
 void Engine::apply(const Event& event) {
   switch (event.kind) {
-    case EventKind::Finished: end(event.job, event.outcome); break;
+    case EventKind::Finished:
+      if (open_ || event.outcome != JobState::Failed || !try_again(event))
+        end(event.job, event.outcome);
+      break;
     case EventKind::Lost:
       if (!jobs_.is_running(event.job)) break;
       lose_attempt(event.job, Reason::Retry);
@@ -248,6 +252,7 @@ void Engine::end(JobId job, JobState outcome) {
     release(job);
     set_stopped(job, outcome);
   }
+  if (outcome == JobState::Failed) jobs_.wasted[job] = jobs_.service[job];
   jobs_.state[job] = outcome;
   jobs_.finished[job] = view_.now;
   ++over_;
@@ -331,12 +336,37 @@ void Engine::lose_attempt(JobId job, Reason reason) {
   note_change(job);
   static_cast<void>(executor_.stop(view_.now, action, jobs_));
   end_stretch(job, view_.now);
-  if (checkpoint_interval_ > Duration::zero()) {  // back to the last whole checkpoint
-    jobs_.work[job] = jobs_.work[job] / checkpoint_interval_ * checkpoint_interval_;
+  const Duration interval =
+      checkpoints_ ? checkpoint_interval(*checkpoints_, jobs_.granted[job]) : checkpoint_interval_;
+  if (interval > Duration::zero()) {  // back to the last whole checkpoint
+    jobs_.work[job] = jobs_.work[job] / interval * interval;
   }
   ++jobs_.failures[job];
   release(job);
   set_stopped(job, JobState::Waiting);
+}
+
+/// A failed attempt that the policy wants repeated. The executor has ended it already; what it did
+/// is lost.
+bool Engine::try_again(const Event& event) {
+  const JobId job = event.job;
+  const auto slices = arena_.slices(jobs_.allocation[job]);
+  if (!policy_.retries(view_, job, event.failure, slices)) return false;
+  write({.kind = ActionKind::Preempt,
+         .reason = Reason::Retry,
+         .job = job,
+         .pool = jobs_.allocation[job].pool,
+         .gpus = jobs_.granted[job],
+         .slices = slices});
+  note_change(job);
+  end_stretch(job, view_.now);
+  jobs_.work[job] = Duration::zero();
+  jobs_.wasted[job] = jobs_.service[job];
+  ++jobs_.retries[job];
+  release(job);
+  set_stopped(job, JobState::Waiting);
+  policy_.on_requeue(view_, job);
+  return true;
 }
 
 void Engine::release(JobId job) {

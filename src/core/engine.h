@@ -21,6 +21,7 @@
 #include "core/plan.h"
 #include "core/policy.h"
 #include "core/power_manager.h"
+#include "perf/checkpoints.h"
 #include "perf/estimator.h"
 
 namespace berth {
@@ -39,6 +40,8 @@ struct EngineParts {
   std::uint64_t seed = 1;
   /// How much work a job loses with its node: zero keeps everything done so far.
   Duration checkpoint_interval{};
+  /// Instead, each job saves as often as its size asks for.
+  std::optional<CheckpointRule> checkpoints = {};
   /// The trace is a table of slots that the executor fills as jobs come; a slot is read from its
   /// arrival on. The run may end with jobs left.
   bool open = false;
@@ -101,6 +104,7 @@ class Engine {
   void find_victims(NodeId node);
   void lose_node(NodeId node);
   void lose_attempt(JobId job, Reason reason);
+  [[nodiscard]] bool try_again(const Event& event);
   void set_running(JobId job);
   void set_stopped(JobId job, JobState state);
   void release(JobId job);
@@ -119,6 +123,7 @@ class Engine {
   NodeTuner* tuner_;
   PowerManager* power_;
   Duration checkpoint_interval_;
+  std::optional<CheckpointRule> checkpoints_;
   bool open_;
 
   JobTable jobs_;

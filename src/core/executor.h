@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "core/action.h"
 #include "core/job_table.h"
+#include "model/trace.h"
 #include "perf/training.h"
 
 namespace berth {
@@ -35,7 +36,8 @@ struct Event {
   JobState outcome = JobState::Completed;  // of Finished
   JobId job;
   NodeId node;
-  Phase phase = Phase::Training;  // of NextPhase: the one that begins
+  Phase phase = Phase::Training;               // of NextPhase: the one that begins
+  FailureKind failure = FailureKind::Unknown;  // of Finished, if it failed
 };
 
 /// When a start takes effect: devices held from, progress made from, at which rate.

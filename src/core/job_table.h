@@ -52,6 +52,8 @@ class JobTable {
     std::uint32_t preemptions = 0;
     std::uint32_t migrations = 0;
     std::uint32_t failures = 0;
+    std::uint32_t retries = 0;
+    Duration wasted{};
     ProfileId profile;
     PoolId reference = kNoPool;
     std::int32_t batch = 0;
@@ -125,6 +127,8 @@ class JobTable {
   Field<&Row::preemptions> preemptions{rows_};
   Field<&Row::migrations> migrations{rows_};
   Field<&Row::failures> failures{rows_};    // attempts lost with a node
+  Field<&Row::retries> retries{rows_};      // attempts that failed and were followed by another
+  Field<&Row::wasted> wasted{rows_};        // service of failed attempts
   Field<&Row::profile> profile{rows_};      // what is known of jobs like this one
   Field<&Row::reference> reference{rows_};  // device type its traced duration stands for
   Field<&Row::batch> batch{rows_};      // samples per GPU and iteration; 0 = as its profile says

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -63,6 +64,11 @@ class Policy {
   virtual void on_departure(const View&, JobId) {}
   /// The job lost its devices without a decision of ours (node lost) and waits again.
   virtual void on_requeue(const View&, JobId) {}
+  /// An attempt of the job has failed on these devices. True: it is to be tried again from its
+  /// beginning; it waits then and on_requeue() follows. False: it is over, and has failed.
+  [[nodiscard]] virtual bool retries(const View&, JobId, FailureKind, std::span<const Slice>) {
+    return false;
+  }
   virtual void on_capacity_change(const View&, NodeId) {}
 
   virtual void decide(const View& view, Plan& plan, Rng& rng) = 0;

@@ -16,7 +16,8 @@ struct JobTotals {
   std::map<NameId, std::pair<double, std::size_t>> user_speed;  // sum, jobs
   double work_gpu_seconds = 0, completed_gpu_seconds = 0, held_gpu_seconds = 0,
          overhead_gpu_seconds = 0;
-  std::uint64_t preemptions = 0, migrations = 0, suspensions = 0, lost = 0;
+  std::uint64_t preemptions = 0, migrations = 0, suspensions = 0, lost = 0, retries = 0;
+  double wasted_gpu_seconds = 0;
   std::size_t completed = 0, failed = 0, cancelled = 0, rejected = 0, unfinished = 0, deadlines = 0,
               misses = 0, soft_misses = 0, unfair = 0;
   std::vector<double> tardiness;
@@ -69,6 +70,8 @@ JobTotals total_over(const Outcomes& jobs, double cluster_gpus) {
     totals.migrations += job.migrations;
     totals.suspensions += job.suspensions;
     totals.lost += job.lost_attempts;
+    totals.retries += job.retries;
+    totals.wasted_gpu_seconds += to_seconds(job.wasted);
     totals.deadlines += job.deadline ? 1U : 0U;
     totals.misses += job.missed_deadline() ? 1U : 0U;
     totals.soft_misses += job.missed_deadline() && job.soft_deadline ? 1U : 0U;
@@ -134,6 +137,8 @@ void describe_counts(Summary& summary, const JobTotals& totals) {
   summary.migrations = static_cast<double>(totals.migrations);
   summary.suspensions = static_cast<double>(totals.suspensions);
   summary.lost_attempts = static_cast<double>(totals.lost);
+  summary.retries = static_cast<double>(totals.retries);
+  summary.wasted_gpu_hours = totals.wasted_gpu_seconds / 3600;
   summary.deadline_jobs = static_cast<double>(totals.deadlines);
   if (totals.deadlines > 0) {
     summary.deadline_misses = static_cast<double>(totals.misses);

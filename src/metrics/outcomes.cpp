@@ -88,6 +88,8 @@ Outcomes outcomes_of(const Engine& engine, const Trace& trace) {
     row.migrations = table.migrations[id];
     row.lost_attempts = table.failures[id];
     row.suspensions = table.suspensions[id];
+    row.retries = table.retries[id];
+    row.wasted = table.wasted[id];
     row.service = table.service[id];
   }
   for (const RejectedJob& rejected : engine.rejected()) {

@@ -33,6 +33,8 @@ struct JobOutcome {
   std::uint32_t migrations = 0;
   std::uint32_t lost_attempts = 0;
   std::uint32_t suspensions = 0;
+  std::uint32_t retries = 0;
+  Duration wasted{};  // service of failed attempts, its last one among them
   double neighbours =
       1;  // time-average number of jobs in the system during its stay, itself included
 

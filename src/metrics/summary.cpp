@@ -133,6 +133,9 @@ constexpr std::array kMetrics{
     Metric{"without_profile", "jobs", kLower, &S::without_profile,
            "jobs of a model without a profile: they ran by the class default"},
     Metric{"lost_attempts", "times", kLower, &S::lost_attempts, "runs lost with a failing node"},
+    Metric{"retries", "times", kNeither, &S::retries, "failed attempts that were tried again"},
+    Metric{"wasted_gpu_hours", "GPU h", kLower, &S::wasted_gpu_hours,
+           "GPU time held by attempts that failed"},
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ struct Summary {
   Value avg_jct, median_jct, p95_jct, p99_jct, max_jct;
   Value avg_queue_time, median_queue_time, p95_queue_time, p99_queue_time, max_queue_time;
   Value avg_run_time, makespan, gpu_utilization, gpu_allocation, goodput;
-  Value preemptions, migrations, suspensions, lost_attempts;
+  Value preemptions, migrations, suspensions, lost_attempts, retries;
   Value completed, failed, cancelled, rejected, unfinished;
   Value avg_slowdown, median_slowdown, p95_slowdown, max_slowdown;
   Value avg_bounded_slowdown, median_bounded_slowdown, p95_bounded_slowdown;
@@ -33,7 +33,8 @@ struct Summary {
   Value jain, jain_users;
   Value fragmentation, idle_while_queued, avg_queue_length, max_queue_length, avg_running;
   Value deadline_jobs, deadline_misses, strict_deadline_misses, soft_deadline_misses, avg_tardiness;
-  Value cost, gpu_hours, overhead_gpu_hours, energy_kwh, avg_estimate_error, jobs_per_hour;
+  Value cost, gpu_hours, overhead_gpu_hours, wasted_gpu_hours, energy_kwh, avg_estimate_error,
+      jobs_per_hour;
   Value energy_busy_kwh, energy_idle_kwh, energy_boot_kwh, energy_saved_kwh, avg_nodes_off,
       power_ons, forecast_error;
   Value avg_response_time, p95_response_time, without_profile;

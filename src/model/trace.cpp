@@ -107,4 +107,29 @@ std::optional<TraceStatus> trace_status_from(std::string_view text) noexcept {
   return std::nullopt;
 }
 
+std::string_view to_string(FailureKind kind) noexcept {
+  switch (kind) {
+    case FailureKind::Unknown: return "";
+    case FailureKind::User: return "user";
+    case FailureKind::Infrastructure: return "infrastructure";
+  }
+  return "";
+}
+
+std::optional<FailureKind> failure_kind_from(std::string_view text) noexcept {
+  static constexpr std::array<std::string_view, 9> kUser{
+      "user",          "oom",    "out_of_memory",     "syntax",          "import",
+      "missing_input", "config", "permission_denied", "invalid_argument"};
+  static constexpr std::array<std::string_view, 9> kInfrastructure{
+      "infrastructure", "node_lost", "node_fail", "boot_fail", "mpi",
+      "network",        "gpu_ecc",   "ecc",       "storage"};
+  std::string word = lower(text);
+  std::ranges::replace(word, ' ', '_');
+  std::ranges::replace(word, '-', '_');
+  if (std::ranges::find(kUser, word) != kUser.end()) return FailureKind::User;
+  if (std::ranges::find(kInfrastructure, word) != kInfrastructure.end())
+    return FailureKind::Infrastructure;
+  return std::nullopt;
+}
+
 }  // namespace berth

@@ -23,6 +23,11 @@ enum class JobKind : std::uint8_t { Training, Hpo, Debug, Interactive, Service }
 /// so.
 enum class TraceStatus : std::uint8_t { Completed, Failed, Killed };
 
+/// Why attempts of a job fail: what the user got wrong (a program that does not start, missing
+/// input, too little memory) fails again, what the cluster did (a lost node, the network, a broken
+/// device) may not.
+enum class FailureKind : std::uint8_t { Unknown, User, Infrastructure };
+
 /// What the user asked for and said: all that a policy may see without declaring a need.
 struct JobRequest {
   NameId id;  // as the file spells it; unique in a trace
@@ -48,9 +53,11 @@ struct TraceJob : JobRequest {
   Duration duration{};  // truth: run time at the reference placement and requested size
   Duration estimate{};  // what the user said (wall-time limit); zero = nothing said
   TraceStatus status = TraceStatus::Completed;
-  std::optional<Time> deadline;   // absolute
-  bool soft_deadline = false;     // it may be missed, at a price
-  std::optional<Time> cancel_at;  // the user cancels then, if the job has not ended
+  FailureKind failure = FailureKind::Unknown;  // of a failed one
+  std::int32_t failed_attempts = 0;  // of a failed one: so many fail, the next completes; 0 = all
+  std::optional<Time> deadline;      // absolute
+  bool soft_deadline = false;        // it may be missed, at a price
+  std::optional<Time> cancel_at;     // the user cancels then, if the job has not ended
 };
 
 struct Trace {
@@ -75,5 +82,9 @@ struct Trace {
 [[nodiscard]] std::string_view to_string(TraceStatus status) noexcept;
 /// Understands the words of the common traces ("Pass", "COMPLETED", "Killed", "cancelled", …).
 [[nodiscard]] std::optional<TraceStatus> trace_status_from(std::string_view text) noexcept;
+[[nodiscard]] std::string_view to_string(FailureKind kind) noexcept;
+/// Of an error by its name ("oom", "node_lost", "mpi", …) or of a status that says more than
+/// "failed" ("NODE_FAIL", "OUT_OF_MEMORY").
+[[nodiscard]] std::optional<FailureKind> failure_kind_from(std::string_view text) noexcept;
 
 }  // namespace berth

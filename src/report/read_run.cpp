@@ -119,6 +119,8 @@ JobOutcome read_job(CsvFile& file, Names& names) {
   job.preemptions = count_of(file, "preemptions");
   job.migrations = count_of(file, "migrations");
   job.lost_attempts = count_of(file, "lost_attempts");
+  job.retries = count_of(file, "retries");
+  if (file.has("wasted")) job.wasted = duration_of(file, "wasted");
   return job;
 }
 

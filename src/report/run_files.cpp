@@ -86,7 +86,7 @@ std::string jobs_csv(const RunData& run) {
       "job_id,submit_time,start_time,finish_time,jct,queue_time,run_time,gpus,preemptions,"
       "migrations,status,"
       "user,group,queue,model,duration,work,overhead,lost_attempts,deadline,slowdown,ftf,reason,"
-      "service,soft_deadline\n";
+      "service,soft_deadline,retries,wasted\n";
   const Names& names = run.jobs.names;
   for (const JobOutcome& job : run.jobs.rows) {
     const bool ended = job.ran_to_an_end();
@@ -108,6 +108,7 @@ std::string jobs_csv(const RunData& run) {
     row.ratio(ended ? job.slowdown() : std::nullopt);
     row.ratio(ended ? job.ftf(static_cast<double>(run.cluster.gpus)) : std::nullopt);
     row.text(names.text(job.reason)).seconds(job.service).number(job.soft_deadline ? 1 : 0);
+    row.number(job.retries).seconds(job.wasted);
   }
   return out;
 }

@@ -99,7 +99,12 @@ Event SimExecutor::event_of(const Finish& finish) {
   }
   if (saving_costs()) pool_saves_[pool_of_[finish.job].value].idle += gpus_of_[finish.job];
   if (neighbours_) neighbours_->leave(finish.job);
-  const TraceStatus status = trace_.jobs[finish.job.value].status;
+  const TraceJob& job = trace_.jobs[finish.job.value];
+  TraceStatus status = job.status;
+  if (status == TraceStatus::Failed && job.failed_attempts > 0 &&
+      failed_[finish.job]++ == job.failed_attempts)
+    status = TraceStatus::Completed;
+  event.failure = job.failure;
   event.outcome = status == TraceStatus::Completed ? JobState::Completed
                   : status == TraceStatus::Failed  ? JobState::Failed
                                                    : JobState::Cancelled;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/id.h"
@@ -114,11 +115,12 @@ class SimExecutor final : public Executor {
   };
   std::vector<Boot> boots_;  // by time, then node; those before next_boot_ are over
   std::size_t next_boot_ = 0;
-  std::vector<std::uint32_t> boot_attempt_;  // by node: generation of the boot that counts
-  Column<JobId, std::uint32_t> attempt_;     // generation of the finish that counts
-  std::vector<Time> device_busy_;            // per node and device, only if saving costs time
-  struct PoolSaves {                         // Count mode has no devices: the same by number
-    std::int64_t idle = 0;                   // neither held nor saving
+  std::vector<std::uint32_t> boot_attempt_;         // by node: generation of the boot that counts
+  std::unordered_map<JobId, std::int32_t> failed_;  // attempts, where only some do; lookup only
+  Column<JobId, std::uint32_t> attempt_;            // generation of the finish that counts
+  std::vector<Time> device_busy_;  // per node and device, only if saving costs time
+  struct PoolSaves {               // Count mode has no devices: the same by number
+    std::int64_t idle = 0;         // neither held nor saving
     std::vector<std::pair<Time, std::int32_t>> saving;  // until when, how many
   };
   std::vector<PoolSaves> pool_saves_;

@@ -99,13 +99,24 @@ void store_kind(TraceBuilder& builder, const Cell& cell, JobKind& target) {
   reject_word(builder, cell, kKinds);
 }
 
-void store_status(TraceBuilder& builder, const Cell& cell, TraceStatus& target) {
+void store_status(TraceBuilder& builder, const Cell& cell, TraceJob& job) {
   if (const auto status = trace_status_from(trimmed(cell.text))) {
-    target = *status;
+    job.status = *status;
+    if (const auto kind = failure_kind_from(trimmed(cell.text))) job.failure = *kind;
     return;
   }
   static const std::array<std::string, 3> kStatuses{"completed", "failed", "killed"};
   reject_word(builder, cell, kStatuses);
+}
+
+void store_error(TraceBuilder& builder, const Cell& cell, FailureKind& target) {
+  if (const auto kind = failure_kind_from(trimmed(cell.text))) {
+    target = *kind;
+    return;
+  }
+  static const std::array<std::string, 8> kErrors{
+      "user", "oom", "syntax", "missing_input", "node_lost", "network", "infrastructure", "mpi"};
+  reject_word(builder, cell, kErrors);
 }
 
 }  // namespace
@@ -142,7 +153,10 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
     case Field::Priority: return store_whole(builder, cell, {-kMaxInt32, kMaxInt32}, job.priority);
     case Field::Weight: return store_weight(builder, cell, job.weight);
     case Field::Kind: return store_kind(builder, cell, job.kind);
-    case Field::Status: return store_status(builder, cell, job.status);
+    case Field::Status: return store_status(builder, cell, job);
+    case Field::Error: return store_error(builder, cell, job.failure);
+    case Field::FailedAttempts:
+      return store_whole(builder, cell, {0, 1'000'000}, job.failed_attempts);
     case Field::Estimate: return store_span(builder, cell, job.estimate);
     case Field::CancelTime: return store_instant(builder, cell, job.cancel_at);
     case Field::Text0:

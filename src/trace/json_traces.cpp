@@ -163,6 +163,7 @@ void add_slurm_job(TraceBuilder& builder, const Json& item) {
   if (limit_minutes > 0 && is_span(limit_minutes * 60))
     job.estimate = seconds_to_duration(limit_minutes * 60);
   job.status = slurm_status(state_of(item));
+  job.failure = failure_kind_from(state_of(item)).value_or(FailureKind::Unknown);
   job.user = builder.intern(text_of(member(item, "user")));
   job.group = builder.intern(text_of(member(item, "account")));
   job.queue = builder.intern(text_of(member(item, "partition")));

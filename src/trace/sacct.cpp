@@ -135,6 +135,7 @@ void complete_sacct(TableRow& row) {
   row.job.gpu_type = row.builder.intern(asked.gpu_type);  // what was asked for, not what was given
   row.job.duration = elapsed.value;
   row.job.status = slurm_status(row.texts[0]);
+  row.job.failure = failure_kind_from(row.texts[0]).value_or(FailureKind::Unknown);
   const auto limit = parse_slurm_span(row.texts[2]);
   if (limit.is_good()) row.job.estimate = limit.value;
 }

@@ -41,6 +41,8 @@ constexpr std::array kNativeColumns{
     TableColumn{"kind", Field::Kind},
     TableColumn{"study", Field::Study},
     TableColumn{"status", Field::Status},
+    TableColumn{"error", Field::Error},
+    TableColumn{"failed_attempts", Field::FailedAttempts},
     TableColumn{"estimate", Field::Estimate},
     TableColumn{"cancel_time", Field::CancelTime},
 };

@@ -41,6 +41,8 @@ enum class Field : std::uint8_t {
   Kind,
   Study,
   Status,
+  Error,
+  FailedAttempts,
   Estimate,
   CancelTime,
   Text0,

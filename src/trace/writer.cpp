@@ -129,6 +129,10 @@ constexpr std::array kColumns{
     CsvColumn{"study", has_name<&TraceJob::study>, put_name<&TraceJob::study>},
     CsvColumn{"status", [](const TraceJob& job) { return job.status != TraceStatus::Completed; },
               [](std::string& out, const Row& row) { out += to_string(row.job.status); }},
+    CsvColumn{"error", [](const TraceJob& job) { return job.failure != FailureKind::Unknown; },
+              [](std::string& out, const Row& row) { out += to_string(row.job.failure); }},
+    CsvColumn{"failed_attempts", is_nonzero<&TraceJob::failed_attempts>,
+              put_number<&TraceJob::failed_attempts>},
     CsvColumn{"estimate", [](const TraceJob& job) { return job.estimate != Duration{}; },
               [](std::string& out, const Row& row) {
                 if (row.job.estimate != Duration{}) put_ticks(out, row.job.estimate);

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"makespan", 33}, Expected{"gpu_utilization", 93.0 / 132},  // 0.7045
         Expected{"gpu_allocation", 93.0 / 132},  // no overhead: all held time is useful
         Expected{"goodput", 1}, Expected{"preemptions", 0}, Expected{"migrations", 0},
-        Expected{"lost_attempts", 0},
+        Expected{"lost_attempts", 0}, Expected{"retries", 0}, Expected{"wasted_gpu_hours", 0},
         Expected{"avg_slowdown", (1 + 13.0 / 4 + 19.0 / 7 + 2.5 + 28.0 / 11 + 5) / 6},
         Expected{"median_slowdown", (28.0 / 11 + 19.0 / 7) / 2},
         Expected{"p95_slowdown", 3.25 + 0.75 * (5 - 3.25)}, Expected{"max_slowdown", 5},

@@ -50,6 +50,8 @@ TEST(CesControl, FollowsTheSeriesThatFallsAndRises) {
   EXPECT_DOUBLE_EQ(off / 20, 18.9);
   EXPECT_NEAR(before / 20, 0.748, 1e-9);
   EXPECT_NEAR(after / 20, 0.9206, 5e-5);
+  const double sum_active = std::accumulate(active.begin(), active.end(), 0.0);
+  EXPECT_NEAR(100 * before / sum_active, 0.9223, 5e-5) << "sum over sum";
 }
 
 TEST(CesControl, StaysOnWhenDemandIsAboutToRiseAgain) {

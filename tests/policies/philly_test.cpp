@@ -73,13 +73,6 @@ TEST(PhillyRules, RelaxingIsWorthItWhenWaitingCostsMore) {
   EXPECT_TRUE(worth_relaxing(3600, 1.3, 1500));
 }
 
-TEST(PhillyRules, OnlyWhatTheClusterDidIsTriedAgain) {
-  EXPECT_FALSE(may_retry(FailureKind::User, 1, 3)) << "out of memory again";
-  for (std::uint32_t attempts = 1; attempts <= 3; ++attempts)
-    EXPECT_TRUE(may_retry(FailureKind::Infrastructure, attempts, 3));
-  EXPECT_FALSE(may_retry(FailureKind::Infrastructure, 4, 3));
-}
-
 Scenario philly(std::string cluster, std::vector<JobSpec> jobs, Settings settings = {}) {
   Scenario scenario{.policy = "philly",
                     .settings = std::move(settings),

@@ -35,6 +35,9 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
     job.group = trace.names.intern(spec.group);
     job.weight = static_cast<float>(spec.weight);
     job.study = trace.names.intern(spec.study);
+    job.failure = spec.failure;
+    job.failed_attempts = spec.failed_attempts;
+    if (spec.failure != FailureKind::Unknown) job.status = TraceStatus::Failed;
     trace.jobs.push_back(job);
   }
   if (shuffle != 0) {

@@ -36,6 +36,8 @@ struct JobSpec {
   std::string group = {};
   double weight = 1;
   std::string study = {};
+  FailureKind failure = FailureKind::Unknown;  // of its attempts; otherwise it completes
+  int failed_attempts = 0;                     // then it completes; 0 = never
 };
 
 /// A journal that may look at the engine while it runs.

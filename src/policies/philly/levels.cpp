@@ -23,12 +23,17 @@ std::uint64_t lowest_devices(std::uint64_t mask, std::int32_t count) {
   return taken;
 }
 
+bool contains(std::span<const NodeId> nodes, NodeId node) {
+  return std::ranges::find(nodes, node) != nodes.end();
+}
+
 /// Servers of the rack with room, most free first.
 void list_rooms(const ClusterState& state, const Shape& shape, PoolId pool, RackId rack,
-                std::vector<Room>& rooms) {
+                std::span<const NodeId> avoided, std::vector<Room>& rooms) {
   rooms.clear();
   for (const NodeId node : state.nodes_of_rack(rack)) {
     if (state.cluster().nodes[node.value].pool != pool || !state.is_up(node)) continue;
+    if (contains(avoided, node)) continue;
     const std::int32_t free = state.room_on(node, shape);
     if (free > 0) rooms.push_back({node, free});
   }
@@ -58,11 +63,11 @@ void deal(const ClusterState& state, std::span<const Room> rooms, std::int32_t g
 }
 
 bool place_single(const ClusterState& state, const Shape& shape, PoolId pool,
-                  std::vector<Slice>& slices) {
+                  std::span<const NodeId> avoided, std::vector<Slice>& slices) {
   for (std::int32_t free = 1; free <= state.largest_node(pool); ++free) {
     const NodeSet& nodes = state.nodes_with(pool, free);
     for (auto node = nodes.first(); node; node = nodes.next(NodeId{node->value + 1})) {
-      if (state.room_on(*node, shape) < 1) continue;
+      if (state.room_on(*node, shape) < 1 || contains(avoided, *node)) continue;
       take(state, {*node, free}, 1, slices);
       return true;
     }
@@ -86,10 +91,10 @@ std::size_t most_servers(const ClusterState& state, PoolId pool, RackId rack, st
 }  // namespace
 
 bool place_at_level(const ClusterState& state, const Shape& shape, PoolId pool, std::int32_t level,
-                    std::vector<Slice>& slices) {
+                    std::vector<Slice>& slices, std::span<const NodeId> avoided) {
   slices.clear();
   if (state.free_gpus(pool) < shape.gpus) return false;
-  if (shape.gpus == 1) return place_single(state, shape, pool, slices);
+  if (shape.gpus == 1) return place_single(state, shape, pool, avoided, slices);
   std::vector<RackId> racks;
   for (std::uint32_t i = 0; i < state.racks(); ++i) {
     if (state.free_in_rack(pool, RackId{i}) > 0) racks.push_back(RackId{i});
@@ -105,7 +110,7 @@ bool place_at_level(const ClusterState& state, const Shape& shape, PoolId pool, 
       found = 0;
     }
     const std::size_t most = most_servers(state, pool, rack, shape.gpus, level);
-    list_rooms(state, shape, pool, rack, rooms);
+    list_rooms(state, shape, pool, rack, avoided, rooms);
     for (const Room& room : rooms) {
       if (found >= shape.gpus || (level < 3 && chosen.size() == most)) break;
       chosen.push_back(room);

@@ -11,17 +11,21 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/cluster_state.h"
+#include "model/trace.h"
 
 namespace berth {
 
 inline constexpr std::int32_t kPhillyLevels = 4;
 
-/// False: not at this level now. O(racks log racks + servers of the racks looked at).
+/// False: not at this level now. Servers in `avoided` are as good as full. O(racks log racks +
+/// servers of the racks looked at).
 [[nodiscard]] bool place_at_level(const ClusterState& state, const Shape& shape, PoolId pool,
-                                  std::int32_t level, std::vector<Slice>& slices);
+                                  std::int32_t level, std::vector<Slice>& slices,
+                                  std::span<const NodeId> avoided = {});
 
 /// Relax only if the time lost by running further apart is less than the wait for not having to:
 /// `slower` is how many times longer the job takes at the next level.
@@ -30,8 +34,8 @@ inline constexpr std::int32_t kPhillyLevels = 4;
   return seconds_left * (slower - 1) < expected_wait;
 }
 
-enum class FailureKind : std::uint8_t { User, Infrastructure };
-/// What the user got wrong fails again; what the cluster did may not happen twice.
+/// What the user got wrong fails again; what the cluster did may not happen twice. Of what is not
+/// known nothing can be expected.
 [[nodiscard]] constexpr bool may_retry(FailureKind kind, std::uint32_t attempts,
                                        std::uint32_t max_retries) noexcept {
   return kind == FailureKind::Infrastructure && attempts <= max_retries;

@@ -37,6 +37,7 @@ void Philly::on_arrival(const View& view, JobId job) {
 }
 
 void Philly::on_departure(const View& view, JobId job) {
+  avoided_.erase(job);
   Vc& vc = vcs_[vc_of(view, job)];
   if (const auto running = std::ranges::find(vc.running, job); running != vc.running.end()) {
     vc.running.erase(running);
@@ -54,6 +55,24 @@ void Philly::put_back(const View& view, std::size_t index, JobId job) {
 }
 
 void Philly::on_requeue(const View& view, JobId job) { put_back(view, vc_of(view, job), job); }
+
+bool Philly::retries(const View& view, JobId job, FailureKind kind, std::span<const Slice> slices) {
+  if (!may_retry(kind, view.jobs.retries[job] + 1, options_.max_retries)) return false;
+  for (const Slice& slice : slices)
+    avoided_[job].push_back({slice.node, view.now + options_.avoid});
+  return true;
+}
+
+/// Servers on which its attempts failed, until they are forgiven.
+std::span<const NodeId> Philly::avoided_by(const View& view, JobId job) {
+  nodes_.clear();
+  const auto found = avoided_.find(job);
+  if (found == avoided_.end()) return nodes_;
+  std::erase_if(found->second, [&](const Avoided& entry) { return entry.until <= view.now; });
+  for (const Avoided& entry : found->second) nodes_.push_back(entry.node);
+  if (nodes_.empty()) avoided_.erase(found);
+  return nodes_;
+}
 
 std::vector<std::size_t> Philly::by_use() const {
   std::vector<std::size_t> order(vcs_.size());
@@ -101,9 +120,10 @@ std::int32_t Philly::level_of(const View& view, const Waiting& waiting) const {
 bool Philly::start(const View& view, Plan& plan, Vc& vc, const Waiting& waiting,
                    std::int32_t level) {
   const Shape& shape = view.shape(waiting.job);
+  const auto avoided = avoided_by(view, waiting.job);
   const auto place = [&](PoolId pool) {
     if (shape.gpus == 0 || shape.is_fraction()) return plan.try_start_in(pool, waiting.job);
-    if (!place_at_level(plan.cluster(), shape, pool, level, slices_)) return false;
+    if (!place_at_level(plan.cluster(), shape, pool, level, slices_, avoided)) return false;
     return plan.try_start_on(waiting.job, pool, slices_, Reason::Order);
   };
   const bool counting = plan.cluster().mode() == ClusterState::Mode::Count;
@@ -132,7 +152,7 @@ void Philly::serve(const View& view, Plan& plan, std::size_t index) {
     const Failed key{view.jobs.shape[waiting.job], level_of(view, waiting)};
     const bool hopeless = std::ranges::find(failed_, key) != failed_.end();
     if (!hopeless && start(view, plan, vc, waiting, key.level)) return true;
-    if (!hopeless) failed_.push_back(key);
+    if (!hopeless && !avoided_.contains(waiting.job)) failed_.push_back(key);
     count_attempt(view, waiting);
     return false;
   });
@@ -207,6 +227,11 @@ std::optional<Time> Philly::next_wakeup(const View& view) {
         vc.queue.front().since + options_.grace > view.now)
       next = std::min(next, vc.queue.front().since + options_.grace);
   }
+  for (const auto& [job, avoided] : avoided_) {
+    if (!view.jobs.is_waiting(job)) continue;
+    for (const Avoided& entry : avoided)
+      if (entry.until > view.now) next = std::min(next, entry.until);
+  }
   if (next == kNever) return std::nullopt;
   return std::max(next, view.now + Duration{1});
 }
@@ -224,6 +249,9 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   if (options.backoff <= Duration::zero()) return params.wrong("backoff", "must be more than zero");
   BERTH_TRY(options.busy, params.number("busy", 0, 1));
   BERTH_TRY(options.preempts, params.flag("preemption"));
+  BERTH_TRY(const std::int64_t retries, params.integer("max_retries", 0, 1'000'000));
+  options.max_retries = static_cast<std::uint32_t>(retries);
+  BERTH_TRY(options.avoid, params.duration("avoid"));
   BERTH_TRY(options.wait_for_locality, params.flag("wait_for_locality"));
   BERTH_TRY(const auto quotas, params.named_numbers("quotas"));
   double sum = 0;
@@ -254,6 +282,8 @@ PolicyEntry philly_entry() {
         "a virtual cluster kept from its quota takes back what others borrowed"},
        {"grace", "5m", "it waits so long first"},
        {"busy", "0.9", "and only if this share of the GPUs is in use"},
+       {"max_retries", "3", "further attempts of a job that failed by the cluster's fault"},
+       {"avoid", "1h", "and how long it keeps away from the servers of a failed attempt"},
        {"wait_for_locality", "off",
         "on: relax only if running apart costs less than the expected wait"}},
       make};

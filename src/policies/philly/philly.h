@@ -3,8 +3,9 @@
 //
 // Virtual clusters are served by used / quota, what one leaves another may use. Inside one, jobs
 // come in order of arrival, and one that cannot be placed does not hold up those behind it. A job
-// whose node is lost goes to the head of its queue.
-// A pass costs O(waiting jobs), but each (size, level) that found no place is tried once.
+// whose node is lost goes to the head of its queue. So does a job whose attempt failed by what the
+// cluster did; it keeps away from the servers of that attempt for a while. Other failures are
+// final. A pass costs O(waiting jobs), but each (size, level) that found no place is tried once.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,9 @@ struct PhillyOptions {
       std::chrono::minutes{5};  // a virtual cluster below quota waits before it preempts
   double busy = 0.9;            // share of the cluster in use for that
   bool preempts = true;
-  bool wait_for_locality = false;  // relax only when running apart costs less than waiting
+  std::uint32_t max_retries = 3;           // of an attempt that failed by the cluster
+  Duration avoid = std::chrono::hours{1};  // the servers on which it failed
+  bool wait_for_locality = false;          // relax only when running apart costs less than waiting
   std::vector<std::pair<std::string, double>> quotas;  // shares of the cluster by name
 };
 
@@ -42,6 +45,8 @@ class Philly final : public Policy {
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
+  [[nodiscard]] bool retries(const View& view, JobId job, FailureKind kind,
+                             std::span<const Slice> slices) override;
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
@@ -77,6 +82,7 @@ class Philly final : public Policy {
   [[nodiscard]] bool preempt_for(const View& view, Plan& plan, std::size_t vc,
                                  const Waiting& waiting);
   void put_back(const View& view, std::size_t vc, JobId job);
+  [[nodiscard]] std::span<const NodeId> avoided_by(const View& view, JobId job);
   [[nodiscard]] double relative_time(const View& view, JobId job, std::int32_t level) const;
 
   PhillyOptions options_;
@@ -84,7 +90,13 @@ class Philly final : public Policy {
   std::vector<Vc> vcs_;
   std::vector<Failed> failed_;
   std::map<std::pair<std::int32_t, std::int32_t>, double> waits_;  // GPUs, level: moving mean, s
+  struct Avoided {
+    NodeId node;
+    Time until;
+  };
+  std::map<JobId, std::vector<Avoided>> avoided_;  // by jobs that are tried again
   std::vector<Slice> slices_;
+  std::vector<NodeId> nodes_;  // scratch
 };
 
 [[nodiscard]] PolicyEntry philly_entry();
