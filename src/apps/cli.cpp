@@ -130,6 +130,10 @@ class CommandLine {
          "what is believed about run times; see `berth estimators` (default: the "
          "policy's own, for most the oracle)",
          kWorld);
+    take(sub, "--history", world.history, "FILE",
+         "jobs that were over before the run, in any trace format: estimators that learn begin "
+         "with them (default: they begin with nothing)",
+         kWorld);
     take(sub, "--seed", world.seed, "N",
          "drives estimation error, random placement and random outages (default 1)", kWorld);
     take(sub, "--restart-cost", world.restart_cost, "TIME",
@@ -165,8 +169,8 @@ class CommandLine {
     take(sub, "--repair", world.repair, "TIME",
          "mean time until a failed node is back, with --mtbf (default 1h)", kWorld);
     take(sub, "--checkpoint-interval", world.checkpoint_interval, "TIME",
-         "a job that loses its node goes back to a multiple of this much work; 0 loses nothing "
-         "(default 0)",
+         "a job that loses its node goes back to a multiple of this much work; 0 loses nothing; "
+         "auto:COST is as often as its size and --mtbf ask for, saving being so long (default 0)",
          kWorld);
   }
 

@@ -26,6 +26,7 @@ struct WorldOptions {
   std::string placement = "best-fit";
   std::vector<std::string> set;  // KEY=VALUE or POLICY.KEY=VALUE
   std::string estimator;         // empty: the policy's own
+  std::string history;           // trace of jobs that were over before; empty: none
   std::uint64_t seed = 1;
   std::string restart_cost = "0";
   std::string start_cost = "0";

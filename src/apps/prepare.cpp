@@ -1,6 +1,7 @@
 #include "apps/prepare.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -69,7 +70,15 @@ RunSpec world_of(const WorldOptions& world, Complaints& complaints) {
     spec.profiles = std::make_shared<const ProfileSet>(
         complaints.value_or(load_profiles(world.profiles), ProfileSet{}));
   }
-  spec.checkpoint_interval = time("--checkpoint-interval", world.checkpoint_interval);
+  if (constexpr std::string_view kAuto = "auto:"; world.checkpoint_interval.starts_with(kAuto)) {
+    spec.checkpoint_cost =
+        time("--checkpoint-interval", world.checkpoint_interval.substr(kAuto.size()));
+    if (world.mtbf.empty())
+      complaints.add(
+          Error{"--checkpoint-interval auto: goes by how often nodes fail (give --mtbf)"});
+  } else {
+    spec.checkpoint_interval = time("--checkpoint-interval", world.checkpoint_interval);
+  }
   if (!world.mtbf.empty()) {
     spec.random_outages = {.mtbf = time("--mtbf", world.mtbf),
                            .repair = time("--repair", world.repair)};
@@ -131,6 +140,40 @@ Result<void> check_given(const InputOptions& input, bool has_policy) {
 Result<std::vector<NodeOutage>> load_outages(const std::string& path, const Cluster& cluster) {
   BERTH_TRY(const std::string text, read_file(path));
   return parse_outages(text, path, cluster);
+}
+
+Result<Trace> load_history(const InputOptions& input, const std::string& path) {
+  BERTH_TRY(Trace history, read_trace(path, {.skip_invalid = input.skip_invalid}));
+  if (history.jobs.empty()) return fail(fmt::format("{}: the history has no jobs", path));
+  return history;
+}
+
+Clocks clocks_of(const Trace& history, const Trace& run, const InputOptions& input,
+                 const std::string& path) {
+  std::error_code unknown;
+  const bool one_file = std::filesystem::equivalent(input.trace, path, unknown);
+  const bool calendars = history.zero_seconds != 0 && run.zero_seconds != 0;
+  return one_file || calendars ? Clocks::Same : Clocks::Apart;
+}
+
+/// What estimators begin with; told in the notes of the trace.
+Result<std::shared_ptr<const Past>> recall(const Trace& history, Prepared& prepared,
+                                           const InputOptions& input, const std::string& path) {
+  Trace& run = prepared.trace;
+  const auto past =
+      std::make_shared<const Past>(history, run, clocks_of(history, run, input, path));
+  if (past->size() == 0)
+    return fail(
+        fmt::format("{}: no job of the history was over when the run begins (take an "
+                    "earlier history or a later --from)",
+                    path));
+  run.notes.push_back(fmt::format("history: {} jobs of {}", past->size(), path));
+  if (past->left_out() > 0)
+    run.notes.push_back(fmt::format("history: {} jobs left out, they ended after the run begins",
+                                    past->left_out()));
+  if (std::ranges::none_of(prepared.specs, learns_run_times))
+    run.notes.emplace_back("history: nobody in this run learns from it (see `berth estimators`)");
+  return past;
 }
 
 }  // namespace
@@ -259,6 +302,14 @@ Result<Prepared> prepare(const InputOptions& input, const WorldOptions& world,
   if (!complaints.any() &&
       common.random_outages.mtbf > Duration::zero()) {  // how many depends on the trace
     complaints.check(check_spec(prepared.trace, prepared.cluster, prepared.specs.front()));
+  }
+  if (!world.history.empty()) {
+    const auto history = load_history(input, world.history);
+    if (!history) complaints.add(history.error());
+    if (history && !complaints.any()) {
+      const auto past = complaints.value_or(recall(*history, prepared, input, world.history), {});
+      for (RunSpec& spec : prepared.specs) spec.past = past;
+    }
   }
   if (complaints.any()) return complaints.take();
   return prepared;

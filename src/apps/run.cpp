@@ -1,5 +1,6 @@
 #include "apps/run.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -39,6 +40,16 @@ void add(Error& error, const Error& more) {
 Result<std::unique_ptr<NodeTuner>> tuner_from(const RunSpec& spec, const Policy& policy) {
   if (spec.cpu == "off") return nullptr;
   return make_cpu_tuner(spec.cpu, policy);
+}
+
+/// Nodes fail at random; a device does as often as its node, shared among the devices there.
+std::optional<CheckpointRule> checkpoints_of(const RunSpec& spec, const Cluster& cluster) {
+  if (!spec.checkpoint_cost || cluster.nodes.empty()) return std::nullopt;
+  const double gpus_per_node =
+      static_cast<double>(cluster.total_gpus()) / static_cast<double>(cluster.nodes.size());
+  const double seconds = to_seconds(spec.random_outages.mtbf) * gpus_per_node;
+  return CheckpointRule{*spec.checkpoint_cost,
+                        seconds_to_duration(std::min(seconds, kMaxInputSeconds))};
 }
 
 /// Beyond sharing, which policies that share bring in themselves.
@@ -92,12 +103,20 @@ Result<void> check_spec(const Trace& trace, const Cluster& cluster, const RunSpe
   return {};
 }
 
+bool learns_run_times(const RunSpec& spec) {
+  const auto policy = make_policy(spec.policy, spec.settings);
+  const auto estimator = make_estimator(estimator_of(spec), spec.seed);
+  return policy && estimator && includes((*policy)->needs(), Need::RunTime) &&
+         (*estimator)->learns();
+}
+
 Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpec& spec,
                         const ProgressFn& progress) {
   const auto began = std::chrono::steady_clock::now();
   BERTH_TRY(const auto policy, make_policy(spec.policy, spec.settings));
   BERTH_TRY(const auto placement, placement_from(spec));
-  BERTH_TRY(const auto estimator, make_estimator(estimator_of(spec), spec.seed));
+  BERTH_TRY(auto estimator, make_estimator(estimator_of(spec), spec.seed));
+  if (spec.past) estimator = with_past(std::move(estimator), spec.past);
   SimOptions sim = spec.sim;
   BERTH_TRY(const auto random,
             draw_outages(cluster, spec.random_outages, outage_horizon(trace, cluster), spec.seed));
@@ -134,7 +153,8 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
                  .tuner = tuner.get(),
                  .power = power.get(),
                  .seed = spec.seed,
-                 .checkpoint_interval = spec.checkpoint_interval}};
+                 .checkpoint_interval = spec.checkpoint_interval,
+                 .checkpoints = checkpoints_of(spec, cluster)}};
   if (recorder) recorder->watch(engine);
   if (progress) engine.set_progress(progress);
   BERTH_TRY_VOID(engine.run());

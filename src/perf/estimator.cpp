@@ -56,6 +56,7 @@ class UserLimit final : public Estimator {
 class History final : public Estimator {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "history"; }
+  [[nodiscard]] bool learns() const noexcept override { return true; }
   [[nodiscard]] Duration estimate(const TraceJob& job) override {
     for (const std::uint64_t key : {exact_key(job), user_key(job), kEverybody}) {
       const auto found = past_.find(key);

@@ -22,6 +22,10 @@ class Estimator {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// Once, before it is asked: the trace whose jobs it will see. It outlives the run.
   virtual void begin(const Trace&) {}
+  /// Whether what is over changes what it believes.
+  [[nodiscard]] virtual bool learns() const noexcept { return false; }
+  /// A job of the time before the run was submitted; learn() tells of its end.
+  virtual void see(const TraceJob&) {}
   /// Believed run time at the reference placement; at least one tick.
   [[nodiscard]] virtual Duration estimate(const TraceJob& job) = 0;
   /// A job is over after `work` reference seconds.

@@ -16,6 +16,12 @@ namespace {
 TEST(EditDistance, CountsChangesUpToALimit) {
   EXPECT_EQ(edit_distance("resnet50_lr0.1", "resnet50_lr0.01", 20), 1U);
   EXPECT_EQ(edit_distance("resnet50_lr0.1", "bert_base", 20), 11U);
+  const auto similarity = [](std::string_view a, std::string_view b) {
+    const auto longest = std::max(a.size(), b.size());
+    return 1 - static_cast<double>(edit_distance(a, b, longest)) / static_cast<double>(longest);
+  };
+  EXPECT_NEAR(similarity("resnet50_lr0.1", "resnet50_lr0.01"), 0.933333, 1e-6);
+  EXPECT_NEAR(similarity("resnet50_lr0.1", "bert_base"), 0.214286, 1e-6);
   EXPECT_EQ(edit_distance("resnet50_lr0.1", "bert_base", 5), 6U) << "beyond the limit";
   EXPECT_EQ(edit_distance("", "abc", 9), 3U);
   EXPECT_EQ(edit_distance("same", "same", 0), 0U);

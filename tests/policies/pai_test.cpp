@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "policies/pai/balance.h"
 #include "policies/pai/reserve.h"
 #include "support/run.h"
 
@@ -45,6 +46,37 @@ Scenario mixed_cluster(std::vector<JobSpec> jobs, Settings settings = {}) {
   scenario.profiles = two_kinds();
   scenario.effects.device = true;
   return scenario;
+}
+
+// 8 GPUs and 96 cores; used + request over total, the larger of both
+TEST(PaiBalance, ThePictureOfAServerIsItsScarcerResource) {
+  EXPECT_DOUBLE_EQ(load_with({80, 4, 96}, {2, 1, 8}), 84.0 / 96);
+  EXPECT_DOUBLE_EQ(load_with({8, 4, 96}, {6, 1, 8}), 7.0 / 8);
+  EXPECT_DOUBLE_EQ(load_with({0, 4, 0}, {6, 1, 8}), 7.0 / 8) << "cores that are not described";
+}
+
+// Best fit goes to the fuller server whose cores are nearly gone; balanced to the other.
+TEST(Pai, BalancesCoresAndGpusIfToldTo) {
+  class Nodes final : public Observer {
+   public:
+    void append(Time, const Action& action) override {
+      if (begins_stretch(action.kind)) node[action.job.value] = action.slices.front().node.value;
+    }
+    std::map<std::uint32_t, std::uint32_t> node;
+  };
+  Scenario scenario{.policy = "pai", .cluster = "2x8", .placement = "best-fit", .jobs = {}};
+  scenario.node_cpus = 32;
+  scenario.jobs = {{.submit = 0, .gpus = 3, .duration = 900, .cpus = 24},
+                   {.submit = 1, .gpus = 1, .duration = 900, .cpus = 4}};
+  Nodes packed;
+  static_cast<void>(run(scenario, &packed));
+  EXPECT_EQ(packed.node[1], packed.node[0]);
+  scenario.settings = {{"balance", "on"}};
+  Nodes balanced;
+  static_cast<void>(run(scenario, &balanced));
+  // 28/32 of the cores against 1/8 of both
+  EXPECT_NE(balanced.node[1], balanced.node[0]);
+  EXPECT_EQ(run(scenario).finish[1], 901);
 }
 
 class Pools final : public Observer {

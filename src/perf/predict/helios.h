@@ -31,7 +31,9 @@ class HeliosEstimator final : public Estimator {
  public:
   explicit HeliosEstimator(const HeliosRule& rule = {}) : rule_(rule) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "qssf"; }
+  [[nodiscard]] bool learns() const noexcept override { return true; }
   void begin(const Trace& trace) override;
+  void see(const TraceJob& job) override { pending_[job.id] = features(job); }
   [[nodiscard]] Duration estimate(const TraceJob& job) override;
   void learn(const TraceJob& job, Duration work) override;
 

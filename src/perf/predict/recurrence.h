@@ -26,6 +26,7 @@ class RecurrenceEstimator final : public Estimator {
  public:
   explicit RecurrenceEstimator(const RecurrenceRule& rule = {}) : rule_(rule) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "pai"; }
+  [[nodiscard]] bool learns() const noexcept override { return true; }
   [[nodiscard]] Duration estimate(const TraceJob& job) override;
   void learn(const TraceJob& job, Duration work) override;
 

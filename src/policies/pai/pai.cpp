@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "policies/pai/balance.h"
+#include "policies/placements/node_picker.h"
+
 namespace berth {
 
 void Pai::begin(const View& view) {
@@ -59,13 +62,29 @@ void Pai::on_requeue(const View& view, JobId job) {
   enqueue(view, job);
 }
 
+/// By the run's placement, or on the server where cores and GPUs stay balanced if the whole job
+/// fits on one.
+bool Pai::start_in(const View& view, Plan& plan, PoolId pool, JobId job) {
+  const Shape& shape = view.shape(job);
+  const bool balances = options_.balance && shape.gpus > 0 && !shape.is_fraction() &&
+                        plan.cluster().mode() == ClusterState::Mode::Devices &&
+                        !(has_high_type_ && pool == high_);
+  if (balances) {
+    if (const auto node = most_balanced(plan.cluster(), shape, pool)) {
+      const Slice slice = slice_of(plan.cluster(), *node, shape.gpus);
+      return plan.try_start_on(job, pool, {&slice, 1}, Reason::Balance);
+    }
+  }
+  return plan.try_start_in(pool, job);
+}
+
 bool Pai::start(const View& view, Plan& plan, JobId job) {
-  if (!has_high_type_) return plan.try_start(job);
+  if (!has_high_type_ && !options_.balance) return plan.try_start(job);
   const bool high = is_high(view, job);
   const Shape& shape = view.shape(job);
   const auto try_in = [&](PoolId pool) {
-    if (!plan.try_start_in(pool, job)) return false;
-    if (pool != high_) return true;
+    if (!start_in(view, plan, pool, job)) return false;
+    if (!has_high_type_ || pool != high_) return true;
     places_[job.value].gpus = shape.gpus;
     if (high) {
       held_by_high_ += shape.gpus;
@@ -74,6 +93,7 @@ bool Pai::start(const View& view, Plan& plan, JobId job) {
     }
     return true;
   };
+  if (!has_high_type_) return std::ranges::any_of(shape.pools, try_in);
   const bool wants_high = std::ranges::find(shape.pools, high_) != shape.pools.end();
   const auto elsewhere = [&] {
     return std::ranges::any_of(shape.pools,
@@ -144,6 +164,7 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   options.high_type = params.text("high_type");
   BERTH_TRY(options.preempt_borrowers, params.flag("preempt_borrowers"));
   BERTH_TRY(options.high_wait, params.duration("high_wait"));
+  BERTH_TRY(options.balance, params.flag("balance"));
   return std::make_unique<Pai>(std::move(options));
 }
 
@@ -163,7 +184,10 @@ PolicyEntry pai_entry() {
        {"high_speedup", "1.5",
         "a job needs it if it is so many times faster there than on the weakest"},
        {"preempt_borrowers", "off", "others on high-end devices give way to a job that needs them"},
-       {"high_wait", "5m", "once it has waited so long"}},
+       {"high_wait", "5m", "once it has waited so long"},
+       {"balance", "off",
+        "on: outside the high-end type a job goes to the server whose cores and GPUs it loads "
+        "least"}},
       make};
   entry.estimator = "pai";
   return entry;

@@ -25,6 +25,7 @@ struct PaiOptions {
   double high_speedup = 1.5;
   std::string high_type;  // empty: the fastest
   bool preempt_borrowers = false;
+  bool balance = false;                          // servers of the low-end types by cores and GPUs
   Duration high_wait = std::chrono::minutes{5};  // then borrowers give way
 };
 
@@ -45,6 +46,7 @@ class Pai final : public Policy {
   void enqueue(const View& view, JobId job);
   [[nodiscard]] bool is_high(const View& view, JobId job) const;
   [[nodiscard]] bool start(const View& view, Plan& plan, JobId job);
+  [[nodiscard]] bool start_in(const View& view, Plan& plan, PoolId pool, JobId job);
   void note_stop(const View& view, JobId job);
   void take_back(const View& view, Plan& plan);
 
