@@ -34,6 +34,7 @@
 #include "policies/preemptive/preemptive.h"
 #include "policies/priority/entry.h"
 #include "policies/qssf/qssf.h"
+#include "policies/rubick/entry.h"
 #include "policies/sia/entry.h"
 #include "policies/synergy/entry.h"
 #include "policies/themis/entry.h"
@@ -231,6 +232,7 @@ std::vector<PolicyEntry> make_registry() {
       elasticflow_entry(),
       pollux_entry(),
       sia_entry(),
+      rubick_entry(),
       optimus_entry(),
       themis_entry(),
       ftf_fractional_entry(),

@@ -27,12 +27,20 @@ void DebugPool::begin(const Cluster& cluster) {
   size_.most = std::min(size_.most, half);
 }
 
+bool DebugPool::has_no_class(const View& view, JobId job) const {
+  const JobRequest& request = view.request(job);
+  const std::string_view queue = view.text(request.queue);
+  return !options_.production.empty() && request.kind == JobKind::Training &&
+         view.text(request.study).empty() && queue != options_.production &&
+         queue != options_.best_effort;
+}
+
 bool DebugPool::takes(const View& view, JobId job) const {
   const Shape& shape = view.shape(job);
   const auto fits = [&](NodeId node) {
     return view.cluster.cluster().nodes[node.value].gpus >= shape.gpus;
   };
-  return view.request(job).kind == JobKind::Debug && size_.first > 0 &&
+  return (view.request(job).kind == JobKind::Debug || has_no_class(view, job)) && size_.first > 0 &&
          shape.gpus <= options_.largest && !shape.is_fraction() &&
          std::ranges::find(shape.pools, pool_) != shape.pools.end() &&
          std::ranges::all_of(candidates_, fits);
@@ -129,24 +137,30 @@ bool DebugPool::try_start(const View& view, Plan& plan, JobId job) const {
   });
 }
 
-void DebugPool::run(const View& view, Plan& plan, const std::set<JobId>& running,
-                    std::vector<JobId>& evicted, std::vector<JobId>& killed) {
-  if (!is_open()) return;
+DebugPool::Stopped DebugPool::run(const View& view, Plan& plan, const std::set<JobId>& running) {
+  Stopped stopped;
+  if (!is_open()) return stopped;
   while (!ends_.empty() && ends_.begin()->first <= view.now) {
     const JobId job = ends_.begin()->second;
     ends_.erase(ends_.begin());
-    plan.kill(job, Reason::TimeLimit);
-    killed.push_back(job);
+    if (has_no_class(view, job)) {
+      plan.preempt(job, Reason::Profiling);
+      stopped.outlived.push_back(job);
+    } else {
+      plan.kill(job, Reason::TimeLimit);
+      stopped.killed.push_back(job);
+    }
   }
   if (view.now >= next_look_) {
-    change_size(view, plan, running, evicted);
+    change_size(view, plan, running, stopped.evicted);
     next_look_ = view.now + kLook;
   }
   std::erase_if(waiting_, [&](JobId job) {
     if (!try_start(view, plan, job)) return false;
-    ends_.emplace(view.now + options_.limit, job);
+    ends_.emplace(view.now + (has_no_class(view, job) ? options_.screen : options_.limit), job);
     return true;
   });
+  return stopped;
 }
 
 /// A pool that nobody is in needs no look.

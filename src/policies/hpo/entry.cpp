@@ -25,12 +25,21 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   BERTH_TRY(options.probe, params.duration("probe"));
   if (options.probe <= Duration::zero()) return params.wrong("probe", "must be more than zero");
   BERTH_TRY(options.grow_leader, params.flag("grow_leader"));
+  BERTH_TRY(const std::size_t shares, params.choice("trial_gpus", {"asked", "fluid"}));
+  options.fluid = shares == 1;
+  BERTH_TRY(const std::int64_t fuse,
+            params.integer("fuse", 1, static_cast<std::int64_t>(kMaxSharers)));
+  options.fuse = static_cast<std::int32_t>(fuse);
   BERTH_TRY(const std::int64_t most, params.integer("max_gpus", 1, 1'000'000));
   options.elastic.max_gpus = static_cast<std::int32_t>(most);
   BERTH_TRY(options.debug.limit, params.duration("debug_limit"));
   BERTH_TRY(const std::int64_t largest, params.integer("debug_gpus", 0, 1'000'000));
   options.debug.largest = static_cast<std::int32_t>(largest);
   options.debug.best_effort = params.text("best_effort");
+  options.debug.production = params.text("production");
+  BERTH_TRY(options.debug.screen, params.duration("screen"));
+  if (options.debug.screen <= Duration::zero())
+    return params.wrong("screen", "must be more than zero");
   return std::make_unique<hpo::Hpo>(options);
 }
 
@@ -49,10 +58,16 @@ PolicyEntry hpo_entry() {
        {"losers", "pause", "trials that are not among the best: pause (may go on later) or stop"},
        {"probe", "10", "seconds after which it is first looked at how fast a trial learns"},
        {"grow_leader", "on", "idle GPUs go to the leader of a study with a deadline"},
-       {"max_gpus", "8", "GPUs to which a leader that declares no range may grow"},
+       {"trial_gpus", "asked",
+        "asked: as many as trials ask for; fluid: idle GPUs go to trials by what they have to do"},
+       {"fuse", "1", "trials of one study and model that may share a GPU"},
+       {"max_gpus", "8", "GPUs to which a trial that declares no range may grow"},
        {"debug_limit", "30m", "seconds after which a debug job is stopped"},
        {"debug_gpus", "8", "largest debug job that the debug pool serves; 0 = no pool"},
-       {"best_effort", "best-effort", "queue whose jobs make room for a growing debug pool"}},
+       {"best_effort", "best-effort", "queue whose jobs make room for a growing debug pool"},
+       {"production", "",
+        "queue of production jobs: others without a class begin in the debug pool; empty: nobody"},
+       {"screen", "5m", "how long they stay there"}},
       make};
 }
 

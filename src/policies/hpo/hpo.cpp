@@ -97,11 +97,14 @@ void Hpo::decide(const View& view, Plan& plan, Rng&) {
 }
 
 void Hpo::serve_debug(const View& view, Plan& plan) {
-  std::vector<JobId> evicted;
-  std::vector<JobId> killed;
-  debug_.run(view, plan, running_, evicted, killed);
-  for (const JobId job : killed) note_held(job, 0);
-  for (const JobId job : evicted) {
+  const DebugPool::Stopped stopped = debug_.run(view, plan, running_);
+  for (const JobId job : stopped.killed) note_held(job, 0);
+  for (const JobId job : stopped.outlived) {  // waits where its submit time puts it
+    note_held(job, 0);
+    jobs_[job.value].kind = Kind::Alone;
+    wait_alone(view, job);
+  }
+  for (const JobId job : stopped.evicted) {
     JobRow& row = jobs_[job.value];
     note_held(job, 0);
     row.restarts = true;
@@ -135,12 +138,18 @@ void Hpo::share_out(const View& view, Plan& plan) {
   };
   for (const StudyId id : active_) add(claim_of_study(view, id));
   for (const std::uint32_t at : alone_.active()) add(claim_of_lane(at));
-  while (!claims.empty() && plan.cluster().free_gpus() > 0) {
+  const auto has_room = [&] { return plan.cluster().free_gpus() > 0 || options_.fuse > 1; };
+  bool is_anybody_left = false;
+  while (!claims.empty() && has_room()) {
     const Claim claim = *claims.begin();
     claims.erase(claims.begin());
-    if (!serve(view, plan, claim)) continue;  // nor will it fit later in this pass
+    if (!serve(view, plan, claim)) {  // nor will it fit later in this pass
+      is_anybody_left = true;
+      continue;
+    }
     add(claim.is_study ? claim_of_study(view, claim.at) : claim_of_lane(claim.at));
   }
+  if (options_.fluid && claims.empty() && !is_anybody_left) grow_trials(view, plan);
 }
 
 bool Hpo::serve(const View& view, Plan& plan, const Claim& claim) {
@@ -178,14 +187,22 @@ bool Hpo::start_trials(const View& view, Plan& plan, StudyId id) {
   return !started.empty();
 }
 
-/// A trial that stopped at a rung in this pass goes on where it was, if it can.
+/// A trial that stopped at a rung in this pass goes on where it was, if it can; not if it had got
+/// more GPUs than it asked for by nobody wanting them.
 bool Hpo::start(const View& view, Plan& plan, JobId job) {
   const auto reason = jobs_[job.value].kind == Kind::Trial ? Reason::Fairness : Reason::Order;
   bool started = false;
+  auto own = stopped_.find(job);
+  if (own != stopped_.end() && options_.fluid && view.jobs.granted[job] != view.gpus(job))
+    own = stopped_.end();
   if (!debug_.is_open()) {
-    started = plan.try_start(job, reason);
+    const auto own_size = [&](PoolId pool) {
+      return plan.try_start_sized(pool, job, view.gpus(job), reason);
+    };
+    started = own == stopped_.end() && stopped_.contains(job)
+                  ? std::ranges::any_of(view.shape(job).pools, own_size)
+                  : plan.try_start(job, reason);
   } else {
-    const auto own = stopped_.find(job);
     started = own != stopped_.end() &&
               plan.try_start_on(job, own->second.pool, own->second.slices, reason);
   }
@@ -199,7 +216,12 @@ bool Hpo::start(const View& view, Plan& plan, JobId job) {
     if (!started && !is_outside_large_enough(view.cluster.cluster(), shape, debug_.reserved()))
       started = plan.try_start(job, reason);
   }
-  if (started) note_held(job, plan.gpus_of(job));
+  if (started) {
+    note_held(job, plan.gpus_of(job));
+  } else if (try_join(view, plan, job)) {  // its GPU counts once, with who came first
+    running_.insert(job);
+    started = true;
+  }
   return started;
 }
 

@@ -9,7 +9,10 @@
 //   deadline  a study with a deadline starts no trial that cannot reach the second rung and
 //             promotes nobody to a rung it cannot reach (HyperSched); idle GPUs go to its leader
 //             while that helps; at a hard deadline it is over.
-//   debug     short debug jobs have a pool of nodes of their own (debug_pool.h).
+//   trials    by choice small trials of a study share a GPU (Hydro), and idle GPUs go to those with
+//             most to do (Fluid).
+//   debug     short debug jobs have a pool of nodes of their own (debug_pool.h); by choice jobs
+//             without a class begin there, too.
 //
 // Interrupts only at rungs, where a trial may go on at once on its own devices; best-effort jobs
 // make room for the debug pool. Knows nothing of run times. A pass costs the active studies and the
@@ -37,6 +40,8 @@ struct Options {
   StudyRules rules;                           // `whole` 0: as the profile of the model says
   Duration probe = std::chrono::seconds{10};  // until a first look at how fast a trial learns
   bool grow_leader = true;
+  bool fluid = false;     // GPUs of a study go to its trials by what they have to do
+  std::int32_t fuse = 1;  // trials of a study on one GPU
   ElasticRule elastic{.all = true, .max_gpus = 8};
   DebugPoolOptions debug;
 };
@@ -49,6 +54,7 @@ class Hpo final : public Policy {
     return Need::Reports | Need::Profile | Need::Deadline;
   }
   [[nodiscard]] bool resizes() const noexcept override { return true; }
+  [[nodiscard]] bool shares_devices() const noexcept override { return options_.fuse > 1; }
 
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
@@ -111,6 +117,13 @@ class Hpo final : public Policy {
   void stop_trial(Plan& plan, JobId job, Reason reason);
   void forget_trial(JobId job);
   void grow_leaders(const View& view, Plan& plan);
+
+  // sharing.cpp: GPUs of a study among its trials
+  [[nodiscard]] double epochs_left(const View& view, JobId job) const;
+  [[nodiscard]] bool fits_by_share(const View& view, JobId job, std::span<const JobId> there) const;
+  [[nodiscard]] bool try_join(const View& view, Plan& plan, JobId job);
+  void grow_trials(const View& view, Plan& plan);
+  void try_grow(const View& view, Plan& plan, JobId job, std::int32_t gpus);
 
   Options options_;
   DebugPool debug_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/common/believed_rate.h"
 #include "policies/hpo/hpo.h"
 
 namespace berth::hpo {
@@ -134,23 +133,8 @@ void Hpo::grow_leaders(const View& view, Plan& plan) {
     if (!leader || !row.study.is_running(*leader)) continue;
     const JobId job = row.trials[*leader];
     if (!view.jobs.is_running(job)) continue;  // started in this pass
-    const PoolId pool = plan.pool_of(job);
-    const std::int32_t has = plan.gpus_of(job);
     const std::int32_t most = elastic_range(view, job, options_.elastic).most;
-    const std::int32_t next = std::min(2 * has, most);
-    if (next <= has || plan.cluster().free_gpus(pool) < next - has ||
-        !should_grow(believed_rate(view, job, pool, has), believed_rate(view, job, pool, next)))
-      continue;
-    const Plan::Mark mark = plan.mark();
-    plan.preempt(job, Reason::Growth);
-    if (plan.try_start_sized(pool, job, next, Reason::Growth)) {
-      note_held(job, next);
-      drop_check(job);
-      jobs_[job.value].check = view.now + options_.probe;
-      checks_.emplace(jobs_[job.value].check, job);
-    } else {
-      plan.rollback(mark);
-    }
+    try_grow(view, plan, job, std::min(2 * plan.gpus_of(job), most));
   }
 }
 

@@ -1,0 +1,102 @@
+// Rubick-like (D2 of the hybrid workloads): jobs that may run under several execution plans are
+// promised the speed of what they asked for, not its GPUs. Each gets the fewest GPUs with which its
+// best plan is as fast; what is left goes to whoever gains most, and is taken back for jobs that
+// wait (allocation.h).
+//
+// The best plan for a number of GPUs is what the model's profile says of that number: its whole
+// batch stays what it is, accumulated where it does not fit. A change of size is a restart, so what
+// it would gain is discounted by what restarting costs.
+//
+// Assumes: profiles, checkpoints. Knows no run times. A pass costs the jobs that run and those
+// that wait in front of the first who cannot be served.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/common/elastic.h"
+#include "policies/rubick/allocation.h"
+
+namespace berth::rubick {
+
+struct Options {
+  double guarantee = 1;  // share of the speed at the requested size that is promised
+  Duration restart = std::chrono::seconds{180};
+  Waiting waiting = Waiting::Strict;
+  ElasticRule elastic;
+  std::vector<std::pair<std::string, double>> quotas;  // shares of the cluster by queue
+};
+
+/// What is left of a gain after another restart of `cost`, `restarts` of them behind it in `age`.
+[[nodiscard]] constexpr double restart_factor(double age, double cost, std::uint32_t restarts) {
+  const double left = (age - restarts * cost) / (age + cost);
+  return age + cost <= 0 ? 1 : left < 0 ? 0 : left;
+}
+
+class Rubick final : public Policy {
+ public:
+  explicit Rubick(Options options) : options_(std::move(options)) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "rubick"; }
+  [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
+  [[nodiscard]] bool resizes() const noexcept override { return true; }
+  void begin(const View& view) override { rows_.resize(view.jobs.size()); }
+  void on_arrival(const View& view, JobId job) override;
+  void on_departure(const View& view, JobId job) override;
+  void on_requeue(const View& view, JobId job) override;
+  void on_capacity_change(const View&, NodeId) override { has_changed_ = true; }
+  void decide(const View& view, Plan& plan, Rng& rng) override;
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
+
+ private:
+  struct Row {
+    std::uint32_t restarts = 0;   // changes of its size
+    std::int32_t guaranteed = 0;  // GPUs that count for its queue, while it holds any
+  };
+  using Kind = std::tuple<ProfileId, PoolId, PoolId, std::int32_t, std::int32_t, std::int32_t,
+                          std::int32_t>;  // what jobs of one curve have in common
+  struct Target {
+    JobId job;
+    std::int32_t before = 0;
+    std::int32_t gpus = 0;
+  };
+
+  [[nodiscard]] static bool is_sized(const View& view, JobId job);
+  [[nodiscard]] Terms terms_for(const View& view, JobId job, std::int32_t gpus) const;
+  [[nodiscard]] double speed(const View& view, JobId job, PoolId pool, std::int32_t gpus) const;
+  [[nodiscard]] const SpeedCurve& curve(const View& view, JobId job, PoolId pool);
+  [[nodiscard]] bool fits_quota(const View& view, JobId job, std::int32_t gpus);
+  [[nodiscard]] Demand demand(const View& view, const Plan& plan, JobId job, PoolId pool);
+  void serve_pool(const View& view, Plan& plan, PoolId pool);
+  void carry_out(const View& view, Plan& plan, PoolId pool);
+  [[nodiscard]] bool start(const View& view, Plan& plan, PoolId pool, JobId job, std::int32_t gpus);
+  [[nodiscard]] bool start_waiting(const View& view, Plan& plan, PoolId pool, const Target& target);
+  void change(const View& view, Plan& plan, PoolId pool, const Target& target);
+  void start_unsized(Plan& plan);
+  void note_start(const View& view, Plan& plan, JobId job, PoolId pool);
+  void note_stop(const View& view, JobId job);
+
+  Options options_;
+  std::vector<Row> rows_;  // by JobId
+  std::set<JobId> waiting_;
+  std::set<JobId> running_;
+  std::set<JobId> unsized_;  // waiting for a part of a GPU, or for none
+  std::map<Kind, SpeedCurve> curves_;
+  std::map<NameId, std::int64_t> used_;   // guaranteed GPUs by queue
+  std::map<NameId, std::int64_t> asked_;  // and what those who wait ask for, in a pass
+  bool has_changed_ = false;
+  bool may_gain_later_ = false;
+
+  std::vector<Demand> demands_;            // scratch of a pool
+  std::vector<JobId> jobs_;                // scratch, as demands_
+  std::vector<std::size_t> sizes_before_;  // scratch, as demands_
+  std::vector<Target> targets_;            // scratch
+};
+
+}  // namespace berth::rubick
