@@ -143,7 +143,7 @@ Result<std::vector<NodeOutage>> load_outages(const std::string& path, const Clus
 }
 
 Result<Trace> load_history(const InputOptions& input, const std::string& path) {
-  BERTH_TRY(Trace history, read_trace(path, {.skip_invalid = input.skip_invalid}));
+  BERTH_TRY(Trace history, read_trace(path, {.format = {}, .skip_invalid = input.skip_invalid}));
   if (history.jobs.empty()) return fail(fmt::format("{}: the history has no jobs", path));
   return history;
 }

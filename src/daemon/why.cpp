@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "core/trial.h"
@@ -157,42 +158,43 @@ void Explainer::add_gates(const JobView& job, Why& why) const {
   }
 }
 
-void Explainer::add_room(const JobView& job, const Shape& shape, const Room& room, Why& why) const {
+void Explainer::add_room(const JobView& job, const Shape& shape, const Room& room,
+                         Why& why) const {
   if (room.fits) return;
-  const double need = shape.gpus;
+  const auto need = static_cast<double>(shape.gpus);
   const std::string types = job.spec->gpu_type.empty() ? "" : " of " + job.spec->gpu_type;
-  if (room.free < shape.gpus && room.out > 0 && room.free + room.out >= shape.gpus) {
+  const bool is_short = room.free < shape.gpus;
+  if (is_short && room.out > 0 && room.free + room.out >= shape.gpus) {
     why.reasons.push_back(
         {.kind = "node state",
-         .text = fmt::format("{} GPUs are on {} nodes that are down or drained: with them there "
+         .text = fmt::format("{} GPUs are on nodes that are down or drained ({}): with them there "
                              "would be enough",
-                             room.out, room.nodes_out.size()),
+                             room.out, fmt::join(room.nodes_out, ", ")),
          .numbers = {{"nodes", static_cast<double>(room.nodes_out.size())},
                      {"gpus", static_cast<double>(room.out)}},
          .entities = room.nodes_out,
          .who = "operator"});
   }
-  if (room.free < shape.gpus) {
-    why.reasons.push_back(
-        {.kind = "capacity",
-         .text = fmt::format("{} GPUs{} are free, it asks for {}", room.free, types, shape.gpus),
-         .numbers = {{"free", static_cast<double>(room.free)},
-                     {"need", need},
-                     {"free_of_other_types", static_cast<double>(room.others)}},
-         .who = "user"});
-    return;
+  if (is_short) {
+    why.reasons.push_back({.kind = "capacity",
+                           .text = fmt::format("{} GPUs{} are free, it asks for {}", room.free,
+                                               types, shape.gpus),
+                           .numbers = {{"free", static_cast<double>(room.free)},
+                                       {"need", need},
+                                       {"free_of_other_types", static_cast<double>(room.others)}},
+                           .who = "user"});
   }
-  if (!room.fits_without_side) {
+  const bool together = shape.locality == Locality::Consolidated && room.best < shape.gpus;
+  if (together || (!is_short && !room.fits_without_side)) {
     why.reasons.push_back(
         {.kind = "shape",
-         .text = fmt::format("{} GPUs{} are free, but not together as asked: at "
-                             "most {} of {} on {}",
-                             room.free, types, room.best, shape.gpus, room.best_node),
+         .text = fmt::format("not together as asked: at most {} of {} GPUs are free on {}",
+                             room.best, shape.gpus,
+                             room.best_node.empty() ? "any node" : room.best_node),
          .numbers = {{"best", static_cast<double>(room.best)}, {"need", need}},
-         .entities = {room.best_node},
          .who = "user"});
-    return;
   }
+  if (is_short || !room.fits_without_side) return;
   why.reasons.push_back(
       {.kind = "side resource",
        .text = fmt::format("{} GPUs{} are free, but not with {:.1f} cores and {:.1f} GiB beside "

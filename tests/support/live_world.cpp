@@ -100,7 +100,9 @@ LiveWorld::LiveWorld(WorldOptions options)
     : options_(std::move(options)),
       cluster_(*load_cluster(options_.cluster)),
       host_(options_.host),
-      rng_(options_.seed) {}
+      rng_(options_.seed) {
+  if (options_.edit_cluster) options_.edit_cluster(cluster_);
+}
 
 LiveWorld::~LiveWorld() = default;
 
@@ -125,6 +127,11 @@ JobNumber LiveWorld::submit(LiveService& service, JobSpec spec) {
   for (std::size_t i = 0; i < answer->count; ++i)
     acknowledged_.insert(answer->first + static_cast<JobNumber>(i));
   return answer->first;
+}
+
+Why LiveWorld::why(JobNumber job) const {
+  const auto view = life_->service->job(kRoot, job);
+  return life_->scheduler->explain(*view, true);
 }
 
 /// The earliest thing that happens by itself, not after `until`. False: nothing will.

@@ -36,6 +36,7 @@ struct WorldOptions {
   AdmissionOptions admission = {};
   SimHost::Options host = {};
   std::uint64_t seed = 1;
+  std::function<void(Cluster&)> edit_cluster = {};
 };
 
 struct CrashHere {};  // thrown at a crash point
@@ -68,6 +69,8 @@ class LiveWorld final : public ClockSource {
   [[nodiscard]] std::vector<std::string>& violations() noexcept { return violations_; }
   /// Submits as root; the answer is kept as acknowledged.
   JobNumber submit(LiveService& service, JobSpec spec);
+  /// Inside a deed.
+  [[nodiscard]] Why why(JobNumber job) const;
 
   [[nodiscard]] std::int64_t boot_micros() const override { return micros_; }
   [[nodiscard]] std::int64_t wall_micros() const override;

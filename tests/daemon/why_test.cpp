@@ -1,0 +1,134 @@
+// Why a job waits: the worked example, and that no waiting job of any policy is left without a
+// reason.
+#include "daemon/why.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "support/live_world.h"
+
+namespace berth::test {
+namespace {
+
+std::vector<std::string> kinds_of(const Why& why) {
+  std::vector<std::string> kinds;
+  for (const WhyReason& reason : why.reasons) kinds.push_back(reason.kind);
+  return kinds;
+}
+
+JobSpec typed(double seconds, std::int32_t gpus, const std::string& type, std::int32_t cpus,
+              std::int64_t limit) {
+  JobSpec spec = spec_of({"run", fmt::format("{}", seconds)}, gpus);
+  spec.gpu_type = type;
+  spec.cpus = cpus;
+  spec.time_limit = limit;
+  return spec;
+}
+
+/// Two nodes of a100 and one of v100, 16 cores each; A, B and C run, H and J wait under EASY.
+class WorkedExample : public ::testing::Test {
+ protected:
+  WorkedExample()
+      : world{{.cluster = "2x4:a100,1x4:v100",
+               .scheduling = {.policy = {.policy = "easy"},
+                              .placement = "consolidated",
+                              .estimator = "limit"},
+               .edit_cluster =
+                   [](Cluster& cluster) {
+                     for (Node& node : cluster.nodes) node.cpus_milli = 16'000;
+                   }}} {
+    world.at(0.1, [this](LiveService& service) {
+      // A fills the first node but for one device, so that B goes to the second.
+      world.submit(service, typed(600, 3, "a100", 6, 600));
+      world.submit(service, typed(1200, 2, "a100", 14, 1200));
+      world.submit(service, typed(300, 1, "v100", 4, 300));
+      h = world.submit(service, typed(1000, 4, "a100", 4, 1000));
+      j = world.submit(service, typed(1800, 2, "a100", 8, 3600));
+    });
+  }
+  LiveWorld world;
+  JobNumber h = 0, j = 0;
+};
+
+TEST_F(WorkedExample, TheGangLacksCapacityAndShape) {
+  world.at(1, [this](LiveService&) {
+    EXPECT_EQ(kinds_of(world.why(h)), (std::vector<std::string>{"capacity", "shape"}));
+    const Why why = world.why(h);
+    EXPECT_EQ(why.reasons[0].numbers[0].second, 3);
+    EXPECT_EQ(why.reasons[0].numbers[1].second, 4);
+    EXPECT_EQ(why.place, 1U);
+    EXPECT_EQ(why.of, 2U);
+  });
+  world.run();
+  EXPECT_EQ(world.violations(), std::vector<std::string>{});
+}
+
+TEST_F(WorkedExample, TheOtherLacksOnlyCores) {
+  world.at(1, [this](LiveService&) {
+    const Why why = world.why(j);
+    ASSERT_EQ(kinds_of(why), std::vector<std::string>{"side resource"});
+    EXPECT_TRUE(why.reasons[0].sole);
+    EXPECT_EQ(why.reasons[0].numbers[0].second, 4) << "cores beside each device";
+    ASSERT_EQ(why.would_start.size(), 2U);
+    EXPECT_EQ(why.would_start[0], fmt::format("take any type of GPU: berth change {} gpu_type=", j));
+    EXPECT_EQ(why.would_start[1], fmt::format("ask for 2 cores: berth change {} cpus=2", j));
+  });
+  world.run();
+  EXPECT_EQ(world.violations(), std::vector<std::string>{});
+}
+
+class EveryPolicyExplains : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryPolicyExplains, NoWaitingJobIsLeftWithoutAReason) {
+  std::size_t all_asked = 0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    LiveWorld world{{.cluster = "2x4", .scheduling = {.policy = {.policy = GetParam()}}}};
+    Rng rng{seed};
+    std::size_t asked = 0;
+    for (int i = 0; i < 14; ++i) {
+      JobSpec spec = spec_of({"run", fmt::format("{}", 20 + rng.below(200))},
+                             static_cast<std::int32_t>(1 + rng.below(5)));
+      spec.priority = static_cast<std::int32_t>(rng.below(3));
+      spec.user = fmt::format("u{}", rng.below(3));
+      spec.estimate = static_cast<std::int64_t>(60 + rng.below(300));
+      world.at(static_cast<double>(rng.below(60)),
+               [&world, spec](LiveService& service) { world.submit(service, spec); });
+    }
+    for (const double at : {31.0, 71.0}) {
+      world.at(at, [&](LiveService& service) {
+        const auto page = service.jobs(kRoot, {.states = {LiveState::Pending}});
+        for (const JobView& job : page->jobs) {
+          const Why why = world.why(job.number);
+          ++asked;
+          ASSERT_FALSE(why.reasons.empty()) << "job " << job.number << " seed " << seed;
+          for (const WhyReason& reason : why.reasons)
+            EXPECT_NE(reason.kind, "unexplained") << "job " << job.number << " seed " << seed;
+        }
+      });
+    }
+    world.run();
+    EXPECT_EQ(world.violations(), std::vector<std::string>{}) << "seed " << seed;
+    if (HasFailure()) return;
+    all_asked += asked;
+  }
+  EXPECT_GT(all_asked, 0U);
+}
+
+std::vector<std::string> all_policies() {
+  std::vector<std::string> names;
+  for (const PolicyEntry& entry : policy_registry()) names.push_back(entry.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicyExplains, ::testing::ValuesIn(all_policies()),
+                         [](const auto& row) {
+                           std::string name = row.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace berth::test
