@@ -1,6 +1,7 @@
 #include "daemon/why.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -35,8 +36,10 @@ struct Findings {
   bool starts_if_room = false;   // all running jobs gone
   bool starts_if_alone = false;  // all other waiting jobs gone
   bool starts_if_both = false;
-  bool starts_later = false;  // … and at the policy's next turn
-  double next_turn = 0;       // seconds from now
+  bool starts_later = false;         // … and at the policy's next turn
+  std::optional<double> turn_alone;  // seconds, with the cluster for itself
+  std::optional<double> turn_anew;   // … and if it came only now
+  double next_turn = 0;              // seconds from now
   std::size_t place = 0;
   std::vector<std::uint32_t> ahead;  // slots
 };
@@ -64,11 +67,46 @@ bool starts(Engine& engine, JobId job, bool without_running, bool without_waitin
   return answer && answer->is_boolean() && answer->get<bool>();
 }
 
-Findings find_out(Engine& engine, JobId job) {
+/// Seconds until its policy would start it if it had the cluster for itself, from now on or, with
+/// `anew`, as a job that comes only now and takes this slot.
+std::optional<double> turn_alone(Engine& engine, JobId job, Trace& slots,
+                                 std::optional<JobId> anew) {
+  const auto answer = ask([&]() -> nlohmann::json {
+    Trial trial{engine};
+    trial.clear_waiting(job);
+    trial.clear_running();
+    trial.put_all_nodes_up();
+    JobId asked = job;
+    if (anew) {
+      const std::array own{job};
+      trial.clear(own);
+      slots.jobs[anew->value] = slots.jobs[job.value];
+      trial.arrive(*anew);
+      asked = *anew;
+    }
+    const Time now = engine.now();
+    Time at = now;
+    for (std::size_t round = 0; round < kMostRounds; ++round) {
+      if (contains(trial.decide(at), asked)) return to_seconds(at - now);
+      const auto next = trial.next_wakeup();
+      if (!next || *next <= at) break;
+      at = *next;
+    }
+    return nullptr;
+  });
+  if (!answer || !answer->is_number()) return std::nullopt;
+  return answer->get<double>();
+}
+
+Findings find_out(Engine& engine, JobId job, Trace& slots, std::optional<JobId> spare) {
   Findings findings;
   findings.starts_if_room = starts(engine, job, true, false);
   findings.starts_if_alone = starts(engine, job, false, true);
   findings.starts_if_both = findings.starts_if_room || starts(engine, job, true, true);
+  if (!findings.starts_if_both) {
+    findings.turn_alone = turn_alone(engine, job, slots, std::nullopt);
+    if (!findings.turn_alone && spare) findings.turn_anew = turn_alone(engine, job, slots, spare);
+  }
   const auto answer = ask([&]() -> nlohmann::json {
     Trial trial{engine};
     const Time now = engine.now();
@@ -158,8 +196,7 @@ void Explainer::add_gates(const JobView& job, Why& why) const {
   }
 }
 
-void Explainer::add_room(const JobView& job, const Shape& shape, const Room& room,
-                         Why& why) const {
+void Explainer::add_room(const JobView& job, const Shape& shape, const Room& room, Why& why) const {
   if (room.fits) return;
   const auto need = static_cast<double>(shape.gpus);
   const std::string types = job.spec->gpu_type.empty() ? "" : " of " + job.spec->gpu_type;
@@ -176,21 +213,21 @@ void Explainer::add_room(const JobView& job, const Shape& shape, const Room& roo
          .who = "operator"});
   }
   if (is_short) {
-    why.reasons.push_back({.kind = "capacity",
-                           .text = fmt::format("{} GPUs{} are free, it asks for {}", room.free,
-                                               types, shape.gpus),
-                           .numbers = {{"free", static_cast<double>(room.free)},
-                                       {"need", need},
-                                       {"free_of_other_types", static_cast<double>(room.others)}},
-                           .who = "user"});
+    why.reasons.push_back(
+        {.kind = "capacity",
+         .text = fmt::format("{} GPUs{} are free, it asks for {}", room.free, types, shape.gpus),
+         .numbers = {{"free", static_cast<double>(room.free)},
+                     {"need", need},
+                     {"free_of_other_types", static_cast<double>(room.others)}},
+         .who = "user"});
   }
   const bool together = shape.locality == Locality::Consolidated && room.best < shape.gpus;
   if (together || (!is_short && !room.fits_without_side)) {
     why.reasons.push_back(
         {.kind = "shape",
-         .text = fmt::format("not together as asked: at most {} of {} GPUs are free on {}",
-                             room.best, shape.gpus,
-                             room.best_node.empty() ? "any node" : room.best_node),
+         .text =
+             fmt::format("not together as asked: at most {} of {} GPUs are free on {}", room.best,
+                         shape.gpus, room.best_node.empty() ? "any node" : room.best_node),
          .numbers = {{"best", static_cast<double>(room.best)}, {"need", need}},
          .who = "user"});
   }
@@ -208,7 +245,8 @@ void Explainer::add_room(const JobView& job, const Shape& shape, const Room& roo
 
 void Explainer::add_order(const JobView& job, JobId slot, const Room& room, bool may_see_all,
                           Why& why) const {
-  const Findings findings = find_out(parts_.engine, slot);
+  const Findings findings =
+      find_out(parts_.engine, slot, parts_.slots, parts_.executor.spare_slot());
   const bool is_capacity = !why.reasons.empty();
   for (WhyReason& reason : why.reasons) reason.sole = findings.starts_if_room;
   why.place = findings.place;
@@ -237,16 +275,35 @@ void Explainer::add_order(const JobView& job, JobId slot, const Room& room, bool
                            .text = "its start would delay a job that has devices reserved",
                            .sole = true});
   }
+  if (why.reasons.empty() && findings.starts_if_both) {
+    why.reasons.push_back({.kind = "reservation",
+                           .text =
+                               "there is room, but the policy keeps it free while others run or "
+                               "wait",
+                           .sole = findings.starts_if_room || findings.starts_if_alone});
+  }
   if (findings.starts_if_both && !why.reasons.empty()) return;
-  if (findings.starts_later && findings.next_turn > 0) {
+  const double turn = findings.starts_later && findings.next_turn > 0
+                          ? findings.next_turn
+                          : findings.turn_alone.value_or(0);
+  if (turn > 0) {
     why.reasons.push_back(
         {.kind = "pace",
-         .text = fmt::format("the policy decides at its own times, next in {}",
-                             human_duration(findings.next_turn)),
-         .numbers = {{"seconds_left", findings.next_turn}},
+         .text = fmt::format("the policy decides at its own times: alone it would "
+                             "start in {}",
+                             human_duration(turn)),
+         .numbers = {{"seconds_left", turn}},
          .when = "until",
-         .until = parts_.clock.wall() + static_cast<std::int64_t>(findings.next_turn * 1e6),
+         .until = parts_.clock.wall() + static_cast<std::int64_t>(turn * 1e6),
          .sole = why.reasons.empty()});
+    return;
+  }
+  if (!findings.starts_if_both && findings.turn_anew) {
+    why.reasons.push_back({.kind = "reservation",
+                           .text =
+                               "the policy has planned it for later, after jobs it has promised "
+                               "devices to",
+                           .sole = why.reasons.empty()});
     return;
   }
   if (why.reasons.empty() || !findings.starts_if_both) {
@@ -290,7 +347,7 @@ void Explainer::add_suggestions(const JobView& job, JobId slot, Why& why) const 
       const auto free_slot = parts_.executor.spare_slot();
       if (!free_slot) return false;
       Trial trial{parts_.engine};
-      const JobId own[] = {slot};
+      const std::array own{slot};
       trial.clear(own);
       parts_.slots.jobs[free_slot->value] = change.request;
       trial.arrive(*free_slot);

@@ -16,7 +16,6 @@ void Drf::begin(const View& view) {
     capacity_.cpus_milli += node.cpus_milli;
     capacity_.memory_mib += node.memory_mib;
   }
-  orders_.resize(view.shapes.size());
   running_.resize(view.jobs.size());
 }
 
@@ -58,6 +57,7 @@ void Drf::list(const View& view, UserIndex at) {
   user.waiting.drop_over(view.jobs);
   if (user.waiting.empty()) return;
   user.listed = view.jobs.shape[user.waiting.top()];
+  if (orders_.size() < view.shapes.size()) orders_.resize(view.shapes.size());
   auto& order = orders_[user.listed->value];
   if (order.empty()) active_.push_back(*user.listed);
   order.insert({user.share, user.name, at}, 0);

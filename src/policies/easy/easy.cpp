@@ -121,7 +121,7 @@ std::optional<Easy::Candidate> Easy::candidate_of(const View& view, ShapeId shap
   const EstimateQueue& queue = queues_[shape.value];
   std::optional<Candidate> best;
   for (const PoolId pool : wanted.pools) {
-    if (view.cluster.free_gpus(pool) < wanted.gpus) continue;
+    if (view.cluster.free_gpus(pool) < wanted.gpus || is_blocked(view, shape, pool)) continue;
     const bool free_to_use =
         pool != shadow.pool || shadow.at == kNever || shadow.by_map || wanted.gpus <= shadow.extra;
     const auto found = free_to_use ? queue.first() : queue.first_at_most(shadow.at - view.now);
@@ -148,11 +148,11 @@ void Easy::backfill(const View& view, Plan& plan, ShapeId head, Shadow shadow) {
   const auto head_position = queues_[head.value].first()->position;
   const Duration head_estimate = view.estimated_left(head_job);
   queues_[head.value].erase(head_position);  // the head itself is no candidate
-  blocked_.assign(view.shapes.size(), false);
+  blocked_.assign(view.shapes.size() * view.cluster.pools(), false);
   for (;;) {
     std::optional<Candidate> best;
     for (const ShapeId shape : active_) {
-      if (blocked_[shape.value] || queues_[shape.value].empty()) continue;
+      if (queues_[shape.value].empty()) continue;
       const auto candidate = candidate_of(view, shape, shadow);
       if (candidate && (!best || candidate->found.job < best->found.job)) best = candidate;
     }
@@ -163,7 +163,7 @@ void Easy::backfill(const View& view, Plan& plan, ShapeId head, Shadow shadow) {
     }
     const Plan::Mark mark = plan.mark();
     if (!start(view, plan, *best, Reason::Backfill)) {
-      blocked_[best->shape.value] = true;
+      block(view, best->shape, best->pool);
       continue;
     }
     if (!best->uses_extra) continue;
@@ -172,7 +172,7 @@ void Easy::backfill(const View& view, Plan& plan, ShapeId head, Shadow shadow) {
       ends_.remove(best->found.job);
       queues_[best->shape.value].restore(best->found.position,
                                          view.estimated_left(best->found.job));
-      blocked_[best->shape.value] = true;  // its likes would be placed the same way
+      block(view, best->shape, best->pool);  // its likes would be placed the same way
       continue;
     }
     shadow.extra -= view.gpus(best->found.job);

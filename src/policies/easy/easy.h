@@ -65,7 +65,13 @@ class Easy final : public Policy {
   std::vector<bool> is_active_;
   ExpectedEnds ends_;
   std::vector<Slice> reserved_;  // scratch
-  std::vector<bool> blocked_;    // scratch
+  [[nodiscard]] bool is_blocked(const View& view, ShapeId shape, PoolId pool) const {
+    return blocked_[shape.value * view.cluster.pools() + pool.value];
+  }
+  void block(const View& view, ShapeId shape, PoolId pool) {
+    blocked_[shape.value * view.cluster.pools() + pool.value] = true;
+  }
+  std::vector<bool> blocked_;  // scratch, by shape and pool: no place there in this pass
 };
 
 }  // namespace berth
