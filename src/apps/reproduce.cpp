@@ -1,9 +1,11 @@
 #include "apps/reproduce.h"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
+#include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/commands.h"
 #include "base/suggest.h"
@@ -11,62 +13,15 @@
 
 namespace berth {
 
-Result<Reproduced> reproduce_sjf_bsbf(const ReproduceOptions& options);
-Result<Reproduced> reproduce_gandiva(const ReproduceOptions& options);
-Result<Reproduced> reproduce_andreas(const ReproduceOptions& options);
-Result<Reproduced> reproduce_antman(const ReproduceOptions& options);
-Result<Reproduced> reproduce_muri(const ReproduceOptions& options);
-Result<Reproduced> reproduce_optimus(const ReproduceOptions& options);
-Result<Reproduced> reproduce_fgd(const ReproduceOptions& options);
-Result<Reproduced> reproduce_cpu(const ReproduceOptions& options);
-Result<Reproduced> reproduce_locality(const ReproduceOptions& options);
-Result<Reproduced> reproduce_oasis(const ReproduceOptions& options);
-Result<Reproduced> reproduce_aonline(const ReproduceOptions& options);
-Result<Reproduced> reproduce_gavel(const ReproduceOptions& options);
-Result<Reproduced> reproduce_gandiva_fair(const ReproduceOptions& options);
-Result<Reproduced> reproduce_chronus(const ReproduceOptions& options);
-Result<Reproduced> reproduce_elasticflow(const ReproduceOptions& options);
-Result<Reproduced> reproduce_pollux(const ReproduceOptions& options);
-Result<Reproduced> reproduce_sia(const ReproduceOptions& options);
-Result<Reproduced> reproduce_themis(const ReproduceOptions& options);
-
 namespace {
 
-const std::array kReproductions{
-    Reproduction{"sjf-bsbf", "wise resource sharing, SJF-BSBF (IWQoS 2024)", false,
-                 reproduce_sjf_bsbf},
-    Reproduction{"gandiva", "Gandiva, introspective scheduling (OSDI 2018)", false,
-                 reproduce_gandiva},
-    Reproduction{"antman", "AntMan, dynamic scaling (OSDI 2020)", false, reproduce_antman},
-    Reproduction{"andreas", "ANDREAS, energy and tardiness by randomised greedy (FiCloud 2021)",
-                 false, reproduce_andreas},
-    Reproduction{"muri", "Muri, multi-resource interleaving (SIGCOMM 2022)", true, reproduce_muri},
-    Reproduction{"optimus", "Optimus, elastic training jobs (EuroSys 2018)", false,
-                 reproduce_optimus},
-    Reproduction{"fgd", "FGD, fragmentation gradient descent (ATC 2023)", true, reproduce_fgd},
-    Reproduction{"cpu", "performance prediction for CPU cores (poster)", false, reproduce_cpu},
-    Reproduction{"locality", "locality and interference in GPU clusters (poster)", false,
-                 reproduce_locality},
-    Reproduction{"oasis", "OASiS, online primal-dual admission (INFOCOM 2018)", false,
-                 reproduce_oasis},
-    Reproduction{"aonline", "A_online, weighted completion time (MobiHoc 2020)", false,
-                 reproduce_aonline},
-    Reproduction{"gavel", "Gavel, heterogeneity-aware policies (OSDI 2020)", true, reproduce_gavel},
-    Reproduction{"gandiva-fair", "Gandiva_fair, tickets and trading (EuroSys 2020)", true,
-                 reproduce_gandiva_fair},
-    Reproduction{"chronus", "Chronus, deadlines by leases (SoCC 2021)", true, reproduce_chronus},
-    Reproduction{"elasticflow", "ElasticFlow, deadlines by elastic shares (ASPLOS 2023)", true,
-                 reproduce_elasticflow},
-    Reproduction{"pollux", "Pollux, goodput-optimised scheduling (OSDI 2021)", true,
-                 reproduce_pollux},
-    Reproduction{"sia", "Sia, goodput on heterogeneous clusters (SOSP 2023)", true, reproduce_sia},
-    Reproduction{"themis", "Themis, finish-time fairness (NSDI 2020)", false, reproduce_themis},
-};
+/// Less than this is no gain.
+constexpr double kNoGain = 1.02;
 
 std::string list() {
   TextTable table({{"name", Align::Left}, {"data", Align::Left}, {"paper", Align::Left}});
   for (const Reproduction& one : reproductions())
-    table.add_row({one.name, one.needs_data ? "needed" : "none", one.paper});
+    table.add_row({one.name, one.needs.empty() ? "none" : "needed", one.paper});
   return table.str() + "\n`berth reproduce NAME` runs one, `berth reproduce all` each of them.\n";
 }
 
@@ -96,18 +51,62 @@ std::string as_markdown(const Reproduction& one, const Reproduced& result) {
   return text;
 }
 
+/// One row for each reproduction that ran.
+class SumTable {
+ public:
+  void add(const Reproduction& one, const Headline& headline) {
+    rows_.push_back(
+        {one.name, headline.published, headline.ours, std::string(to_string(headline.verdict))});
+  }
+  [[nodiscard]] std::string as_text() const {
+    TextTable table({{"name", Align::Left},
+                     {"published", Align::Left},
+                     {"ours", Align::Left},
+                     {"verdict", Align::Left}});
+    for (const auto& row : rows_) table.add_row(row);
+    return table.str();
+  }
+  [[nodiscard]] std::string as_markdown() const {
+    std::string text =
+        "## In one table\n\n| Name | Published | Ours | Verdict |\n|---|---|---|---|\n";
+    for (const auto& row : rows_) text += fmt::format("| {} |\n", fmt::join(row, " | "));
+    return text;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// What it needs and the data folder does not have.
+std::vector<std::string> missing(const Reproduction& one, const std::string& data) {
+  std::vector<std::string> lacking;
+  for (const std::string& path : one.needs) {
+    std::error_code ignored;
+    if (data.empty() || !std::filesystem::exists(data + "/" + path, ignored))
+      lacking.push_back(path);
+  }
+  return lacking;
+}
+
+std::string complaint(const Reproduction& one, const std::string& data,
+                      const std::vector<std::string>& lacking) {
+  if (data.empty()) return fmt::format("{} needs public data (give --data DIR)", one.name);
+  return fmt::format("{} needs {}, which {} does not have", one.name, fmt::join(lacking, ", "),
+                     data);
+}
+
 Result<std::vector<const Reproduction*>> chosen(const ReproduceCommand& command) {
   std::vector<const Reproduction*> some;
   std::vector<std::string> names{"all"};
   for (const Reproduction& one : reproductions()) {
     names.push_back(one.name);
     if (command.name != "all" && command.name != one.name) continue;
-    const bool lacks = one.needs_data && command.data.empty();
-    if (lacks && command.name == "all") {
-      say(fmt::format("{} needs public data: give --data DIR", one.name));
+    if (const auto lacking = missing(one, command.data); !lacking.empty()) {
+      const std::string text = complaint(one, command.data, lacking);
+      if (command.name != "all") return fail(text);
+      say("skipped: " + text);
       continue;
     }
-    if (lacks) return fail(fmt::format("{} needs public data (give --data DIR)", one.name));
     some.push_back(&one);
   }
   if (some.empty() && command.name != "all")
@@ -118,7 +117,25 @@ Result<std::vector<const Reproduction*>> chosen(const ReproduceCommand& command)
 
 }  // namespace
 
-std::span<const Reproduction> reproductions() { return kReproductions; }
+Verdict judged(double ours, double published) noexcept {
+  if (ours >= published) return Verdict::Reproduced;
+  return ours > kNoGain ? Verdict::InShape : Verdict::Missed;
+}
+
+Verdict judged_everywhere(double least, double most, double published) noexcept {
+  const Verdict best = judged(most, published);
+  return best == Verdict::Reproduced && least <= 1 ? Verdict::InShape : best;
+}
+
+std::string_view to_string(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::Measured: return "measured";
+    case Verdict::Reproduced: return "reproduced";
+    case Verdict::InShape: return "in shape";
+    case Verdict::Missed: break;
+  }
+  return "not reproduced";
+}
 
 Exit execute(const ReproduceCommand& command) {
   if (command.name.empty()) return write_stdout(list());
@@ -126,13 +143,19 @@ Exit execute(const ReproduceCommand& command) {
   if (!some) return complain(Exit::Misuse, some.error());
   const ReproduceOptions options{
       .data = command.data, .quick = command.quick, .seed = command.seed};
-  std::string text;
+  SumTable sum;
   for (const Reproduction* one : *some) {
+    const auto began = std::chrono::steady_clock::now();
     const auto result = one->run(options);
     if (!result) return complain(Exit::Failure, result.error());
-    text += command.markdown ? as_markdown(*one, *result) : as_text(*one, *result);
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - began;
+    const std::string text = command.markdown ? as_markdown(*one, *result) : as_text(*one, *result);
+    if (const Exit exit = write_stdout(text); exit != Exit::Success) return exit;
+    sum.add(*one, result->headline);
+    say(fmt::format("{}: {:.1f} s", one->name, wall.count()));
   }
-  return write_stdout(text);
+  if (command.name != "all") return Exit::Success;
+  return write_stdout(command.markdown ? sum.as_markdown() : sum.as_text());
 }
 
 }  // namespace berth

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -25,16 +26,38 @@ struct ReproducedFigure {
   std::string why;        // why they differ, one sentence; empty if they agree
 };
 
+enum class Verdict : std::uint8_t {
+  Measured,    // nothing published to hold it against
+  Reproduced,  // as large as published, or larger
+  InShape,     // better, as published, but by less, or not everywhere
+  Missed,
+};
+
+/// The figure a reader would cite, for the table at the end of `berth reproduce all`.
+struct Headline {
+  std::string published;
+  std::string ours;
+  Verdict verdict = Verdict::Measured;
+};
+
+/// How many times better than the rival, ours and published; of a published range the lower end.
+[[nodiscard]] Verdict judged(double ours, double published) noexcept;
+/// Of several settings the least and the largest gain; where one of them is none, it is in shape at
+/// best.
+[[nodiscard]] Verdict judged_everywhere(double least, double most, double published) noexcept;
+[[nodiscard]] std::string_view to_string(Verdict verdict) noexcept;
+
 struct Reproduced {
   std::string setting;  // cluster, workload, seeds: enough to do it again by hand
+  Headline headline;
   std::vector<ReproducedFigure> figures;
   std::vector<std::string> notes;
 };
 
 struct Reproduction {
-  std::string name;   // on the command line
-  std::string paper;  // authors' title and venue, short
-  bool needs_data = false;
+  std::string name;                // on the command line
+  std::string paper;               // authors' title and venue, short
+  std::vector<std::string> needs;  // files and folders in the data folder; empty: none
   Result<Reproduced> (*run)(const ReproduceOptions&);
 };
 

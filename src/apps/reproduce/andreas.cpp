@@ -142,6 +142,11 @@ Result<Reproduced> reproduce_andreas(const ReproduceOptions& options) {
     result.notes.push_back(fmt::format("lateness is {} of the cost of {} and {} of that of andreas",
                                        share(other.late / runs), other.policy, share(late / runs)));
   }
+  const Savings& least = *std::ranges::min_element(others, {}, &Savings::total);
+  result.headline = {
+      "cost 30 to 62 % lower than first-principle methods",
+      fmt::format("{:.0f} % lower than {}, the nearest", 100 * least.total / runs, least.policy),
+      judged(1 / (1 - least.total / runs), 1 / (1 - 0.3))};
   return result;
 }
 

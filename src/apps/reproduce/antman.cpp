@@ -112,6 +112,8 @@ Result<Reproduced> reproduce_antman(const ReproduceOptions& options) {
                      .published = "",
                      .ours = fmt::format("{:.2f} x shorter", mean(lite_jct)),
                      .why = ""}};
+  result.headline = {"JCT of the order of 2 x shorter than exclusive FIFO",
+                     result.figures.front().ours, judged(mean(jct), 2)};
   return result;
 }
 

@@ -64,7 +64,14 @@ std::string against(const Measured& ours, const Measured& other) {
       other.jct / ours.jct);
 }
 
-Result<void> add_figures(const Trace& trace, const Cluster& cluster, Reproduced& result) {
+/// How many times fewer are missed than by policies that do not know deadlines.
+struct Gain {
+  double least = 1e9;
+  double most = 0;
+};
+
+Result<void> add_figures(const Trace& trace, const Cluster& cluster, Reproduced& result,
+                         Gain& gain) {
   const std::int64_t gpus = cluster.total_gpus();
   BERTH_TRY(const Measured ours, measure(trace, cluster, "chronus"));
   for (const char* policy : {"fifo", "tiresias-l", "srtf", "edf"}) {
@@ -76,6 +83,9 @@ Result<void> add_figures(const Trace& trace, const Cluster& cluster, Reproduced&
          .published = "up to 14.7 x fewer missed, 19.9 x best-effort JCT over all",
          .ours = against(ours, other),
          .why = ""});
+    if (aware) continue;
+    const double times = other.missed / std::max(ours.missed, 1e-9);
+    gain = {std::min(gain.least, times), std::max(gain.most, times)};
   }
   BERTH_TRY(const Measured fine, measure(trace, cluster, "chronus", {{"lease", "5m"}}));
   result.figures.push_back({.what = fmt::format("{} GPUs: leases of 20 min against 5 min", gpus),
@@ -107,10 +117,15 @@ Result<Reproduced> reproduce_chronus(const ReproduceOptions& options) {
       "average; every second one (at random) keeps its deadline, the others are best effort; exact "
       "run times, 30 s for every resume and migration; a refused job counts as missed",
       trace.jobs.size());
+  Gain gain;
   for (const std::string& text : clusters) {
     BERTH_TRY(const Cluster cluster, parse_cluster_short(text));
-    BERTH_TRY_VOID(add_figures(trace, cluster, result));
+    BERTH_TRY_VOID(add_figures(trace, cluster, result, gain));
   }
+  result.headline = {"up to 14.7 x fewer deadlines missed",
+                     fmt::format("{:.1f} to {:.1f} x fewer than policies that do not know them",
+                                 gain.least, gain.most),
+                     judged_everywhere(gain.least, gain.most, 14.7)};
   return result;
 }
 

@@ -1,6 +1,7 @@
 // FGD's headline: tasks drawn from a production log arrive until they have asked for as many GPUs
 // as the cluster has; how many GPUs are still unallocated then. Tasks that find no place are turned
 // away; nobody leaves. Pods without GPUs take part: their cores may strand devices.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -147,6 +148,10 @@ Result<Reproduced> reproduce_fgd(const ReproduceOptions& options) {
       "less "
       "left 351 (the one in use), pseudo-random 500, more free cores 622. The baselines were not "
       "tuned.");
+  const double best = *std::min_element(mean.begin() + 1, mean.end());
+  result.headline = {"up to 49 % fewer unallocated GPUs than the best other",
+                     fmt::format("{:.0f} % fewer", 100 * (1 - mean[0] / best)),
+                     judged(best / mean[0], 1 / (1 - 0.49))};
   return result;
 }
 

@@ -99,6 +99,14 @@ Result<Reproduced> reproduce_gandiva_fair(const ReproduceOptions& options) {
                              100 * (with[owner] / without[owner] - 1), with[owner], without[owner]),
          .why = ""});
   }
+  double least = 1e9, most = 0;
+  for (std::size_t owner = 0; owner < kOwners.size(); ++owner) {
+    least = std::min(least, without[owner] / with[owner]);
+    most = std::max(most, without[owner] / with[owner]);
+  }
+  result.headline = {"trading: up to about 30 % more work, nobody worse off",
+                     fmt::format("JCT {:.2f} to {:.2f} x shorter by user", least, most),
+                     least >= 1 ? judged(most, 1.3) : Verdict::Missed};
   return result;
 }
 

@@ -105,6 +105,7 @@ Result<Reproduced> reproduce_gavel(const ReproduceOptions& options) {
       "on a V100, {} job types evenly with their published throughputs; rounds of 360 s, no "
       "restart cost; mean of {} seeds; JCT of the middle half of the jobs",
       jobs, speeds.types.size(), seeds);
+  double best = 0;
   for (const std::string policy : {"gavel-las", "gavel-ftf", "gavel-fifo"}) {
     for (const double rate : rates) {
       BERTH_TRY(const Pair pair, compare(speeds, cluster, policy, jobs, rate, options.seed, seeds));
@@ -114,6 +115,7 @@ Result<Reproduced> reproduce_gavel(const ReproduceOptions& options) {
            .published = published,
            .ours = jct_text(pair),
            .why = ""});
+      best = std::max(best, pair.agnostic.jct / pair.aware.jct);
     }
   }
   BERTH_TRY(const Pair all, compare(speeds, cluster, "gavel-makespan", options.quick ? 120 : 400, 0,
@@ -134,6 +136,8 @@ Result<Reproduced> reproduce_gavel(const ReproduceOptions& options) {
        .published = "within a few percent",
        .ours = fmt::format("{:+.1f} %", 100 * (rounds.jct / fluid.jct - 1)),
        .why = ""});
+  result.headline = {"up to 3.5 x by knowing speeds", fmt::format("JCT up to {:.2f} x", best),
+                     judged(best, 3.5)};
   return result;
 }
 

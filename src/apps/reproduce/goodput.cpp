@@ -1,5 +1,6 @@
 // The headlines of Pollux and Sia on the workloads their authors published: 160 jobs (or 960) of
 // six models, 64 GPUs.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -83,8 +84,9 @@ struct WorkloadSet {
   int files = 1;
 };
 
-Result<void> compare_pollux(const ReproduceOptions& options, const Cluster& cluster,
-                            const WorkloadSet& set, Reproduced& result) {
+/// Times shorter than tiresias-l.
+Result<double> compare_pollux(const ReproduceOptions& options, const Cluster& cluster,
+                              const WorkloadSet& set, Reproduced& result) {
   BERTH_TRY(const std::vector<Trace> traces, read_set(options, set.folder, set.files));
   BERTH_TRY(const Measured base, measure(traces, cluster, spec_for("tiresias-l")));
   BERTH_TRY(const Measured ours, measure(traces, cluster, spec_for("pollux")));
@@ -103,7 +105,7 @@ Result<void> compare_pollux(const ReproduceOptions& options, const Cluster& clus
                    ours.unfairness, base.unfairness),
        "ours is the largest ratio of a job's time in the system to that in an equal share of the "
        "cluster, as berth compare prints it; the paper's definition of the share is its own"});
-  return {};
+  return base.jct / ours.jct;
 }
 
 }  // namespace
@@ -118,8 +120,12 @@ Result<Reproduced> reproduce_pollux(const ReproduceOptions& options) {
   const WorkloadSet tuned{"pollux/workloads", "tuned jobs", "37 to 50 % lower", 6};
   const WorkloadSet realistic{"pollux/workloads-realistic", "realistic configurations",
                               "about 70 % lower and more", 3};
-  BERTH_TRY_VOID(compare_pollux(options, cluster, tuned, result));
-  BERTH_TRY_VOID(compare_pollux(options, cluster, realistic, result));
+  BERTH_TRY(const double tuned_gain, compare_pollux(options, cluster, tuned, result));
+  BERTH_TRY(const double realistic_gain, compare_pollux(options, cluster, realistic, result));
+  result.headline = {
+      "JCT 37 to 50 % lower than Tiresias' (tuned jobs), 70 % (realistic)",
+      fmt::format("{}, {}", below(1, tuned_gain), below(1, realistic_gain)),
+      std::max(judged(tuned_gain, 1 / (1 - 0.37)), judged(realistic_gain, 1 / (1 - 0.7)))};
   BERTH_TRY(const std::vector<Trace> traces, read_set(options, tuned.folder, 3));
   std::string sweep;
   for (const char* p : {"1", "-1", "-10"}) {
@@ -155,6 +161,7 @@ Result<Reproduced> reproduce_sia(const ReproduceOptions& options) {
       {{"philly", "Philly, 160 jobs"},
        {"saturn", "Helios, 160 jobs"},
        {"newtrace", "newTrace, 960 jobs"}}};
+  double least = 1e9, most = 0;
   for (const auto& [folder, name] : sets) {
     BERTH_TRY(const std::vector<Trace> traces,
               read_set(options, fmt::format("sia/workloads/{}", folder), 3));
@@ -179,8 +186,14 @@ Result<Reproduced> reproduce_sia(const ReproduceOptions& options) {
                        below(ours.makespan, other.makespan),
                        below(ours.gpu_hours, other.gpu_hours)),
            ""});
+      least = std::min(least, other.jct / ours.jct);
+      most = std::max(most, other.jct / ours.jct);
     }
   }
+  result.headline = {
+      "JCT 30 to 93 % lower",
+      fmt::format("{:.0f} to {:.0f} % lower", 100 * (1 - 1 / least), 100 * (1 - 1 / most)),
+      judged(least, 1 / (1 - 0.3))};
   result.notes.push_back(
       "The paper's Pollux sees device types only by a rule of its authors; ours gives each job to "
       "the type with the fewest jobs per GPU.");
