@@ -18,8 +18,11 @@ Result<Reproduced> reproduce_qssf(const ReproduceOptions& options);
 namespace {
 
 constexpr double kDay = 86'400;
+/// The study has no guard against starving; that of our qssf lets jobs pass after 24 h.
+constexpr const char* kNoGuard = "100000h";
 constexpr std::size_t kQuickJobs = 3000;
-constexpr double kVenusUse = 0.76;  // GPU time of all jobs over that of the cluster, published
+constexpr double kPublishedGain = 1.5;  // of average JCT over FIFO, the lower end
+constexpr double kVenusUse = 0.76;      // GPU time of all jobs over that of the cluster, published
 
 struct Contender {
   std::string name;
@@ -30,11 +33,13 @@ struct Contender {
 
 /// All of them wait behind the first job that does not fit, as in the study.
 const std::vector<Contender>& contenders() {
-  static const std::vector<Contender> kAll{{"fifo", "fifo", "", {}},
-                                           {"sjf", "sjf", "oracle", {{"pass", "strict"}}},
-                                           {"srtf", "srtf", "oracle", {}},
-                                           {"qssf", "qssf", "", {}},
-                                           {"qssf-oracle", "qssf", "oracle", {}}};
+  static const std::vector<Contender> kAll{
+      {"fifo", "fifo", "", {}},
+      {"sjf", "sjf", "oracle", {{"pass", "strict"}}},
+      {"srtf", "srtf", "oracle", {}},
+      {"qssf", "qssf", "", {{"patience", kNoGuard}}},
+      {"qssf-oracle", "qssf", "oracle", {{"patience", kNoGuard}}},
+      {"guarded", "qssf", "", {}}};
   return kAll;
 }
 
@@ -100,11 +105,12 @@ Gain add_figures(const std::string& where, Measured& measured, Reproduced& resul
                            "{:.0f} s); prediction error {:.2f}",
                            gain.jct, ours.mean_jct(), fifo.mean_jct(), gain.queued,
                            ours.mean_queued(), fifo.mean_queued(), measured.error),
-       .why = ""});
+       .why = gain.jct >= kPublishedGain ? "" : "see the notes"});
   std::string text;
-  for (const char* name : {"sjf", "srtf", "qssf-oracle"})
+  for (const char* name : {"sjf", "srtf", "qssf-oracle"}) {
     text += fmt::format("{}{} {:.0f} s", text.empty() ? "" : ", ", name,
                         measured.all[name].mean_queued());
+  }
   result.figures.push_back({.what = fmt::format("{}: mean wait of those who know run times", where),
                             .published = "qssf is close to them",
                             .ours = fmt::format("{} (qssf {:.0f} s)", text, ours.mean_queued()),
@@ -117,6 +123,13 @@ Gain add_figures(const std::string& where, Measured& measured, Reproduced& resul
                                  measured.long_ones["qssf"].mean_queued()),
                            measured.long_ones["qssf"].mean_queued(),
                            measured.long_ones["fifo"].mean_queued()),
+       .why = ""});
+  const Waits& guarded = measured.all["guarded"];
+  result.figures.push_back(
+      {.what = fmt::format("{}: with the guard against starving, our default", where),
+       .published = "",
+       .ours =
+           fmt::format("JCT {:.0f} s, wait {:.0f} s", guarded.mean_jct(), guarded.mean_queued()),
        .why = ""});
   return gain;
 }
@@ -193,7 +206,8 @@ Result<Reproduced> reproduce_qssf(const ReproduceOptions& options) {
   result.headline = {"JCT 1.5 to 6.5 x, wait 4.8 to 20.2 x shorter than FIFO's",
                      fmt::format("Venus {:.2f} x, {:.1f} x; generated {:.2f} x, {:.1f} x", real.jct,
                                  real.queued, drawn.jct, drawn.queued),
-                     judged(std::min(real.jct, drawn.jct), 1.5)};
+                     judged_everywhere(std::min(real.jct, drawn.jct), std::max(real.jct, drawn.jct),
+                                       kPublishedGain)};
   result.notes = {
       "The public table of Venus has neither users nor names nor virtual clusters: what qssf knows "
       "of a job there is its size and time of day. Earth, Saturn and Uranus are not public at the "

@@ -255,10 +255,9 @@ Result<Reproduced> reproduce_testbed(const ReproduceOptions& options) {
   result.notes = {
       "The released scheduler of the testbed restarts every running job in each round in which one "
       "came or went, which explains its many starts; ours restarts only what it moves. With the "
-      "run "
-      "times of the measured run, restarts in them, srsf and tiresias-l give the measured schedule "
-      "back, so that what is left of their error is run times: restarts, and jobs of less than a "
-      "server, which shared it with others (executed up to 3.4 times the predicted time).",
+      "run times of the measured run, restarts in them, tiresias-l gives the measured schedule "
+      "back and srsf nearly, so that most of their error is run times: restarts, and jobs of less "
+      "than a server, which shared it with others (executed up to 3.4 times the predicted time).",
       "Its Themis chooses anew only when a job came or went, ours in every round: 9 starts against "
       "more than 100. That this is the whole difference was not established.",
       "Muri-L: with the cost of sharing that the muri section uses, jobs hold their GPUs a quarter "
