@@ -156,6 +156,9 @@ Result<Reproduced> reproduce_ces(const ReproduceOptions& options) {
   result.headline = {"node utilisation up by as much as 13 points",
                      fmt::format("{:.1f} points on Philly's series", gain), judged(gain, 13)};
   BERTH_TRY_VOID(add_venus(options, result));
+  result.notes.emplace_back(
+      "Over all 73 days instead of the last three weeks utilisation rises by 14.6 points "
+      "(boosted trees, 75.2 % to 89.8 %), with 2.5 wake-ups a day.");
   return result;
 }
 
