@@ -16,18 +16,9 @@
 #include "daemon/inbox.h"
 #include "daemon/yard.h"
 #include "model/trace.h"
+#include "training/training_book.h"
 
 namespace berth {
-
-/// What training code says, for those who ask; absent where nothing listens.
-class TrainingBook {
- public:
-  virtual ~TrainingBook() = default;
-  [[nodiscard]] virtual std::optional<TrainingReport> report(JobNumber job) const = 0;
-  virtual void losses(JobNumber job, std::int64_t first, std::vector<double>& losses) const = 0;
-  /// Terms that the code itself must follow.
-  virtual void tell(JobNumber job, const Terms& terms) = 0;
-};
 
 /// Drained: takes no more jobs; those on it go on, and the engine forgets them.
 enum class NodeService : std::uint8_t { Up, Drained, Down };

@@ -1,0 +1,391 @@
+#include "training/hub.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace berth {
+
+namespace {
+
+constexpr std::uint64_t kListener = 0;
+constexpr std::uint64_t kWaker = 1;
+constexpr double kNewsInterval = 1;
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Takes as long for a wrong token as for the right one.
+bool is_same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size() || a.empty()) return false;
+  unsigned char difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
+  return difference == 0;
+}
+
+bool add_to(const Descriptor& poller, int fd, std::uint64_t id) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = id;
+  return ::epoll_ctl(poller.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+}  // namespace
+
+TrainingHub::TrainingHub(HubOptions options, HubCalls calls, Descriptor listener)
+    : options_(std::move(options)),
+      calls_(std::move(calls)),
+      listener_(std::move(listener)),
+      poller_(::epoll_create1(EPOLL_CLOEXEC)),
+      waker_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+Result<std::unique_ptr<TrainingHub>> TrainingHub::open(const HubOptions& options, HubCalls calls) {
+  BERTH_TRY(Descriptor listener, listen_on(options.path));
+  std::unique_ptr<TrainingHub> hub{new TrainingHub(options, std::move(calls), std::move(listener))};
+  BERTH_TRY_VOID(hub->start());
+  return hub;
+}
+
+Result<void> TrainingHub::start() {
+  const bool ready = poller_.is_open() && waker_.is_open() &&
+                     add_to(poller_, listener_.get(), kListener) &&
+                     add_to(poller_, waker_.get(), kWaker);
+  if (!ready) return fail(fmt::format("{}: cannot watch: {}", options_.path, std::strerror(errno)));
+  thread_ = std::thread{[this] { run(); }};
+  return {};
+}
+
+TrainingHub::~TrainingHub() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock{mutex_};
+    over_ = true;
+  }
+  wake();
+  thread_.join();
+  ::unlink(options_.path.c_str());
+}
+
+void TrainingHub::wake() const {
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(waker_.get(), &one, sizeof one));
+}
+
+// --- the thread
+
+void TrainingHub::run() {
+  std::array<epoll_event, 64> events;
+  for (;;) {
+    const int count = ::epoll_wait(poller_.get(), events.data(), static_cast<int>(events.size()),
+                                   milliseconds_to_sleep(now_seconds()));
+    {
+      const std::lock_guard lock{mutex_};
+      if (over_) return;
+    }
+    const double now = now_seconds();
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& event = events[static_cast<std::size_t>(i)];
+      if (event.data.u64 == kListener) {
+        welcome_newcomers(now);
+      } else if (event.data.u64 == kWaker) {
+        std::uint64_t ignored = 0;
+        static_cast<void>(::read(waker_.get(), &ignored, sizeof ignored));
+      } else {
+        hear(event.data.u64, event.events, now);
+      }
+    }
+    deliver();
+    drop_silent(now);
+    pass_on_news(now);
+  }
+}
+
+/// For ever, unless news wait for their second to be over or somebody has to say hello.
+int TrainingHub::milliseconds_to_sleep(double now) const {
+  double wait = 1e9;
+  for (const auto& [id, peer] : peers_) {
+    if (peer.job == 0) wait = std::min(wait, peer.since + options_.hello_seconds - now);
+  }
+  const std::lock_guard lock{mutex_};
+  for (const auto& [number, job] : jobs_) {
+    if (job.is_news) wait = std::min(wait, job.told_at + kNewsInterval - now);
+  }
+  return wait > 1e6 ? -1 : static_cast<int>(std::ceil(std::max(0.0, wait) * 1000));
+}
+
+void TrainingHub::welcome_newcomers(double now) {
+  while (auto accepted = accept_from(listener_)) {
+    const std::uint32_t uid = accepted->uid;
+    Peer peer{*std::move(accepted), now, options_.peer};
+    const auto mine = peers_of_.find(uid);
+    const bool too_many = peers_.size() >= options_.most_connections ||
+                          (mine != peers_of_.end() && mine->second >= options_.most_per_user);
+    if (too_many) {
+      static_cast<void>(peer.say(error_line("too many connections")));
+      continue;
+    }
+    const PeerId id = next_peer_++;
+    if (!add_to(poller_, peer.fd(), id)) continue;
+    peer.interest = EPOLLIN;
+    peers_.emplace(id, std::move(peer));
+    ++peers_of_[uid];
+    const std::lock_guard lock{mutex_};
+    connections_ = peers_.size();
+  }
+}
+
+void TrainingHub::hear(PeerId id, std::uint32_t what, double now) {
+  const auto found = peers_.find(id);
+  if (found == peers_.end()) return;
+  Peer& peer = found->second;
+  bool stays = (what & EPOLLOUT) == 0 || peer.flush() == Peer::State::Open;
+  if (stays && (what & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+    lines_.clear();
+    // What was said before the end is heard.
+    const bool is_open = peer.read(now, lines_) == Peer::State::Open;
+    for (const std::string& line : lines_) stays = stays && hear_line(peer, line, now);
+    stays = stays && is_open;
+  }
+  if (stays) {
+    watch(id, peer);
+  } else {
+    drop(id);
+  }
+}
+
+void TrainingHub::watch(PeerId id, Peer& peer) {
+  const std::uint32_t wanted = peer.has_more_to_say() ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  if (wanted == peer.interest) return;
+  peer.interest = wanted;
+  epoll_event event{};
+  event.events = wanted;
+  event.data.u64 = id;
+  static_cast<void>(::epoll_ctl(poller_.get(), EPOLL_CTL_MOD, peer.fd(), &event));
+}
+
+void TrainingHub::drop(PeerId id) {
+  const auto found = peers_.find(id);
+  if (found == peers_.end()) return;
+  const auto mine = peers_of_.find(found->second.uid);
+  if (--mine->second == 0) peers_of_.erase(mine);
+  peers_.erase(found);  // closing takes it out of the poller
+  const std::lock_guard lock{mutex_};
+  connections_ = peers_.size();
+}
+
+void TrainingHub::drop_silent(double now) {
+  std::vector<PeerId> silent;
+  for (const auto& [id, peer] : peers_) {
+    if (peer.job == 0 && now - peer.since >= options_.hello_seconds) silent.push_back(id);
+  }
+  for (const PeerId id : silent) drop(id);
+}
+
+// --- what is said
+
+bool TrainingHub::complain(Peer& peer, std::string_view why) {
+  const bool heard = peer.say(error_line(why)) == Peer::State::Open;
+  return heard && ++peer.wrong_lines < options_.peer.wrong_lines;
+}
+
+bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
+  const auto message = parse_from_code(line);
+  if (!message) return complain(peer, message.error().text());
+  if (const auto* hello = std::get_if<Hello>(&*message)) return hear_hello(peer, *hello, now);
+  if (peer.job == 0) return complain(peer, "say hello first");
+  if (std::holds_alternative<Bye>(*message)) return false;
+  if (const auto* report = std::get_if<Report>(&*message)) {
+    hear_report(peer, *report, now);
+  } else if (const auto* saved = std::get_if<Checkpointed>(&*message)) {
+    const std::lock_guard lock{mutex_};
+    Job& job = jobs_[peer.job];
+    job.book.add(*saved, now);
+    job.is_news = true;
+  }
+  return true;
+}
+
+bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
+  if (peer.job != 0) return complain(peer, "hello was said already");
+  if (hello.version != kTrainingProtocol) {
+    static_cast<void>(peer.say(error_line(
+        fmt::format("version {} is not spoken here, only {}", hello.version, kTrainingProtocol))));
+    return false;
+  }
+  const auto expected = calls_.expected(hello.job);
+  // One answer for all: who may not know learns nothing about other people's jobs.
+  const bool may_speak = expected && (peer.uid == expected->uid || peer.uid == 0) &&
+                         is_same_secret(hello.token, expected->token);
+  if (!may_speak) {
+    static_cast<void>(peer.say(error_line("no such job runs for you, or the token is wrong")));
+    return false;
+  }
+  peer.job = hello.job;
+  peer.rank = hello.rank;
+  std::string answer = welcome_line(hello.job);
+  const std::lock_guard lock{mutex_};
+  Job& job = jobs_[hello.job];
+  if (job.token != expected->token) {
+    job.token = expected->token;
+    job.has_speaker = false;
+    job.book.begin_attempt();
+    model_.begin(hello.job, expected->model, expected->gpus, now);
+  } else if (job.has_speaker && hello.rank == job.speaker) {
+    job.book.reconnect();
+  }
+  if (job.terms) answer += terms_line(*job.terms);
+  return peer.say(answer) == Peer::State::Open;
+}
+
+/// The lowest rank that reports counts; the others see the same iterations.
+void TrainingHub::hear_report(Peer& peer, const Report& report, double now) {
+  const std::lock_guard lock{mutex_};
+  Job& job = jobs_[peer.job];
+  if (!job.has_speaker || peer.rank < job.speaker) {
+    if (job.has_speaker) job.book.begin_attempt();
+    job.has_speaker = true;
+    job.speaker = peer.rank;
+  }
+  if (peer.rank != job.speaker) return;
+  const auto sample = job.book.add(report, now);
+  if (sample) model_.add(peer.job, *sample, now);
+  job.is_news = true;
+}
+
+void TrainingHub::pass_on_news(double now) {
+  std::vector<std::pair<JobNumber, TrainingFigures>> news;
+  bool has_learned = false;
+  {
+    const std::lock_guard lock{mutex_};
+    has_learned = std::exchange(learned_told_, model_.revision()) != model_.revision();
+    for (auto& [number, job] : jobs_) {
+      if (!job.is_news || now - job.told_at < kNewsInterval) continue;
+      job.is_news = false;
+      job.told_at = now;
+      news.emplace_back(number, job.book.figures(now));
+    }
+  }
+  if (calls_.changed) {
+    for (const auto& [number, figures] : news) calls_.changed(number, figures);
+  }
+  if (has_learned && calls_.learned) calls_.learned();
+}
+
+// --- what is told
+
+void TrainingHub::post(JobNumber job, std::string line) {
+  {
+    const std::lock_guard lock{mutex_};
+    outbox_.emplace_back(job, std::move(line));
+  }
+  wake();
+}
+
+void TrainingHub::deliver() {
+  std::vector<std::pair<JobNumber, std::string>> outbox;
+  {
+    const std::lock_guard lock{mutex_};
+    outbox.swap(outbox_);
+  }
+  if (outbox.empty()) return;
+  std::vector<PeerId> gone;
+  for (auto& [id, peer] : peers_) {
+    bool is_open = true;
+    for (const auto& [job, line] : outbox) {
+      if (peer.job == job && is_open) is_open = peer.say(line) == Peer::State::Open;
+    }
+    if (is_open) {
+      watch(id, peer);
+    } else {
+      gone.push_back(id);
+    }
+  }
+  for (const PeerId id : gone) drop(id);
+}
+
+void TrainingHub::tell(JobNumber number, const Terms& terms) {
+  {
+    const std::lock_guard lock{mutex_};
+    Job& job = jobs_[number];
+    model_.set_cores(number, terms.cores_milli / 1000.0);
+    const bool is_same = job.terms && job.terms->sub_steps == terms.sub_steps &&
+                         job.terms->batch == terms.batch &&
+                         job.terms->cores_milli == terms.cores_milli;
+    job.terms = terms;
+    if (is_same || job.token.empty()) return;  // who connects later is told then
+    outbox_.emplace_back(number, terms_line(terms));
+  }
+  wake();
+}
+
+void TrainingHub::ask_checkpoint(JobNumber job, double deadline_seconds, AfterCheckpoint then) {
+  post(job, checkpoint_line(deadline_seconds, then));
+}
+
+void TrainingHub::announce_size(JobNumber job, std::int32_t gpus) { post(job, resize_line(gpus)); }
+
+void TrainingHub::forget(JobNumber job) {
+  const std::lock_guard lock{mutex_};
+  jobs_.erase(job);
+  model_.forget(job);
+}
+
+// --- what is known
+
+std::optional<TrainingReport> TrainingHub::report(JobNumber number) const {
+  const std::lock_guard lock{mutex_};
+  const auto job = jobs_.find(number);
+  if (job == jobs_.end()) return std::nullopt;
+  return job->second.book.report();
+}
+
+void TrainingHub::losses(JobNumber number, std::int64_t first, std::vector<double>& losses) const {
+  const std::lock_guard lock{mutex_};
+  const auto job = jobs_.find(number);
+  if (job != jobs_.end()) job->second.book.losses(first, losses);
+}
+
+std::optional<TrainingFigures> TrainingHub::view(JobNumber number) const {
+  const std::lock_guard lock{mutex_};
+  const auto job = jobs_.find(number);
+  if (job == jobs_.end() || !job->second.book.has_spoken()) return std::nullopt;
+  return job->second.book.figures(now_seconds());
+}
+
+std::size_t TrainingHub::connections() const {
+  const std::lock_guard lock{mutex_};
+  return connections_;
+}
+
+std::vector<JobNumber> TrainingHub::take_changed() {
+  const std::lock_guard lock{mutex_};
+  return model_.take_changed();
+}
+
+std::optional<std::int32_t> TrainingHub::probe(JobNumber job, std::int32_t most) {
+  const std::lock_guard lock{mutex_};
+  return model_.probe(job, most, now_seconds());
+}
+
+std::optional<CpuCurve> TrainingHub::curve(JobNumber job) const {
+  const std::lock_guard lock{mutex_};
+  return model_.curve(job);
+}
+
+std::optional<double> TrainingHub::seconds_per_iteration(JobNumber job, double cores) const {
+  const std::lock_guard lock{mutex_};
+  return model_.seconds_per_iteration(job, cores);
+}
+
+}  // namespace berth

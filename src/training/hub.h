@@ -1,0 +1,133 @@
+// Where training code and scheduler talk: one Unix socket, one thread, idle unless somebody speaks.
+// A peer speaks for a job if the kernel says that it is the job's user (or root) and it knows the
+// token of the attempt that runs now, which only the attempt's environment holds.
+//
+// Nothing here is durable and nothing waits: a report that is lost is lost, code that says nothing
+// runs just as well. Safe to call from any thread; the callbacks are called from the hub's own,
+// without a lock held.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "training/job_book.h"
+#include "training/online_model.h"
+#include "training/peer.h"
+#include "training/training_book.h"
+
+namespace berth {
+
+struct HubOptions {
+  std::string path;
+  std::size_t most_connections = 1024;
+  std::size_t most_per_user = 512;
+  double hello_seconds = 10;  // who has not said hello by then is dropped
+  PeerLimits peer = {};
+};
+
+/// The attempt of a job that runs now.
+struct ExpectedAttempt {
+  std::string token;
+  std::uint32_t uid = 0;
+  std::string model;  // for what is learned about it; may be empty
+  std::int32_t gpus = 1;
+};
+
+struct HubCalls {
+  /// Nothing: no such job, or it does not run.
+  std::function<std::optional<ExpectedAttempt>(JobNumber)> expected;
+  /// A job said something new; at most once a second for each.
+  std::function<void(JobNumber, const TrainingFigures&)> changed = {};
+  /// More is known of how cores feed some job: see take_changed().
+  std::function<void()> learned = {};
+};
+
+class TrainingHub final : public TrainingBook {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<TrainingHub>> open(const HubOptions& options,
+                                                                 HubCalls calls);
+  ~TrainingHub() override;
+  TrainingHub(const TrainingHub&) = delete;
+  TrainingHub& operator=(const TrainingHub&) = delete;
+
+  [[nodiscard]] std::optional<TrainingReport> report(JobNumber job) const override;
+  void losses(JobNumber job, std::int64_t first, std::vector<double>& losses) const override;
+  void tell(JobNumber job, const Terms& terms) override;
+
+  void ask_checkpoint(JobNumber job, double deadline_seconds, AfterCheckpoint then);
+  /// The job will have another number of GPUs when it next starts.
+  void announce_size(JobNumber job, std::int32_t gpus);
+  /// The job is over.
+  void forget(JobNumber job);
+  /// Nothing: it has said nothing yet.
+  [[nodiscard]] std::optional<TrainingFigures> view(JobNumber job) const;
+  [[nodiscard]] std::size_t connections() const;
+
+  // What was learned, see training/online_model.h.
+  [[nodiscard]] std::vector<JobNumber> take_changed();
+  [[nodiscard]] std::optional<std::int32_t> probe(JobNumber job, std::int32_t most);
+  [[nodiscard]] std::optional<CpuCurve> curve(JobNumber job) const;
+  [[nodiscard]] std::optional<double> seconds_per_iteration(JobNumber job, double cores) const;
+
+ private:
+  struct Job {
+    JobBook book;
+    std::string token;         // of the attempt that spoke last
+    std::int32_t speaker = 0;  // the lowest rank that has reported in this attempt
+    bool has_speaker = false;
+    std::optional<Terms> terms;
+    bool is_news = false;  // said something that was not passed on
+    double told_at = -1e9;
+  };
+  using PeerId = std::uint64_t;
+
+  TrainingHub(HubOptions options, HubCalls calls, Descriptor listener);
+  [[nodiscard]] Result<void> start();
+  void run();
+  [[nodiscard]] int milliseconds_to_sleep(double now) const;
+  void welcome_newcomers(double now);
+  void hear(PeerId id, std::uint32_t what, double now);
+  /// False: the peer is to be dropped.
+  [[nodiscard]] bool hear_line(Peer& peer, const std::string& line, double now);
+  [[nodiscard]] bool hear_hello(Peer& peer, const Hello& hello, double now);
+  void hear_report(Peer& peer, const Report& report, double now);
+  [[nodiscard]] bool complain(Peer& peer, std::string_view why);
+  void post(JobNumber job, std::string line);
+  void deliver();
+  void drop(PeerId id);
+  void drop_silent(double now);
+  void watch(PeerId id, Peer& peer);
+  void pass_on_news(double now);
+  void wake() const;
+
+  const HubOptions options_;
+  const HubCalls calls_;
+  Descriptor listener_;
+  Descriptor poller_;
+  Descriptor waker_;
+
+  // Of the hub's thread alone.
+  std::map<PeerId, Peer> peers_;
+  std::map<std::uint32_t, std::size_t> peers_of_;  // by user
+  PeerId next_peer_ = 2;
+  std::uint64_t learned_told_ = 0;
+  std::vector<std::string> lines_;  // scratch
+
+  mutable std::mutex mutex_;
+  std::map<JobNumber, Job> jobs_;
+  mutable OnlineModel model_;
+  std::vector<std::pair<JobNumber, std::string>> outbox_;
+  std::size_t connections_ = 0;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace berth

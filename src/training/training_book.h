@@ -1,0 +1,24 @@
+// What training code says, for those who decide; absent where nothing listens.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/job_spec.h"
+#include "perf/terms.h"
+#include "perf/training.h"
+
+namespace berth {
+
+class TrainingBook {
+ public:
+  virtual ~TrainingBook() = default;
+  [[nodiscard]] virtual std::optional<TrainingReport> report(JobNumber job) const = 0;
+  /// Appends the loss after each whole epoch from `first` (counted from 0 = untrained) on.
+  virtual void losses(JobNumber job, std::int64_t first, std::vector<double>& losses) const = 0;
+  /// Terms that the code itself must follow.
+  virtual void tell(JobNumber job, const Terms& terms) = 0;
+};
+
+}  // namespace berth
