@@ -1,0 +1,198 @@
+// Trains a small network and talks with Berth about it; see README.md.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "berth_training.h"
+#include "checkpoint.h"
+#include "loader.h"
+#include "network.h"
+
+namespace {
+
+using trainer::Checkpoint;
+using trainer::DataOptions;
+using trainer::Network;
+using trainer::Sample;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kHelp =
+    "trainer: trains a small network on generated data\n"
+    "  --epochs N           (10)\n"
+    "  --samples N          in an epoch (4096)\n"
+    "  --batch N            samples per step (32)\n"
+    "  --rate X             learning rate (0.05)\n"
+    "  --seed N             (1)\n"
+    "  --workers N          threads that prepare data (2)\n"
+    "  --loader-work N      rounds of arithmetic per sample (0)\n"
+    "  --device-ms X        the device takes so long for a step, without a core (0)\n"
+    "  --checkpoint FILE    restored at the start; written when asked to and at the end\n"
+    "  --checkpoint-every N steps (0: only when asked to)\n";
+
+struct Options {
+  DataOptions data;
+  std::int64_t epochs = 10;
+  double rate = 0.05;
+  double device_ms = 0;
+  std::string checkpoint;
+  std::int64_t checkpoint_every = 0;
+
+  [[nodiscard]] std::int64_t steps_per_epoch() const { return data.samples / data.batch; }
+  /// Everything that decides what is learned.
+  [[nodiscard]] std::uint64_t fingerprint() const {
+    std::uint64_t rate_bits = 0;
+    std::memcpy(&rate_bits, &rate, sizeof rate_bits);
+    std::uint64_t hash = trainer::mix(data.seed);
+    hash = trainer::mix(hash ^ static_cast<std::uint64_t>(data.samples));
+    hash = trainer::mix(hash ^ static_cast<std::uint64_t>(data.batch));
+    return trainer::mix(hash ^ rate_bits);
+  }
+};
+
+bool parse(int count, char** words, Options& options) {
+  std::map<std::string, std::string> said;
+  for (int i = 1; i + 1 < count; i += 2) said[words[i]] = words[i + 1];
+  if (count % 2 == 0) return false;
+  const auto whole = [&](const char* name, std::int64_t least, auto& into) {
+    const auto found = said.find(name);
+    if (found == said.end()) return true;
+    char* end = nullptr;
+    const long long value = std::strtoll(found->second.c_str(), &end, 10);
+    const bool good = *end == '\0' && !found->second.empty() && value >= least;
+    into = static_cast<std::remove_reference_t<decltype(into)>>(value);
+    said.erase(found);
+    return good;
+  };
+  const auto number = [&](const char* name, double& into) {
+    const auto found = said.find(name);
+    if (found == said.end()) return true;
+    char* end = nullptr;
+    into = std::strtod(found->second.c_str(), &end);
+    const bool good = *end == '\0' && !found->second.empty() && into >= 0;
+    said.erase(found);
+    return good;
+  };
+  if (const auto found = said.find("--checkpoint"); found != said.end()) {
+    options.checkpoint = found->second;
+    said.erase(found);
+  }
+  return whole("--epochs", 1, options.epochs) && whole("--samples", 1, options.data.samples) &&
+         whole("--batch", 1, options.data.batch) && whole("--seed", 0, options.data.seed) &&
+         whole("--workers", 1, options.data.workers) &&
+         whole("--loader-work", 0, options.data.work) && number("--rate", options.rate) &&
+         number("--device-ms", options.device_ms) &&
+         whole("--checkpoint-every", 0, options.checkpoint_every) && said.empty() &&
+         options.data.batch <= options.data.samples;
+}
+
+/// One step over the batch, a micro-batch at a time; the mean squared error before it.
+double train_on(const std::vector<Sample>& batch, int sub_steps, const Options& options,
+                Network& network) {
+  const std::size_t parts =
+      std::min<std::size_t>(static_cast<std::size_t>(sub_steps), batch.size());
+  double error = 0;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t end = batch.size() * (part + 1) / parts;
+    for (std::size_t i = batch.size() * part / parts; i < end; ++i)
+      error += network.add_gradient(batch[i]);
+    // A device that computes leaves the cores alone.
+    if (options.device_ms > 0) {
+      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(
+          options.device_ms / static_cast<double>(parts)));
+    }
+  }
+  network.step(options.rate, batch.size());
+  return error / static_cast<double>(batch.size());
+}
+
+double final_loss(const Options& options, const Network& network) {
+  DataOptions data = options.data;
+  data.work = 0;
+  double sum = 0;
+  for (std::int64_t i = 0; i < data.samples; ++i) sum += network.error(make_sample(data, i));
+  return sum / static_cast<double>(data.samples);
+}
+
+class Training {
+ public:
+  explicit Training(Options options) : options_(std::move(options)), network_(options_.data.seed) {}
+
+  int run() {
+    if (!restore()) return 1;
+    const std::int64_t end = options_.epochs * options_.steps_per_epoch();
+    trainer::Loader loader{options_.data, state_.iteration, end};
+    while (state_.iteration < end) {
+      const auto began = Clock::now();
+      const double loss = train_on(loader.take(), berth_.sub_steps(), options_, network_);
+      ++state_.iteration;
+      berth_.report({.iteration = state_.iteration,
+                     .epoch = static_cast<double>(state_.iteration) /
+                              static_cast<double>(options_.steps_per_epoch()),
+                     .loss = loss,
+                     .batch = options_.data.batch,
+                     .seconds = std::chrono::duration<double>(Clock::now() - began).count()});
+      most_sub_steps_ = std::max(most_sub_steps_, berth_.sub_steps());
+      const bool is_due =
+          options_.checkpoint_every > 0 && state_.iteration % options_.checkpoint_every == 0;
+      if ((is_due || berth_.should_checkpoint()) && !save()) return 1;
+      if (berth_.should_stop()) {
+        std::printf("stopped after %lld steps\n", static_cast<long long>(state_.iteration));
+        return berth_training::kExitCode;
+      }
+    }
+    if (!save()) return 1;
+    const double loss = final_loss(options_, network_);
+    std::printf("sub-steps %d\nloss %.17g %a\n", most_sub_steps_, loss, loss);
+    return 0;
+  }
+
+ private:
+  bool restore() {
+    state_.settings = options_.fingerprint();
+    if (options_.checkpoint.empty()) return true;
+    switch (load(options_.checkpoint, state_)) {
+      case trainer::Loaded::NotThere: return true;
+      case trainer::Loaded::NotOurs:
+        std::fprintf(stderr, "trainer: %s is not a checkpoint of this training\n",
+                     options_.checkpoint.c_str());
+        return false;
+      case trainer::Loaded::Yes: break;
+    }
+    network_.weights = state_.weights;
+    std::printf("continues after %lld steps\n", static_cast<long long>(state_.iteration));
+    std::fflush(stdout);
+    return true;
+  }
+  bool save() {
+    if (options_.checkpoint.empty()) return true;
+    state_.weights = network_.weights;
+    if (!trainer::save(state_, options_.checkpoint)) {
+      std::fprintf(stderr, "trainer: cannot write %s: %s\n", options_.checkpoint.c_str(),
+                   std::strerror(errno));
+      return false;
+    }
+    berth_.checkpointed(state_.iteration, options_.checkpoint);
+    return true;
+  }
+
+  const Options options_;
+  berth_training::Run berth_;
+  Network network_;
+  Checkpoint state_;
+  int most_sub_steps_ = 1;
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  Options options;
+  if (!parse(count, words, options)) {
+    std::fputs(kHelp, stderr);
+    return 2;
+  }
+  return Training{std::move(options)}.run();
+}
