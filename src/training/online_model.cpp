@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <utility>
 
 namespace berth {
@@ -9,12 +10,23 @@ namespace berth {
 namespace {
 
 constexpr std::int32_t kDesignPoints = 4;
-constexpr std::size_t kMostExtensions = 2;
-constexpr double kWideGap = 2;         // cores: narrower, the sweet point is known well enough
-constexpr double kNearby = 0.1;        // a point so close to one that is wanted will do
-constexpr double kTolerance = 0.15;    // measured against believed speed
-constexpr double kLongestProbe = 120;  // seconds; then that number of cores is given up
+constexpr std::int32_t kMostExtensions = 2;
+constexpr std::int32_t kMostProbes = 12;  // whatever happens beside it
+constexpr double kWorthMore = 1.25;       // so many more cores within reach are tried
+constexpr double kWideGap = 2;            // cores: narrower, the sweet point is known well enough
+constexpr double kNearby = 0.1;           // a point so close to one that is wanted will do
+constexpr double kTolerance = 0.15;       // measured against believed speed
+constexpr double kFullSpeed = 0.97;       // of the plateau
+constexpr double kLongestProbe = 120;     // seconds; then that number of cores is given up
 constexpr std::size_t kMostModels = 10'000;
+
+/// The fewest cores with the full speed: what a core adds beyond that is within the noise of
+/// measuring, and somebody else may use it.
+CpuCurve without_noise(CpuCurve curve) {
+  while (curve.theta > 1 && curve.feed(curve.theta - 1) >= kFullSpeed * curve.plateau)
+    --curve.theta;
+  return curve;
+}
 
 bool is_measured(const std::map<double, double>& points, std::int32_t cores) {
   return std::ranges::any_of(
@@ -92,6 +104,7 @@ void OnlineModel::take_point(JobNumber number, Job& job, Known& known, double sp
     point->second = speed;
     known.neighbour.reset();
   }
+  if (is_new) ++known.probes;
   if (was_asked) job.asked.reset();
   known.contradictions = 0;
   has_changed(number);
@@ -104,7 +117,7 @@ void OnlineModel::deny_curve(Job& job, Known& known, double speed) const {
   const double ratio = speed / known.points.at(job.cores);
   for (auto& [cores, known_speed] : known.points) known_speed *= ratio;
   const auto here = static_cast<std::int32_t>(std::lround(job.cores));
-  if (known.most >= 2) known.neighbour = here < known.most ? here + 1 : here - 1;
+  if (known.reach >= 2) known.neighbour = here < known.reach ? here + 1 : here - 1;
 }
 
 void OnlineModel::remember(const Job& job, double now) {
@@ -149,24 +162,31 @@ std::optional<CpuFit> OnlineModel::fit(const Job& job, const Known& known) const
   return *std::move(fitted);
 }
 
-std::optional<std::int32_t> OnlineModel::next_probe(const Job& job, Known& known,
-                                                    std::int32_t most) {
-  if (most < 2) return std::nullopt;
+/// The design is that of the cores within reach at first: neighbours that are profiled, too, change
+/// what is within reach all the time. Where far more come within reach later, all of them are one
+/// more point.
+std::optional<std::int32_t> OnlineModel::next_probe(const Job& job, Known& known) {
   const auto is_open = [&](std::int32_t cores) {
-    return cores <= most && !known.given_up.contains(cores);
+    return cores >= 1 && cores <= known.reach && !known.given_up.contains(cores);
   };
   if (known.neighbour && is_open(*known.neighbour)) return known.neighbour;
-  const auto design = designs_.design(std::min(kDesignPoints, most), std::min(most, 4096));
+  if (known.most < 2 || known.probes >= kMostProbes) return std::nullopt;
+  const std::int32_t first = std::clamp(known.first_most, 2, 4096);
+  const auto design = designs_.design(std::min(kDesignPoints, first), first);
   if (!design) return std::nullopt;
-  for (auto cores = design->rbegin(); cores != design->rend(); ++cores) {
-    if (!is_measured(known.points, *cores) && is_open(*cores)) return *cores;
+  std::vector<std::int32_t> wanted{design->begin(), design->end()};
+  wanted.push_back(known.most);
+  for (const std::int32_t point : std::views::reverse(wanted)) {
+    const std::int32_t cores = std::min(point, known.reach);
+    if (is_open(cores) && !is_measured(known.points, cores)) return cores;
   }
   const auto fitted = fit(job, known);
   if (!fitted || fitted->gap.high - fitted->gap.low <= kWideGap) return std::nullopt;
   const std::int32_t theta = fitted->curve.theta;
   if (!is_open(theta) || known.points.contains(theta)) return std::nullopt;
-  if (!known.extensions.contains(theta) && known.extensions.size() >= kMostExtensions)
-    return std::nullopt;
+  const bool may_extend = known.extensions.contains(theta) ||
+                          static_cast<std::int32_t>(known.extensions.size()) < kMostExtensions;
+  if (!may_extend) return std::nullopt;
   known.extensions.insert(theta);
   return theta;
 }
@@ -175,12 +195,16 @@ std::optional<std::int32_t> OnlineModel::probe(JobNumber number, std::int32_t mo
   Known* known = known_of(number);
   if (known == nullptr) return std::nullopt;
   Job& job = jobs_.at(number);
-  known->most = most;
+  known->reach = most;
+  if (most >= kWorthMore * known->most) {  // somebody left, or needs fewer than it had
+    if (known->most < 2) known->first_most = most;
+    known->most = most;
+  }
   if (job.asked && now - job.asked_at > kLongestProbe) {
     known->given_up.insert(*job.asked);
     job.asked.reset();
   }
-  const auto next = next_probe(job, *known, most);
+  const auto next = next_probe(job, *known);
   if (next != job.asked) {
     job.asked = next;
     job.asked_at = now;
@@ -192,10 +216,10 @@ std::optional<CpuCurve> OnlineModel::curve(JobNumber number) {
   Known* known = known_of(number);
   if (known == nullptr) return std::nullopt;
   const Job& job = jobs_.at(number);
-  if (job.asked || (known->most >= 2 && next_probe(job, *known, known->most))) return std::nullopt;
+  if (job.asked || next_probe(job, *known)) return std::nullopt;
   const auto fitted = fit(job, *known);
   if (!fitted) return std::nullopt;
-  return fitted->curve;
+  return without_noise(fitted->curve);
 }
 
 std::optional<double> OnlineModel::seconds_per_iteration(JobNumber number, double cores) {

@@ -61,9 +61,12 @@ class OnlineModel {
     Points points;
     std::set<std::int32_t> given_up;        // core counts at which it never got to a steady speed
     std::optional<std::int32_t> neighbour;  // to be measured again
-    std::set<std::int32_t> extensions;      // sweet points asked for
+    std::int32_t probes = 0;                // points measured so far
     std::size_t contradictions = 0;         // reports in a row that deny the point
-    std::int32_t most = 0;                  // cores within reach when last asked
+    std::int32_t first_most = 0;            // cores the design is made for
+    std::int32_t most = 0;                  // the most that were within reach
+    std::set<std::int32_t> extensions;      // sweet points asked for
+    std::int32_t reach = 0;                 // cores it could have when last asked
   };
   struct Job {
     std::string model;
@@ -84,8 +87,7 @@ class OnlineModel {
   void deny_curve(Job& job, Known& known, double speed) const;
   void remember(const Job& job, double now);
   [[nodiscard]] std::optional<CpuFit> fit(const Job& job, const Known& known) const;
-  [[nodiscard]] std::optional<std::int32_t> next_probe(const Job& job, Known& known,
-                                                       std::int32_t most);
+  [[nodiscard]] std::optional<std::int32_t> next_probe(const Job& job, Known& known);
   [[nodiscard]] Known* known_of(JobNumber job);
 
   std::map<JobNumber, Job> jobs_;

@@ -17,7 +17,7 @@ Time next_multiple(Time now, Duration interval) {
 }  // namespace
 
 void AwareTuner::begin(const View& view, const RateModel& believed) {
-  beliefs_.begin(believed);
+  beliefs_.begin(believed, options_.measured);
   knows_devices_ = view.cluster.tracks_devices();
   demand_ = Column<JobId, std::int32_t>(view.jobs.size(), 0);
   held_back_ = Column<JobId, Time>(view.jobs.size(), kNever);
@@ -26,7 +26,11 @@ void AwareTuner::begin(const View& view, const RateModel& believed) {
 void AwareTuner::tune(const View& view, std::span<const NodeId> changed, Plan& plan) {
   if (!knows_devices_) return;
   nodes_.assign(changed.begin(), changed.end());
-  if (view.now >= next_check_) check_speeds(plan);
+  if (options_.measured != nullptr) {
+    hear_measured(plan, view.now);
+  } else if (view.now >= next_check_) {
+    check_speeds(plan);
+  }
   if (!nodes_.empty()) allocate_nodes(plan);
   if (view.now >= next_round_) reschedule(view, plan);
 }
@@ -34,7 +38,9 @@ void AwareTuner::tune(const View& view, std::span<const NodeId> changed, Plan& p
 std::optional<Time> AwareTuner::next_wakeup(const View& view) {
   while (!watched_.empty() && !view.jobs.is_running(watched_.begin()->first))
     watched_.erase(watched_.begin());
-  next_check_ = watched_.empty() ? kNever : next_multiple(view.now, options_.check_interval);
+  std::erase_if(probing_, [&](JobId job) { return !view.jobs.is_running(job); });
+  const bool has_checks = !watched_.empty() || !probing_.empty();
+  next_check_ = !has_checks ? kNever : next_multiple(view.now, options_.check_interval);
   Time wake = next_check_;
   const bool moves = may_move_ && options_.reschedule_interval > Duration::zero();
   next_round_ = moves ? next_multiple(view.now, options_.reschedule_interval) : kNever;
@@ -51,7 +57,7 @@ void AwareTuner::gather(const Plan& plan, NodeId node) {
   gangs_.clear();
   jobs_of_server(plan, node, on_node_, jobs_);
   for (const ServerJob& each : jobs_) {
-    gangs_.push_back({.speeds = beliefs_.speeds(plan, each.job),
+    gangs_.push_back({.speeds = speeds_of(plan, each.job, node),
                       .workers = each.workers,
                       .most = most_of(plan, each.job)});
   }
@@ -107,14 +113,16 @@ void AwareTuner::allocate_nodes(Plan& plan) {
   }
   caps_.clear();
   apply_grants(plan);
+  bind_to_probes(plan);
   lend_to_validating(plan);
 }
 
 void AwareTuner::apply_grants(Plan& plan) {
   for (const auto& [job, cores_milli] : grants_) {
     give_cores(plan, job, cores_milli);
-    demand_[job] = beliefs_.demand(plan, job) * 1000;
-    watched_[job] = 0;
+    const auto speeds = speeds_of(plan, job, plan.slices(job).front().node);
+    demand_[job] = fewest_for_full_speed(speeds) * 1000;
+    if (options_.measured == nullptr) watched_[job] = 0;
     const bool starved = beliefs_.speed(plan, job, cores_milli) < kStarved;
     may_move_ = may_move_ || starved;
   }

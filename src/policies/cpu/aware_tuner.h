@@ -13,6 +13,11 @@
 // changed since, starved one-GPU jobs move to servers with idle cores where gain x remaining time >
 // 2 x cost.
 //
+// Live, jobs that report iterations are measured instead (measured_speeds.h): a job is bound to a
+// few core counts in turn, within what it has and nobody holds, and to its sweet point once its
+// curve is known. One of which nothing is known, neither measured nor by its profile, gets its
+// share by GPUs.
+//
 // To place a job costs a look at every server with a free device, but for empty ones, of which the
 // first will do; to place one that finds no cores 32 allocations beyond that.
 //
@@ -80,6 +85,12 @@ class AwareTuner final : public NodeTuner {
   void apply_grants(Plan& plan);
   void lend_to_validating(Plan& plan);
 
+  /// Jobs that said something new, and if it is time those whose measurement takes long.
+  void hear_measured(const Plan& plan, Time now);
+  void bind_to_probes(Plan& plan);
+  /// Of a job on that server.
+  [[nodiscard]] std::span<const double> speeds_of(const Plan& plan, JobId job, NodeId node);
+
   enum class Verdict : std::uint8_t { Settled, NotUnderWay, Contradicts };
   void check_speeds(const Plan& plan);
   [[nodiscard]] Verdict sample(const Plan& plan, JobId job) const;
@@ -107,9 +118,12 @@ class AwareTuner final : public NodeTuner {
   CpuAllocator allocator_;
   std::map<JobId, int> watched_;  // samples so far that contradict the belief
   Time next_check_ = kNever;
+  std::set<JobId> probing_;  // bound to cores at which they are measured
+  std::map<std::int32_t, std::vector<double>> even_shares_;  // speeds that ask for so many cores
   bool may_move_ = false;  // somebody is starved, and something changed since the last round
   Time next_round_ = kNever;
   std::vector<NodeId> nodes_;             // scratch: to be allocated
+  std::vector<JobId> news_;               // scratch
   std::vector<JobId> on_node_;            // scratch
   std::vector<ServerJob> jobs_;           // scratch: of one server
   std::vector<CpuGang> gangs_;            // scratch: in step with jobs_

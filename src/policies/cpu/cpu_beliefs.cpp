@@ -10,8 +10,10 @@ constexpr int kMostCorrections = 8;
 
 }  // namespace
 
-void CpuBeliefs::begin(const RateModel& believed) {
+void CpuBeliefs::begin(const RateModel& believed, MeasuredSpeeds* measured) {
   believed_ = &believed;
+  measured_ = measured;
+  measured_tables_.clear();
   tables_.clear();
   scales_.clear();
   most_cores_.assign(believed.cluster().pools.size(), 1);
@@ -78,7 +80,17 @@ std::span<const double> CpuBeliefs::table_of(const Kind& kind) {
   return table;
 }
 
+std::span<const double> CpuBeliefs::measured(JobId job, PoolId pool) const {
+  if (measured_ == nullptr) return {};
+  const auto [entry, is_new] = measured_tables_.try_emplace(job);
+  if (is_new && !measured_->speeds(job, most_cores(pool), entry->second)) entry->second.clear();
+  return entry->second;
+}
+
 std::span<const double> CpuBeliefs::speeds(const Plan& plan, JobId job, Phase phase) {
+  if (phase == Phase::Training) {
+    if (const auto known = measured(job, plan.pool_of(job)); !known.empty()) return known;
+  }
   return table_of(kind_of(plan, job, phase));
 }
 
@@ -104,6 +116,12 @@ double CpuBeliefs::full_rate(const Plan& plan, JobId job) const {
 
 double CpuBeliefs::speed(const Plan& plan, JobId job, std::int32_t cores_milli) const {
   const Kind kind = kind_of(plan, job, plan.jobs().phase[job]);
+  if (const auto known = measured(job, kind.curve.pool); !known.empty()) {
+    const std::size_t below =
+        std::min<std::size_t>(static_cast<std::size_t>(cores_milli) / 1000, known.size() - 1);
+    const std::size_t above = std::min(below + 1, known.size() - 1);
+    return known[below] + (known[above] - known[below]) * (cores_milli % 1000) / 1000;
+  }
   return std::min(1.0, scale_of(kind.curve) * fed(kind, cores_milli));
 }
 

@@ -1,6 +1,7 @@
 // What is believed of how cores feed the jobs of a run: for each kind of job that stands alike, its
 // speed by whole cores relative to having enough of them. Taken from the believed rates once and
-// looked up afterwards; a class whose jobs run otherwise than believed is scaled.
+// looked up afterwards; a class whose jobs run otherwise than believed is scaled. Where jobs are
+// measured, their own speeds count.
 #pragma once
 
 #include <compare>
@@ -11,12 +12,16 @@
 
 #include "core/plan.h"
 #include "perf/rate_model.h"
+#include "policies/cpu/measured_speeds.h"
 
 namespace berth {
 
 class CpuBeliefs {
  public:
-  void begin(const RateModel& believed);
+  /// `measured`: what running jobs say of themselves goes before what is believed of their kind.
+  void begin(const RateModel& believed, MeasuredSpeeds* measured = nullptr);
+  /// More is known of it.
+  void forget_measured(JobId job) { measured_tables_.erase(job); }
   [[nodiscard]] const RateModel& rates() const noexcept { return *believed_; }
 
   /// All cores of the largest server of the pool.
@@ -27,6 +32,9 @@ class CpuBeliefs {
   /// phase. Valid until the next correction.
   [[nodiscard]] std::span<const double> speeds(const Plan& plan, JobId job,
                                                Phase phase = Phase::Training);
+  [[nodiscard]] bool is_measured(const Plan& plan, JobId job) const {
+    return !measured(job, plan.pool_of(job)).empty();
+  }
   /// The same for a job that waits, as if its gang had the best place in the pool.
   [[nodiscard]] std::span<const double> speeds_in(const Plan& plan, JobId job, PoolId pool);
   /// The fewest cores per GPU with which it runs at full speed.
@@ -67,11 +75,15 @@ class CpuBeliefs {
     int corrections = 0;
   };
   [[nodiscard]] double scale_of(const Curve& curve) const;
+  /// Empty: not known.
+  [[nodiscard]] std::span<const double> measured(JobId job, PoolId pool) const;
 
   const RateModel* believed_ = nullptr;
+  MeasuredSpeeds* measured_ = nullptr;
   std::vector<std::int32_t> most_cores_;  // by pool
   std::map<Kind, std::vector<double>> tables_;
   std::map<Curve, Scale> scales_;
+  mutable std::map<JobId, std::vector<double>> measured_tables_;  // empty: asked, not known
 };
 
 /// The fewest cores of a table of speeds that are as fast as all of them.

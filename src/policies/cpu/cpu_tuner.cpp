@@ -87,16 +87,22 @@ Result<std::unique_ptr<NodeTuner>> make_cpu_tuner(std::string_view mode,
   return fail(fmt::format("--cpu: unknown mode '{}' (known: shared, role, bind, aware)", mode));
 }
 
-Result<std::unique_ptr<NodeTuner>> make_cpu_tuner(std::string_view text, const Policy& policy) {
+Result<std::unique_ptr<NodeTuner>> make_cpu_tuner(std::string_view text, const Policy& policy,
+                                                  MeasuredSpeeds* measured) {
   const std::size_t colon = text.find(':');
   const std::string_view mode = text.substr(0, colon);
-  if (colon == std::string_view::npos) return make_cpu_tuner(mode, cpu_options_for(policy));
+  if (colon == std::string_view::npos) {
+    CpuTunerOptions suits = cpu_options_for(policy);
+    suits.measured = measured;
+    return make_cpu_tuner(mode, suits);
+  }
   if (mode != "aware") {
     return fail(fmt::format(
         "--cpu {}: only aware takes options (as in aware:objective=sum,leftover=deal)", text));
   }
   BERTH_TRY(const Settings settings, parse_settings(text.substr(colon + 1), "--cpu aware"));
-  BERTH_TRY(const CpuTunerOptions options, aware_options(settings, policy));
+  BERTH_TRY(CpuTunerOptions options, aware_options(settings, policy));
+  options.measured = measured;
   return make_cpu_tuner(mode, options);
 }
 

@@ -20,6 +20,7 @@
 #include "core/node_tuner.h"
 #include "core/policy.h"
 #include "perf/cpu_allocation.h"
+#include "policies/cpu/measured_speeds.h"
 #include "policies/params.h"
 
 namespace berth {
@@ -34,6 +35,7 @@ struct CpuTunerOptions {
   Duration reschedule_interval{};                      // zero: jobs never move for cores
   Duration move_cost = std::chrono::seconds{30};       // a moved job stands still so long
   double moved_share = 0.01;                           // of the running jobs, at most, a round
+  MeasuredSpeeds* measured = nullptr;                  // live: what jobs say of themselves
 };
 
 /// What suits the policy: beside one that keeps its own books of servers (it shares devices) nobody
@@ -44,9 +46,10 @@ struct CpuTunerOptions {
 [[nodiscard]] std::vector<ParamSpec> aware_params();
 
 /// `text` is a mode, `aware` with options if wanted: "aware:objective=sum,leftover=deal". What it
-/// leaves out suits the policy.
+/// leaves out suits the policy. `measured` is for `aware`, see measured_speeds.h.
 [[nodiscard]] Result<std::unique_ptr<NodeTuner>> make_cpu_tuner(std::string_view text,
-                                                                const Policy& policy);
+                                                                const Policy& policy,
+                                                                MeasuredSpeeds* measured = nullptr);
 /// `mode` as above; the options are those of `aware`.
 [[nodiscard]] Result<std::unique_ptr<NodeTuner>> make_cpu_tuner(
     std::string_view mode, const CpuTunerOptions& options = {});
