@@ -174,6 +174,8 @@ Result<void> serve(const ServeOptions& options) {
   parts.cluster = cluster;
   parts.state_dir = config.state_dir;
   parts.run_dir = config.run_dir;
+  parts.training_socket =
+      (std::filesystem::absolute(config.run_dir).parent_path() / "training.sock").string();
   parts.cgroup_roots = find_cgroup_roots();
   parts.live = config.scheduling;
   parts.admission = config.admission;

@@ -148,6 +148,10 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall) const {
   if (note != notes_.end()) {
     view.pid = note->second.pid;
     view.training = note->second.training;
+    if (view.training) {
+      view.training->last_heard_seconds_ago =
+          static_cast<double>(std::max<std::int64_t>(0, wall - note->second.training_heard)) * 1e-6;
+    }
     if (!job.attempt) view.reason = note->second.waits_because;
   }
   if (view.state == LiveState::Pending && view.reason.empty())

@@ -30,6 +30,7 @@ struct JobNote {
   std::string waits_because;  // of a job that has not started: one short phrase
   bool is_blocked = false;    // by a gate: it does not compete yet
   std::optional<TrainingView> training;
+  std::int64_t training_heard = 0;  // Unix microseconds
 };
 
 class Board final {

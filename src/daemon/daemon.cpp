@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/launch.h"
+#include "daemon/training_desk.h"
 
 namespace berth {
 
@@ -61,8 +62,12 @@ struct Daemon::Parts {
     board.publish(records, clock.wall());
     for (const Committed& committed : records) {
       if (is_news(committed.record.body)) inbox.post(committed);
+      if (desk && committed.change.past) desk->hub().forget(committed.change.job);
     }
   }
+  void open_desk();
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> extra_env(
+      JobNumber job, AttemptId attempt) const;
   [[nodiscard]] Result<void> begin();
   void make_service();
 
@@ -74,6 +79,7 @@ struct Daemon::Parts {
   ThreadInbox inbox;
   std::uint64_t generation;
   Board board;
+  std::unique_ptr<TrainingDesk> desk;  // told by the pen's thread: gone after it
   Scribe scribe;
   std::unique_ptr<ScribeThread> pen;
   std::unique_ptr<LocalHost> host;
@@ -107,6 +113,7 @@ Result<void> Daemon::Parts::begin() {
   std::vector<Message> heard;
   inbox.take(heard);  // our own words
 
+  open_desk();
   pen = std::make_unique<ScribeThread>(scribe, [this](const Error& error) {
     {
       const std::lock_guard lock{error_mutex};
@@ -129,13 +136,33 @@ Result<void> Daemon::Parts::begin() {
       .job = [this](JobNumber job) { return board.find(job); },
       .order =
           [this](const LedgerJob& job, const Attempt& attempt) {
-            return launch_order(job, attempt, options.cluster,
-                                options.extra_env
-                                    ? options.extra_env(job.number)
-                                    : std::vector<std::pair<std::string, std::string>>{});
+            return launch_order(job, attempt, options.cluster, extra_env(job.number, attempt.id));
           },
       .machine_cores = cores_of_this_machine()});
   return {};
+}
+
+void Daemon::Parts::open_desk() {
+  if (options.training_socket.empty()) return;
+  auto opened = TrainingDesk::open(
+      options.training_socket, options.state_dir + "/training.key",
+      {.board = board, .clock = clock, .wake = [this] { inbox.post(Question{[] {}}); }});
+  if (opened) {
+    desk = *std::move(opened);
+  } else {
+    BERTH_LOG(log, Warn, "training", "training code will not be heard",
+              {"why", opened.error().text()});
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> Daemon::Parts::extra_env(JobNumber job,
+                                                                          AttemptId attempt) const {
+  std::vector<std::pair<std::string, std::string>> env;
+  if (options.extra_env) env = options.extra_env(job);
+  if (desk) {
+    for (auto& variable : desk->environment(job, attempt)) env.push_back(std::move(variable));
+  }
+  return env;
 }
 
 void Daemon::Parts::make_service() {
@@ -147,13 +174,14 @@ void Daemon::Parts::make_service() {
                                                            .clock = clock,
                                                            .cluster = options.cluster,
                                                            .options = options.live,
-                                                           .training = options.training});
-  admission = std::make_unique<Admission>(options.cluster, options.live.placement,
-                                          options.admission, [this](JobNumber job) {
-                                            if (board.find(job)) return true;
-                                            const auto past = store->past(job);
-                                            return past && past->has_value();
-                                          });
+                                                           .training = desk ? &desk->hub() : nullptr,
+                                                           .hub = desk ? &desk->hub() : nullptr});
+  admission = std::make_unique<Admission>(
+      options.cluster, options.live.placement, options.admission, [this](JobNumber job) {
+        if (board.find(job)) return true;
+        const auto past = store->past(job);
+        return past && past->has_value();
+      });
   service = std::make_unique<LiveService>(LiveService::Parts{
       .board = board,
       .store = *store,

@@ -25,7 +25,9 @@ struct DaemonOptions {
   ServiceOptions service;
   /// Of every job's environment, beside what its user says.
   std::function<std::vector<std::pair<std::string, std::string>>(JobNumber)> extra_env;
-  TrainingBook* training = nullptr;
+  /// Where training code finds us; empty: nobody listens. One that cannot be opened is logged and
+  /// done without.
+  std::string training_socket;
   std::int64_t keep_journal_seconds = 30 * 86'400;
 };
 

@@ -110,9 +110,10 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   BERTH_TRY(const auto policy, make_policy(chosen.policy, chosen.settings));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
   BERTH_TRY(const auto estimator, make_estimator(parts_.options.estimator, parts_.options.seed));
+  SpeedsBySlot speeds{parts_.hub};
   std::unique_ptr<NodeTuner> tuner;
   if (parts_.options.cpu != "off") {
-    BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy));
+    BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy, &speeds));
   }
   Effects effects;
   effects.cpu = tuner != nullptr;
@@ -153,6 +154,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .open = true}};
   parts_.yard.begin_engine();
   executor.watch(engine);
+  speeds.watch(executor);
   executor.begin(jobs, out_of_service());
   running_.emplace(Running{engine, slots, executor, gates});
   {

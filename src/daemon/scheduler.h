@@ -13,6 +13,7 @@
 #include "daemon/board.h"
 #include "daemon/inbox.h"
 #include "daemon/live_executor.h"
+#include "daemon/training_desk.h"
 #include "daemon/why.h"
 #include "daemon/yard.h"
 #include "policies/registry.h"
@@ -59,6 +60,7 @@ class Scheduler {
     const Cluster& cluster;
     SchedulerOptions options;
     TrainingBook* training = nullptr;
+    TrainingHub* hub = nullptr;  // what is learned there, for the CPU tuner
   };
   explicit Scheduler(Parts parts) : parts_(std::move(parts)) {}
 

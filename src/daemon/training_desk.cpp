@@ -1,0 +1,131 @@
+#include "daemon/training_desk.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "daemon/tokens.h"
+#include "exec/account.h"
+#include "perf/cpu_allocation.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kShortestKey = 32;
+
+/// Only we may read it, from its first byte on. A key that a crash cut short is made anew.
+Result<std::string> key_from(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    BERTH_TRY(std::string kept, read_file(path));
+    if (kept.size() >= kShortestKey) return kept;
+  }
+  std::string key = new_token_text();
+  const std::string beside = path + ".new";
+  ::unlink(beside.c_str());
+  const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return fail(fmt::format("{}: cannot make: {}", beside, std::strerror(errno)));
+  const bool is_whole =
+      ::write(fd, key.data(), key.size()) == static_cast<ssize_t>(key.size()) && ::fsync(fd) == 0;
+  ::close(fd);
+  if (!is_whole || ::rename(beside.c_str(), path.c_str()) != 0)
+    return fail(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+  return key;
+}
+
+TrainingView view_of(const TrainingFigures& figures) {
+  return {.iterations = figures.iterations,
+          .iterations_per_second = figures.iterations_per_second,
+          .samples_per_second = figures.samples_per_second,
+          .loss = figures.loss,
+          .sub_steps = figures.sub_steps,
+          .last_heard_seconds_ago = figures.last_heard_seconds_ago};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TrainingDesk>> TrainingDesk::open(const std::string& socket,
+                                                         const std::string& key_file, Parts parts) {
+  BERTH_TRY(std::string key, key_from(key_file));
+  std::unique_ptr<TrainingDesk> desk{new TrainingDesk(socket, std::move(key), std::move(parts))};
+  TrainingDesk& self = *desk;
+  BERTH_TRY(self.hub_,
+            TrainingHub::open(
+                {.path = socket},
+                {.expected = [&self](JobNumber job) { return self.expected(job); },
+                 .changed = [&self](JobNumber job,
+                                    const TrainingFigures& figures) { self.show(job, figures); },
+                 .learned = self.parts_.wake}));
+  return desk;
+}
+
+std::string TrainingDesk::token(JobNumber job, AttemptId attempt) const {
+  const std::string text = fmt::format("training {} {}", job, to_text(attempt));
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned length = 0;
+  BERTH_CHECK(HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
+                   reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(),
+                   &length) != nullptr,
+              "HMAC is there");
+  std::string hexadecimal;
+  for (unsigned i = 0; i < length; ++i) hexadecimal += fmt::format("{:02x}", digest[i]);
+  return hexadecimal;
+}
+
+std::vector<std::pair<std::string, std::string>> TrainingDesk::environment(
+    JobNumber job, AttemptId attempt) const {
+  return {{"BERTH_TRAINING_SOCKET", socket_}, {"BERTH_TRAINING_TOKEN", token(job, attempt)}};
+}
+
+std::optional<ExpectedAttempt> TrainingDesk::expected(JobNumber number) const {
+  const auto job = parts_.board.find(number);
+  if (!job || !job->attempt) return std::nullopt;
+  const auto account = find_account(job->spec->user);
+  if (!account) return std::nullopt;
+  return ExpectedAttempt{.token = token(number, job->attempt->id),
+                         .uid = account->uid,
+                         .model = job->spec->model,
+                         .gpus = job->attempt->gpus};
+}
+
+void TrainingDesk::show(JobNumber job, const TrainingFigures& figures) {
+  const std::int64_t heard =
+      parts_.clock.wall() - static_cast<std::int64_t>(figures.last_heard_seconds_ago * 1e6);
+  parts_.board.note(job, [&](JobNote& note) {
+    note.training = view_of(figures);
+    note.training_heard = heard;
+  });
+}
+
+// --- for the tuner
+
+void SpeedsBySlot::take_changed(std::vector<JobId>& jobs) {
+  if (hub_ == nullptr) return;
+  for (const JobNumber job : hub_->take_changed()) {
+    if (const auto slot = executor_->slot_of(job)) jobs.push_back(*slot);
+  }
+}
+
+bool SpeedsBySlot::speeds(JobId job, std::int32_t most, std::vector<double>& f) {
+  const auto curve = hub_ != nullptr ? hub_->curve(executor_->number_of(job)) : std::nullopt;
+  if (curve) f = normalised_speeds(*curve, most);
+  return curve.has_value();
+}
+
+std::optional<std::int32_t> SpeedsBySlot::probe(JobId job, std::int32_t most) {
+  if (hub_ == nullptr) return std::nullopt;
+  return hub_->probe(executor_->number_of(job), most);
+}
+
+}  // namespace berth

@@ -1,0 +1,187 @@
+// Real training jobs under a real scheduler in this process: what they say reaches policies, tuner
+// and people, and what is decided reaches them.
+#include <gtest/gtest.h>
+
+#include <sched.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "model/cluster.h"
+#include "support/temporary_directory.h"
+
+namespace berth::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Caller kAdmin{.user = "root", .uid = 0, .gid = 0, .role = Role::Admin};
+
+class LiveTraining : public testing::Test {
+ protected:
+  ~LiveTraining() override { leave(); }
+
+  void serve(const std::string& cluster, const SchedulerOptions& scheduling) {
+    if (::getuid() != 0) GTEST_SKIP() << "needs root: jobs run as their user";
+    const std::string file = path("cluster.yaml");
+    std::ofstream{file} << cluster;
+    auto described = load_cluster(file);
+    ASSERT_TRUE(described.has_value()) << described.error().text();
+    DaemonOptions options;
+    options.cluster = *std::move(described);
+    options.state_dir = path("state");
+    options.run_dir = path("run");
+    options.shim = BERTH_SHIM;
+    options.live = scheduling;
+    options.training_socket = path("training.sock");
+    std::filesystem::create_directories(options.state_dir);
+    auto opened = Daemon::open(std::move(options), log_);
+    ASSERT_TRUE(opened.has_value()) << opened.error().text();
+    daemon_ = *std::move(opened);
+    thread_ = std::thread{[this] { EXPECT_TRUE(daemon_->run().has_value()); }};
+  }
+  /// Jobs are cancelled first: nothing of a test outlives it.
+  void leave() {
+    if (!daemon_) return;
+    static_cast<void>(daemon_->service().act(kAdmin, Verb::Cancel, JobFilter{}, "", 0));
+    EXPECT_TRUE(wait_until([&] {
+      const auto page = daemon_->service().jobs(kAdmin, {});
+      return page && page->jobs.empty();
+    }));
+    daemon_->stop();
+    thread_.join();
+    daemon_.reset();
+  }
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return folder_.path() + "/" + name;
+  }
+
+  JobNumber submit(std::vector<std::string> command, std::int64_t estimate = 10) {
+    JobSpec spec;
+    spec.command = std::move(command);
+    spec.workdir = folder_.path();
+    spec.output = "%j.out";
+    spec.name = "training";
+    spec.open_mode = OpenMode::Append;
+    spec.estimate = estimate;
+    spec.gpus = 1;
+    const auto submitted = daemon_->service().submit(kAdmin, spec);
+    EXPECT_TRUE(submitted.has_value());
+    return submitted ? submitted->first : 0;
+  }
+  [[nodiscard]] JobView view(JobNumber job) {
+    auto found = daemon_->service().job(kAdmin, job);
+    return found ? *found : JobView{};
+  }
+  bool wait_until(const std::function<bool()>& holds) {
+    const auto deadline = std::chrono::steady_clock::now() + 90s;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(10ms);
+    }
+    return true;
+  }
+  bool wait_for_iteration(JobNumber job, double iteration) {
+    return wait_until([&] {
+      const JobView now = view(job);
+      return now.training && now.training->iterations >= iteration;
+    });
+  }
+  /// The last line of its output that begins so.
+  std::string line(JobNumber job, const std::string& prefix) {
+    std::ifstream in(path(fmt::format("{}.out", job)));
+    std::string found;
+    for (std::string text; std::getline(in, text);) {
+      if (text.starts_with(prefix)) found = text;
+    }
+    return found;
+  }
+
+  TemporaryDirectory folder_;
+  Logger log_{{.level = LogLevel::Off}};
+  std::unique_ptr<Daemon> daemon_;
+  std::thread thread_;
+};
+
+std::string cluster_of(int gpus, int cpus) {
+  return fmt::format(
+      "name: test\ndevices:\n  - {{name: toy, memory_gb: 9, speed: 1, idle_watts: 1, busy_watts: "
+      "2}}\n"
+      "groups:\n  - {{nodes: n1, gpus: {}, type: toy, cpus: {}, memory_gb: 8}}\n",
+      gpus, cpus);
+}
+
+std::vector<std::string> trainer(const std::string& checkpoint) {
+  return {BERTH_TRAINER, "--epochs",    "3", "--samples",    "4096",    "--batch",
+          "32",          "--device-ms", "8", "--checkpoint", checkpoint};
+}
+
+TEST_F(LiveTraining, APreemptedTrainingContinuesAndReachesTheSameLoss) {
+  serve(cluster_of(1, 0), {});
+  if (!daemon_) return;
+  const JobNumber plain =
+      submit({BERTH_TRAINER, "--epochs", "3", "--samples", "4096", "--batch", "32"});
+  ASSERT_TRUE(wait_until([&] { return !line(plain, "loss").empty(); }));
+  const JobNumber job = submit(trainer("last.ckpt"));
+  ASSERT_TRUE(wait_for_iteration(job, 50));
+  JobFilter filter;
+  filter.numbers = {job};
+  const auto deeds = daemon_->service().act(kAdmin, Verb::Requeue, filter, "test", 0);
+  ASSERT_TRUE(deeds && deeds->front().is_done);
+  ASSERT_TRUE(wait_until([&] { return !line(job, "loss").empty(); }));
+  EXPECT_NE(line(job, "stopped after"), "");
+  EXPECT_NE(line(job, "continues after"), "");
+  EXPECT_EQ(line(job, "loss"), line(plain, "loss"));
+}
+
+// A (unknown model: 3000 + 32 x 64 = 5048 MiB of 9216) has far more left than B needs, so B starts
+// beside it; 9216 - 512 - 5048 = 3656 MiB take 3000 + 8 x 64 of B: four sub-batches of 8.
+TEST_F(LiveTraining, SharingAGpuReallySetsASubBatch) {
+  SchedulerOptions options;
+  options.policy.policy = "sjf-bsbf";
+  serve(cluster_of(1, 0), options);
+  if (!daemon_) return;
+  std::vector<std::string> longer = trainer("a.ckpt");
+  longer[2] = "1000";
+  const JobNumber a = submit(longer, 10'000);
+  ASSERT_TRUE(wait_for_iteration(a, 1));
+  const JobNumber b = submit(trainer("b.ckpt"), 5);
+  ASSERT_TRUE(wait_for_iteration(b, 20));
+  EXPECT_EQ(view(b).training->sub_steps, 4);
+  EXPECT_EQ(view(a).training->sub_steps, 1);
+  ASSERT_TRUE(wait_until([&] { return !line(b, "loss").empty(); }));
+  EXPECT_EQ(line(b, "sub-steps"), "sub-steps 4");
+}
+
+int cores_of(std::int64_t pid) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(static_cast<pid_t>(pid), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+// Two GPUs and two cores: its share is one core, but the loader can use both.
+TEST_F(LiveTraining, AHungryJobFindsItsCores) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
+  SchedulerOptions options;
+  options.cpu = "aware:check=1s";
+  serve(cluster_of(2, 2), options);
+  if (!daemon_) return;
+  const JobNumber job = submit({BERTH_TRAINER, "--epochs", "10000", "--samples", "1024", "--batch",
+                                "8", "--workers", "4", "--loader-work", "200000"});
+  ASSERT_TRUE(wait_until([&] { return view(job).pid > 0; }));
+  const auto settled = [&] { return cores_of(view(job).pid) == 2; };
+  ASSERT_TRUE(wait_for_iteration(job, 200));
+  EXPECT_TRUE(wait_until(settled));
+  const double before = view(job).training->iterations;
+  ASSERT_TRUE(wait_for_iteration(job, before + 300));  // it stays so
+  EXPECT_EQ(cores_of(view(job).pid), 2);
+}
+
+}  // namespace
+}  // namespace berth::test
