@@ -106,7 +106,7 @@ class InBerth(unittest.TestCase):
         with berth.training() as run:
             wait_until(lambda: self.hub.of("hello"))
             began = time.monotonic()
-            while time.monotonic() - began < 1:
+            while time.monotonic() - began < 1 or run.iteration <= 1000:
                 for _ in run.steps(range(100)):
                     run.report(loss=1)
             spent = time.monotonic() - began
@@ -184,9 +184,9 @@ class InBerth(unittest.TestCase):
         deaf.listen()
         with berth.training() as run:
             began = time.monotonic()
-            for _ in run.steps(range(20000)):
+            for _ in run.steps(range(5000)):
                 run.report(loss=1, **{f"m{i}": i for i in range(40)})
-            self.assertLess(time.monotonic() - began, 15)
+            self.assertLess(time.monotonic() - began, 60)  # blocked, it would be for ever
 
     def test_nonsense_from_the_hub_and_from_the_code(self):
         with berth.training() as run:
@@ -238,7 +238,7 @@ class OutsideBerth(unittest.TestCase):
             with berth.training() as run:
                 for _ in run.steps(range(10)):
                     run.report(loss=1)
-            self.assertLess(time.monotonic() - began, 10)
+            self.assertLess(time.monotonic() - began, 60)
 
 
 if __name__ == "__main__":

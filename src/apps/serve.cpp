@@ -143,9 +143,7 @@ void print_cluster(const ServeConfig& config, const Cluster& cluster) {
   }
 }
 
-Result<void> serve(const ServeOptions& options) {
-  BERTH_TRY(const ServeConfig config, configuration(options));
-  BERTH_TRY(const Cluster cluster, cluster_of(config));
+Result<void> serve(const ServeOptions& options, const ServeConfig& config, const Cluster& cluster) {
   if (options.check) {
     print_cluster(config, cluster);
     return {};
@@ -202,7 +200,12 @@ Result<void> serve(const ServeOptions& options) {
 }  // namespace
 
 Exit execute(const ServeOptions& options) {
-  if (const auto served = serve(options); !served) return complain(Exit::Failure, served.error());
+  const auto config = configuration(options);
+  if (!config) return complain(Exit::Misuse, config.error());
+  const auto cluster = cluster_of(*config);
+  if (!cluster) return complain(Exit::Misuse, cluster.error());
+  if (const auto served = serve(options, *config, *cluster); !served)
+    return complain(Exit::Failure, served.error());
   return Exit::Success;
 }
 

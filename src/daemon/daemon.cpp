@@ -66,8 +66,8 @@ struct Daemon::Parts {
     }
   }
   void open_desk();
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> extra_env(
-      JobNumber job, AttemptId attempt) const;
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> extra_env(JobNumber job,
+                                                                           AttemptId attempt) const;
   [[nodiscard]] Result<void> begin();
   void make_service();
 
@@ -167,21 +167,22 @@ std::vector<std::pair<std::string, std::string>> Daemon::Parts::extra_env(JobNum
 
 void Daemon::Parts::make_service() {
   board.set_paths([](const LedgerJob& job) { return output_paths(job); });
-  scheduler = std::make_unique<Scheduler>(Scheduler::Parts{.store = *store,
-                                                           .board = board,
-                                                           .yard = *yard,
-                                                           .inbox = inbox,
-                                                           .clock = clock,
-                                                           .cluster = options.cluster,
-                                                           .options = options.live,
-                                                           .training = desk ? &desk->hub() : nullptr,
-                                                           .hub = desk ? &desk->hub() : nullptr});
-  admission = std::make_unique<Admission>(
-      options.cluster, options.live.placement, options.admission, [this](JobNumber job) {
-        if (board.find(job)) return true;
-        const auto past = store->past(job);
-        return past && past->has_value();
-      });
+  scheduler =
+      std::make_unique<Scheduler>(Scheduler::Parts{.store = *store,
+                                                   .board = board,
+                                                   .yard = *yard,
+                                                   .inbox = inbox,
+                                                   .clock = clock,
+                                                   .cluster = options.cluster,
+                                                   .options = options.live,
+                                                   .training = desk ? &desk->hub() : nullptr,
+                                                   .hub = desk ? &desk->hub() : nullptr});
+  admission = std::make_unique<Admission>(options.cluster, options.live.placement,
+                                          options.admission, [this](JobNumber job) {
+                                            if (board.find(job)) return true;
+                                            const auto past = store->past(job);
+                                            return past && past->has_value();
+                                          });
   service = std::make_unique<LiveService>(LiveService::Parts{
       .board = board,
       .store = *store,

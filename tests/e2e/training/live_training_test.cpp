@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -123,7 +124,7 @@ std::vector<std::string> trainer(const std::string& checkpoint) {
 }
 
 TEST_F(LiveTraining, APreemptedTrainingContinuesAndReachesTheSameLoss) {
-  serve(cluster_of(1, 0), {});
+  serve(cluster_of(1, 2), {});
   if (!daemon_) return;
   const JobNumber plain =
       submit({BERTH_TRAINER, "--epochs", "3", "--samples", "4096", "--batch", "32"});
@@ -145,7 +146,7 @@ TEST_F(LiveTraining, APreemptedTrainingContinuesAndReachesTheSameLoss) {
 TEST_F(LiveTraining, SharingAGpuReallySetsASubBatch) {
   SchedulerOptions options;
   options.policy.policy = "sjf-bsbf";
-  serve(cluster_of(1, 0), options);
+  serve(cluster_of(1, 2), options);
   if (!daemon_) return;
   std::vector<std::string> longer = trainer("a.ckpt");
   longer[2] = "1000";
@@ -165,22 +166,56 @@ int cores_of(std::int64_t pid) {
   return ::sched_getaffinity(static_cast<pid_t>(pid), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
+/// How far two busy threads get in a moment on so many of the first two cores.
+double work_done(std::size_t cores) {
+  std::atomic<bool> over = false;
+  std::atomic<std::uint64_t> done = 0;
+  const auto spin = [&] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (std::size_t core = 0; core < cores; ++core) CPU_SET(core, &set);
+    static_cast<void>(::sched_setaffinity(0, sizeof set, &set));
+    std::uint64_t mine = 0;
+    while (!over.load(std::memory_order_relaxed)) ++mine;
+    done += mine;
+  };
+  std::thread first{spin}, second{spin};
+  std::this_thread::sleep_for(200ms);
+  over = true;
+  first.join();
+  second.join();
+  return static_cast<double>(done);
+}
+
+/// On a machine that others keep busy a second core may give nothing, and then to stay on one is
+/// the right answer.
+bool does_a_second_core_help() {
+  for (int round = 0; round < 3; ++round) {
+    if (work_done(2) < 1.7 * work_done(1)) return false;
+  }
+  return true;
+}
+
 // Two GPUs and two cores: its share is one core, but the loader can use both.
 TEST_F(LiveTraining, AHungryJobFindsItsCores) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
+  if (!does_a_second_core_help()) GTEST_SKIP() << "SKIP: this machine has no two idle cores";
   SchedulerOptions options;
   options.cpu = "aware:check=1s";
   serve(cluster_of(2, 2), options);
   if (!daemon_) return;
   const JobNumber job = submit({BERTH_TRAINER, "--epochs", "10000", "--samples", "1024", "--batch",
-                                "8", "--workers", "4", "--loader-work", "200000"});
+                                "8", "--workers", "4", "--loader-work", "50000"});
   ASSERT_TRUE(wait_until([&] { return view(job).pid > 0; }));
-  const auto settled = [&] { return cores_of(view(job).pid) == 2; };
-  ASSERT_TRUE(wait_for_iteration(job, 200));
-  EXPECT_TRUE(wait_until(settled));
-  const double before = view(job).training->iterations;
-  ASSERT_TRUE(wait_for_iteration(job, before + 300));  // it stays so
-  EXPECT_EQ(cores_of(view(job).pid), 2);
+  // While it is measured it has one or two cores for a second or so each; what it keeps is decided.
+  auto since = std::chrono::steady_clock::now();
+  const bool has_settled = wait_until([&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (cores_of(view(job).pid) != 2) since = now;
+    return now - since > 10s;  // far longer than one measurement
+  });
+  if (!has_settled && !does_a_second_core_help())
+    GTEST_SKIP() << "SKIP: this machine became busy meanwhile";
+  EXPECT_TRUE(has_settled);
 }
 
 }  // namespace
