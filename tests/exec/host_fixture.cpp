@@ -50,6 +50,17 @@ bool is_running(pid_t pid) {
   return row && row->is_alive();
 }
 
+std::vector<pid_t> shims_of(const std::string& run_dir) {
+  std::vector<pid_t> shims;
+  for (const ProcessRow& row : all_processes()) {
+    const std::string words = content("/proc/" + std::to_string(row.pid) + "/cmdline");
+    if (row.is_alive() && words.find("berth-shim") != std::string::npos &&
+        words.find('\0' + run_dir + '\0') != std::string::npos)
+      shims.push_back(row.pid);
+  }
+  return shims;
+}
+
 void HostTest::SetUp() {
   std::string name = (fs::temp_directory_path() / "berth-host-XXXXXX").string();
   ASSERT_NE(::mkdtemp(name.data()), nullptr);
@@ -73,6 +84,7 @@ void HostTest::TearDown() {
   }
   host_.reset();
   fs::remove_all(root_);
+  EXPECT_TRUE(eventually([&] { return shims_of(root_ + "/run").empty(); })) << "a shim is left";
 }
 
 void HostTest::open(std::vector<std::string> cgroup_roots) {

@@ -26,6 +26,8 @@ inline constexpr std::chrono::seconds kPatience{30};
 /// The number in a file, once there is one.
 [[nodiscard]] pid_t pid_in(const std::string& path);
 [[nodiscard]] bool is_running(pid_t pid);
+/// Living shims of this run directory.
+[[nodiscard]] std::vector<pid_t> shims_of(const std::string& run_dir);
 
 class HostTest : public ::testing::Test {
  protected:

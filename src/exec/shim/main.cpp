@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/crash_point.h"
@@ -62,13 +63,25 @@ Result<void> try_write_exit(const RunDir& directory, const ExitRecord& record) {
   return directory.sync();
 }
 
-/// As long as it takes: an end that nobody knows is a job that runs again. Only a kill ends the
-/// waiting, for then somebody has decided.
-void write_exit(const RunDir& directory, const ExitRecord& record) {
+/// Nobody can ever ask for the record: the place where run directories are made is gone, or the
+/// attempt's name belongs to another claim, of a scheduler that began anew in the same place.
+bool is_abandoned(const RunDir& directory, AttemptId attempt, const Fd& claim) {
+  if (::mkdir(directory.path().c_str(), 0711) != 0 && (errno == ENOENT || errno == ENOTDIR))
+    return true;
+  struct stat ours {
+  }, named{};
+  return ::fstat(claim.get(), &ours) == 0 &&
+         ::lstat(directory.claim(attempt).c_str(), &named) == 0 &&
+         (ours.st_ino != named.st_ino || ours.st_dev != named.st_dev);
+}
+
+/// As long as it takes: an end that nobody knows is a job that runs again. A kill ends the waiting,
+/// for then somebody has decided; so does a scheduler that is gone with all its files.
+void write_exit(const RunDir& directory, const ExitRecord& record, const Fd& claim) {
   sigset_t commands;
   sigemptyset(&commands);
   sigaddset(&commands, shim_signal());
-  while (!try_write_exit(directory, record)) {
+  while (!is_abandoned(directory, record.attempt, claim) && !try_write_exit(directory, record)) {
     static_cast<void>(directory.make());  // somebody may have removed it
     siginfo_t what{};
     const timespec second{1, 0};
@@ -119,7 +132,7 @@ int run(const RunDir& directory, AttemptId attempt) {
     ::unlink(directory.claim(attempt).c_str());
     return 0;
   }
-  write_exit(directory, *record);
+  write_exit(directory, *record, *claim);
   return 0;
 }
 
