@@ -1,0 +1,233 @@
+// The real scheduler in ordinary and in bad circumstances.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "api/raw_client.h"
+#include "e2e/serve/served.h"
+
+namespace berth::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+TEST(Serve, ASecondOneOnTheSameDirectoryIsRefused) {
+  Served served;
+  ASSERT_TRUE(served.begin());
+  const Ran second = berth(served.folder(), {"serve", "--state-dir", served.state(), "--socket",
+                                             served.folder() / "other.sock", "--cluster", "1x1"});
+  EXPECT_EQ(second.exit, 1);
+  EXPECT_NE(second.err.find("another"), std::string::npos) << second.err;
+  EXPECT_TRUE(served.answers());
+}
+
+TEST(Serve, JobsGoOnWhileItIsStoppedAndAreAdopted) {
+  Served served;
+  ASSERT_TRUE(served.begin());
+  const auto job = served.submit(served.job("long", "1.5", 2));
+  ASSERT_TRUE(job);
+  ASSERT_TRUE(eventually([&] { return lines_by_word(served.written_by("long"))["start"] == 1; }));
+  EXPECT_EQ(served.stop(), 0);
+  EXPECT_EQ(served.shims(), 1U);
+  ASSERT_TRUE(served.begin());
+  ASSERT_TRUE(eventually([&] { return served.is_over(*job); }));
+  EXPECT_EQ(served.state_of(*job), "completed");
+  EXPECT_EQ(lines_by_word(served.written_by("long"))["start"], 1);
+}
+
+TEST(Serve, ThePolicyChangesWhileJobsRunAndSurvivesARestart) {
+  Served served;
+  ASSERT_TRUE(served.begin());
+  const auto job = served.submit(served.job("steady", "1", 2));
+  ASSERT_TRUE(eventually([&] { return served.state_of(*job) == "running"; }));
+  const auto policy = [&] {
+    const auto reply = served.ask("GET", "/api/v1/cluster");
+    return reply ? json::parse(reply->body).at("policy").get<std::string>() : "";
+  };
+  const auto set = served.ask("PUT", "/api/v1/policy", {{"policy", "srtf"}});
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->status, 200) << set->body;
+  EXPECT_TRUE(eventually([&] { return policy() == "srtf"; }));
+  EXPECT_EQ(served.ask("PUT", "/api/v1/policy", {{"policy", "no-such"}})->status / 100, 4);
+  served.kill_now();
+  ASSERT_TRUE(served.begin());
+  EXPECT_TRUE(eventually([&] { return policy() == "srtf"; }));
+  ASSERT_TRUE(eventually([&] { return served.is_over(*job); }));
+  EXPECT_EQ(lines_by_word(served.written_by("steady"))["start"], 1);
+}
+
+TEST(Serve, ReadsItsConfigurationAgainUnlessItIsWrong) {
+  Served served;
+  ASSERT_TRUE(served.begin());
+  const auto job = served.submit(served.job("calm", "1.5"));
+  ASSERT_TRUE(eventually([&] { return served.state_of(*job) == "running"; }));
+  std::ofstream(served.config()) << "cluster: 1x4\npolicy: [not a name\n";
+  served.hang_up();
+  EXPECT_TRUE(eventually(
+      [&] { return served.log().find("the configuration is wrong") != std::string::npos; }));
+  EXPECT_TRUE(served.answers());
+  std::ofstream(served.config()) << "cluster: 1x4\npolicy: srtf\n";
+  served.hang_up();
+  EXPECT_TRUE(eventually([&] {
+    const auto reply = served.ask("GET", "/api/v1/cluster");
+    return reply && json::parse(reply->body).at("policy") == "srtf";
+  }));
+  ASSERT_TRUE(eventually([&] { return served.is_over(*job); }));
+  EXPECT_EQ(served.state_of(*job), "completed");
+  EXPECT_EQ(lines_by_word(served.written_by("calm"))["start"], 1);
+}
+
+TEST(Serve, EndsAJobThatForksAndIgnoresSignals) {
+  Served served;
+  ASSERT_TRUE(served.begin());
+  const std::string pids = served.folder() / "pids";
+  const std::string script = fmt::format(R"(#!/bin/bash
+trap '' TERM INT HUP
+setsid bash -c 'trap "" TERM INT HUP; echo $$ >> {0}; while :; do sleep 1; done' &
+(bash -c 'trap "" TERM; echo $$ >> {0}; while :; do sleep 1; done' &)
+echo $$ >> {0}
+while :; do sleep 1; done
+)",
+                                         pids);
+  const auto job = served.submit(
+      {{"script", script}, {"workdir", served.folder().path()}, {"gpus", 4}, {"grace_seconds", 1}});
+  ASSERT_TRUE(job);
+  const auto who = [&] {
+    std::vector<pid_t> found;
+    std::ifstream in(pids);
+    for (pid_t pid = 0; in >> pid;) found.push_back(pid);
+    return found;
+  };
+  ASSERT_TRUE(eventually([&] { return who().size() == 3; }));
+  const auto next = served.submit(served.job("next", "0.05", 4));  // waits for its devices
+  EXPECT_EQ(served.ask("DELETE", fmt::format("/api/v1/jobs/{}", *job))->status / 100, 2);
+  ASSERT_TRUE(eventually([&] { return served.is_over(*job); }));
+  EXPECT_EQ(served.state_of(*job), "cancelled");
+  for (const pid_t pid : who()) EXPECT_NE(::kill(pid, 0), 0) << pid << " is left";
+  ASSERT_TRUE(eventually([&] { return served.is_over(*next); }));
+  EXPECT_EQ(served.state_of(*next), "completed");
+}
+
+TEST(Serve, NonsenseIsAnsweredAndHarmsNobody) {
+  Served served;
+  ASSERT_TRUE(served.begin());
+  const auto job = served.submit(served.job("bystander", "0.5"));
+  const auto status = [&](const std::string& bytes) {
+    auto client = testing::RawClient::unix_socket(served.socket());
+    const auto answer = client.ask(bytes);
+    return answer ? answer->status : 0;
+  };
+  const auto post = [&](const std::string& body) {
+    return status(
+        fmt::format("POST /api/v1/jobs HTTP/1.1\r\nHost: b\r\nContent-Type: "
+                    "application/json\r\nContent-Length: {}\r\n\r\n{}",
+                    body.size(), body));
+  };
+  EXPECT_EQ(status("NONSENSE\r\n\r\n"), 400);
+  EXPECT_EQ(status("GET /no/such HTTP/1.1\r\nHost: b\r\n\r\n"), 404);
+  EXPECT_EQ(post("{"), 400);
+  EXPECT_EQ(post("[]"), 400);
+  EXPECT_EQ(post(std::string(64, '[')), 400);
+  EXPECT_EQ(post(R"({"command":["true"],"workdir":"/","gpus":-3})"), 422);
+  EXPECT_EQ(post(R"({"command":["true"],"workdir":"/","gpus":4000})"), 422);
+  EXPECT_EQ(post(R"({"command":["true"],"workdir":"relative","gpus":1})"), 422);
+  EXPECT_EQ(status(fmt::format("GET /{} HTTP/1.1\r\nHost: b\r\n\r\n", std::string(9000, 'x'))),
+            414);
+  EXPECT_EQ(status("POST /api/v1/jobs HTTP/1.1\r\nHost: b\r\nContent-Type: application/json\r\n"
+                   "Content-Length: 99999999999\r\n\r\n"),
+            413);
+  // A program that does not exist is the job's own failure, told in words.
+  const auto missing = served.submit(
+      {{"command", {"/no/such/program"}}, {"workdir", served.folder().path()}, {"gpus", 1}});
+  ASSERT_TRUE(missing);
+  ASSERT_TRUE(eventually([&] { return served.is_over(*missing); }));
+  EXPECT_EQ(served.state_of(*missing), "failed");
+  ASSERT_TRUE(eventually([&] { return served.is_over(*job); }));
+  EXPECT_EQ(served.state_of(*job), "completed");
+}
+
+/// A small disk in memory, gone with the test.
+class SmallDisk {
+ public:
+  explicit SmallDisk(std::string path) : path_(std::move(path)) {
+    fs::create_directory(path_);
+    is_there_ = ::mount("berth-test", path_.c_str(), "tmpfs", 0, "size=140m,mode=0755") == 0;
+  }
+  ~SmallDisk() {
+    if (is_there_) ::umount2(path_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  [[nodiscard]] bool is_there() const { return is_there_; }
+  /// Takes up to so many bytes; all there are if there are fewer.
+  void fill(off_t bytes) const {
+    const int file = ::open((path_ + "/filler").c_str(), O_CREAT | O_WRONLY, 0600);
+    for (off_t step = bytes; step >= 4096; step /= 2) {
+      off_t at = ::lseek(file, 0, SEEK_END);
+      while (at + step <= bytes && ::posix_fallocate(file, at, step) == 0) at += step;
+    }
+    ::close(file);
+  }
+  void empty() const { fs::remove(path_ + "/filler"); }
+
+ private:
+  std::string path_;
+  bool is_there_ = false;
+};
+
+TEST(Serve, AFullDiskRefusesNewJobsAndLosesNoEnd) {
+  const TempFolder place;
+  const SmallDisk disk(place / "disk");
+  if (!disk.is_there()) GTEST_SKIP() << "needs root: a small disk";
+  Served served{place / "disk/state"};
+  ASSERT_TRUE(served.begin());
+  const auto job = served.submit(served.job("first", "2"));
+  ASSERT_TRUE(job);
+  ASSERT_TRUE(eventually([&] { return served.state_of(*job) == "running"; }));
+  disk.fill(off_t{30} << 20);  // less is left than what is kept for ends
+  const auto refused = served.ask("POST", "/api/v1/jobs", served.job("second", "0.1"), "k2");
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 503) << refused->body;
+  EXPECT_NE(refused->body.find("no space left"), std::string::npos) << refused->body;
+  ASSERT_TRUE(eventually([&] { return served.is_over(*job); }));
+  EXPECT_EQ(served.state_of(*job), "completed");
+  disk.empty();
+  const auto second = served.submit(served.job("second", "0.1"), "k2");
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(eventually([&] { return served.is_over(*second); }));
+}
+
+TEST(Serve, NotAByteLeftAndStillNothingIsLost) {
+  const TempFolder place;
+  const SmallDisk disk(place / "disk");
+  if (!disk.is_there()) GTEST_SKIP() << "needs root: a small disk";
+  Served served{place / "disk/state"};
+  ASSERT_TRUE(served.begin());
+  const auto job = served.submit(served.job("first", "1"));
+  ASSERT_TRUE(job);
+  ASSERT_TRUE(eventually([&] { return served.state_of(*job) == "running"; }));
+  disk.fill(off_t{200} << 20);
+  ASSERT_TRUE(eventually([&] { return served.shims() == 0; }));  // its record had its space
+  // Whether the journal could take it or the scheduler had to leave: it is found afterwards.
+  disk.empty();
+  if (!eventually([&] { return !served.is_alive() || served.is_over(*job); })) FAIL();
+  if (!served.is_alive()) {
+    ASSERT_TRUE(served.begin());
+  }
+  ASSERT_TRUE(eventually([&] { return served.is_over(*job); })) << served.state_of(*job);
+  EXPECT_EQ(served.state_of(*job), "completed");
+  EXPECT_EQ(lines_by_word(served.written_by("first"))["start"], 1);
+}
+
+}  // namespace
+}  // namespace berth::test
