@@ -17,7 +17,7 @@
 
 #include "core/policy.h"
 #include "policies/common/estimate_queue.h"
-#include "policies/common/expected_ends.h"
+#include "policies/common/reservation.h"
 
 namespace berth {
 
@@ -34,12 +34,6 @@ class Easy final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
  private:
-  struct Shadow {
-    PoolId pool;
-    Time at = kNever;
-    std::int64_t extra = 0;
-    bool by_map = false;  // `reserved_` says which devices the head will take
-  };
   struct Candidate {
     ShapeId shape;
     EstimateQueue::Found found;
@@ -50,21 +44,14 @@ class Easy final : public Policy {
   [[nodiscard]] std::optional<ShapeId> head_shape() const;
   [[nodiscard]] bool start(const View& view, Plan& plan, const Candidate& candidate, Reason reason);
   void start_heads(const View& view, Plan& plan);
-  [[nodiscard]] Shadow shadow_of(const View& view, const Plan& plan, ShapeId head);
-  [[nodiscard]] Shadow count_shadow(const View& view, const Shape& shape, PoolId pool) const;
-  [[nodiscard]] Shadow map_shadow(const View& view, const Plan& plan, const Shape& shape,
-                                  PoolId pool);
-  [[nodiscard]] std::optional<Candidate> candidate_of(const View& view, ShapeId shape,
-                                                      const Shadow& shadow) const;
-  void backfill(const View& view, Plan& plan, ShapeId head, Shadow shadow);
-  [[nodiscard]] bool touches_reserved(const Plan& plan, JobId job) const;
+  [[nodiscard]] std::optional<Candidate> candidate_of(const View& view, ShapeId shape) const;
+  void backfill(const View& view, Plan& plan, ShapeId head);
 
   bool kill_overrun_;
   std::vector<EstimateQueue> queues_;  // by ShapeId
   std::vector<ShapeId> active_;        // shapes with waiting jobs
   std::vector<bool> is_active_;
-  ExpectedEnds ends_;
-  std::vector<Slice> reserved_;  // scratch
+  Reservation reservation_;
   [[nodiscard]] bool is_blocked(const View& view, ShapeId shape, PoolId pool) const {
     return blocked_[shape.value * view.cluster.pools() + pool.value];
   }
