@@ -18,6 +18,7 @@
 #include "policies/drf/entry.h"
 #include "policies/easy/easy.h"
 #include "policies/elasticflow/entry.h"
+#include "policies/fair_share/entry.h"
 #include "policies/gandiva/entry.h"
 #include "policies/gandiva_fair/entry.h"
 #include "policies/gavel/entry.h"
@@ -176,6 +177,7 @@ std::vector<PolicyEntry> make_registry() {
       capacity_entry(),
       drf_entry(),
       priority_entry(),
+      fair_share_entry(),
       qssf_entry(),
       pai_entry(),
       philly_entry(),

@@ -34,6 +34,10 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
     scenario.settings = {
         {"pod_devices", "6"}, {"lease", "5"}, {"interval", "2"}, {"exchange", "1"}};
   }
+  if (policy == "fair-share") {
+    scenario.settings = {
+        {"preempt", "both"}, {"min_run", "5"}, {"advance", "3"}, {"half_life", "30"}};
+  }
   if (policy.starts_with("gavel")) scenario.settings = {{"round", "4"}};
   if (policy == "gandiva-fair") scenario.settings = {{"quantum", "3"}};
   if (policy == "chronus") {
