@@ -13,7 +13,6 @@ namespace berth {
 
 namespace {
 
-
 /// Far beyond any cluster's life, and within what SQL calls an integer.
 constexpr JobNumber kMaxNumber = JobNumber{1} << 62U;
 
