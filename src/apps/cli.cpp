@@ -298,20 +298,20 @@ class CommandLine {
   }
 
   void add_serve() {
-    CLI::App* sub = add("serve", "run the live scheduler: this machine, or what --cluster says",
-                        "berth serve\nberth serve --policy tiresias-l --listen 127.0.0.1:6420\n"
-                        "berth serve --config /etc/berth/berth.yaml",
-                        [this]() -> Result<Command> {
-                          ServeOptions options = serve_;
-                          for (const std::string& text : serve_settings_) {
-                            const std::size_t equals = text.find('=');
-                            if (equals == std::string::npos || equals == 0)
-                              return fail(fmt::format("--set: '{}' is not KEY=VALUE", text));
-                            options.settings.emplace_back(text.substr(0, equals),
-                                                          text.substr(equals + 1));
-                          }
-                          return options;
-                        });
+    CLI::App* sub =
+        add("serve", "run the live scheduler: this machine, or what --cluster says",
+            "berth serve\nberth serve --policy tiresias-l --listen 127.0.0.1:6420\n"
+            "berth serve --config /etc/berth/berth.yaml",
+            [this]() -> Result<Command> {
+              ServeOptions options = serve_;
+              for (const std::string& text : serve_settings_) {
+                const std::size_t equals = text.find('=');
+                if (equals == std::string::npos || equals == 0)
+                  return fail(fmt::format("--set: '{}' is not KEY=VALUE", text));
+                options.settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+              }
+              return options;
+            });
     take(sub, "--config", serve_.config, "FILE", "a YAML configuration (default: none)");
     take(sub, "-p,--policy", serve_.policy, "POLICY", "who decides (default: easy)");
     take(sub, "--set", serve_settings_, "KEY=VALUE", "a parameter of the policy")

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "apps/serve.h"
 #include "apps/fit.h"
+#include "apps/serve.h"
 #include "apps/topology.h"
 
 namespace berth {
