@@ -41,13 +41,16 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
   last_ = parts_.clock.now();
   const std::int64_t wall = parts_.clock.wall();
   for (const LedgerJob& job : jobs) parts_.gates.add(job, last_, wall);
+  std::vector<JobNumber> alone;
   for (const auto& [number, attempt] : parts_.yard.attempts()) {
     const bool elsewhere = attempt.slices.empty() ||  // a device that is no longer described
                            std::ranges::any_of(attempt.slices, [&](const Slice& slice) {
                              return out_of_service_.contains(slice.node);
                            });
-    if (attempt.ending == Ending::ByItself && !elsewhere) adopting_.push_back(number);
+    if (attempt.ending != Ending::ByItself) continue;
+    (elsewhere ? alone : adopting_).push_back(number);
   }
+  for (const JobNumber job : alone) parts_.yard.leave_alone(job);
   std::ranges::sort(adopting_, std::ranges::greater{},
                     [&](JobNumber job) { return std::tuple(parts_.yard.alive(job)->since, job); });
   // Slots in order of number: between equals the earlier submit comes first.
@@ -171,14 +174,15 @@ void LiveExecutor::hear_end(const AttemptEnd& end) {
     parts_.gates.ended(end.job, end.verdict.outcome, false, last_ + end.verdict.pause);
     return;
   }
-  // After a preemption the engine has it waiting or started anew already.
-  if (end.verdict.outcome != Outcome::Preempted) emit(EventKind::Lost, *slot);
+  // After a preemption, however it went, the engine has it waiting or started anew already.
+  if (end.ending != Ending::Preempt) emit(EventKind::Lost, *slot);
 }
 
 void LiveExecutor::give_up_slot(JobNumber job) {
   const auto slot = slots_.find(job);
   if (slot == slots_.end()) return;
   emit(EventKind::Withdrawn, slot->second);
+  parts_.yard.forget_start(job);  // the engine will not know of it
   slots_.erase(slot);
 }
 
@@ -194,6 +198,7 @@ void LiveExecutor::set_node(NodeId node, NodeService service) {
         std::ranges::any_of(attempt.slices, [&](const Slice& slice) { return slice.node == node; });
     if (!here) continue;
     if (service == NodeService::Drained) {
+      parts_.yard.leave_alone(job);
       give_up_slot(job);
     } else {
       parts_.yard.stop(job, Ending::Preempt, "its node was taken down");
@@ -316,6 +321,11 @@ void LiveExecutor::adjust(Time now, const Action& action, const JobTable& jobs) 
   if (action.kind == ActionKind::SetCores)
     parts_.yard.set_cores(job, (action.terms.cores_milli * jobs.granted[action.job] + 999) / 1000);
   if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
+}
+
+void LiveExecutor::power(Time, const Action& action) {
+  if (action.kind == ActionKind::PowerOn)
+    events_.push_back({.kind = EventKind::Booted, .job = {}, .node = action.slices.front().node});
 }
 
 JobPast LiveExecutor::past(JobId slot) const {

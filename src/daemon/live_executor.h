@@ -53,6 +53,8 @@ class LiveExecutor final : public Executor, public Journal {
   [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
   void adjust(Time now, const Action& action, const JobTable& jobs) override;
+  /// We switch no machine: a node that a policy has switched off is there as soon as it wants it.
+  void power(Time now, const Action& action) override;
   [[nodiscard]] JobPast past(JobId job) const override;
   [[nodiscard]] std::optional<TrainingReport> report(Time now, JobId job,
                                                      const JobTable& jobs) const override;

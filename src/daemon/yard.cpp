@@ -40,7 +40,7 @@ const Attempt* Yard::alive(JobNumber job) const {
 
 void Yard::begin_engine() {
   pending_.clear();
-  for (auto& [job, attempt] : attempts_) attempt.is_granted = false;
+  for (auto& [job, attempt] : attempts_) attempt.is_granted = attempt.is_left_alone = false;
 }
 
 // --- what the engine wants
@@ -81,7 +81,8 @@ void Yard::push_aside(JobNumber by, std::span<const Slice> slices) {
   });
   for (const JobNumber other : others) {
     Attempt& attempt = attempts_.at(other);
-    const bool in_the_way = other != by && !attempt.is_granted && !attempt.is_suspended;
+    const bool in_the_way =
+        other != by && !attempt.is_granted && !attempt.is_left_alone && !attempt.is_suspended;
     if (in_the_way && attempt.ending == Ending::ByItself)
       want_stop(attempt, Ending::Preempt, "its devices are needed");
   }
@@ -109,6 +110,17 @@ void Yard::stop(JobNumber job, Ending ending, std::string why) {
   pending_.erase(job);
   const auto found = attempts_.find(job);
   if (found != attempts_.end()) want_stop(found->second, ending, std::move(why));
+}
+
+void Yard::leave_alone(JobNumber job) {
+  pending_.erase(job);
+  const auto found = attempts_.find(job);
+  if (found == attempts_.end()) return;
+  Attempt& attempt = found->second;
+  attempt.is_granted = false;
+  attempt.is_left_alone = true;
+  if (attempt.is_suspended)
+    want_stop(attempt, Ending::Preempt, "it sleeps on a node that is out of service");
 }
 
 void Yard::suspend(JobNumber job) {
@@ -253,7 +265,7 @@ void Yard::launch(JobNumber job) {
       order ? judge_unlaunched(ending, launched.error().text(), launch_failures_[job]++)
             : judge(*record->spec, ending, exit, record->failures);
   end(job, verdict, nullptr);
-  failed_starts_.push_back({job, verdict});
+  failed_starts_.push_back({job, verdict, ending});
 }
 
 Result<void> Yard::flush() {

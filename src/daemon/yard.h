@@ -36,6 +36,7 @@ struct Attempt {
   Ending ending = Ending::ByItself;
   bool is_granted =
       false;  // the engine knows it is there; otherwise it is about to go or unclaimed
+  bool is_left_alone = false;  // the engine has forgotten it on purpose; it ends by itself
   bool is_suspended = false;
   bool is_running = false;  // the program was seen to run
   std::int64_t pid = 0;
@@ -45,6 +46,7 @@ struct Attempt {
 struct AttemptEnd {
   JobNumber job = 0;
   Verdict verdict;
+  Ending ending = Ending::ByItself;  // what was wanted of it; it may have ended otherwise
 };
 
 class Yard {
@@ -76,8 +78,12 @@ class Yard {
   bool start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus, Reason reason,
              std::int32_t cores_milli);
   [[nodiscard]] bool is_about_to_start(JobNumber job) const { return pending_.contains(job); }
+  void forget_start(JobNumber job) { pending_.erase(job); }
   /// Nothing if it does not run: then a start that has not happened yet is forgotten.
   void stop(JobNumber job, Ending ending, std::string why);
+  /// It goes on, and the engine plans without it: whoever is given its devices waits for its end.
+  /// One that is asleep is stopped, for nobody would ever wake it.
+  void leave_alone(JobNumber job);
   void suspend(JobNumber job);
   /// The same by name, devices kept: the engine does not notice.
   void freeze(JobNumber job);

@@ -62,6 +62,7 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
   if (known == job_of_.end()) return std::nullopt;  // its end is on record already
   const JobNumber job = known->second;
   Attempt& attempt = attempts_.at(job);
+  const Ending ending = attempt.ending;
   const auto record = parts_.job(job);
   if (!record) return std::nullopt;
   Verdict verdict;
@@ -76,7 +77,7 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
     case HostEventKind::Ended:
       verdict = judge(*record->spec, attempt.ending, event.exit, record->failures);
       end(job, verdict, &event.exit);
-      return AttemptEnd{job, verdict};
+      return AttemptEnd{job, verdict, ending};
     case HostEventKind::LaunchLost: break;
   }
   const auto finding = parts_.host.look(job, attempt.id);
@@ -91,7 +92,7 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
     verdict = judge_lost(*record->spec, attempt.ending);
   }
   end(job, verdict, exit);
-  return AttemptEnd{job, verdict};
+  return AttemptEnd{job, verdict, ending};
 }
 
 Result<void> Yard::recover(const Ledger& ledger) {
@@ -124,9 +125,14 @@ Result<void> Yard::recover(const Ledger& ledger) {
       case Found::Alive:
         attempts_.at(number).is_running = true;
         started_.push_back(number);
-        if (ending != Ending::ByItself) {  // the signal may not have been sent before we died
+        // The last signal may not have been sent before we died; twice does no harm.
+        if (ending != Ending::ByItself) {
           signals_.push_back(
               {.kind = Signal::Kind::Stop, .attempt = live.id, .grace = job.spec->grace_seconds});
+        } else {
+          signals_.push_back(
+              {.kind = live.is_suspended ? Signal::Kind::Suspend : Signal::Kind::Resume,
+               .attempt = live.id});
         }
         break;
       case Found::Ended:

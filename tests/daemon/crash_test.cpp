@@ -102,6 +102,7 @@ TEST_P(EveryPoint, OneCrashAnywhereLosesNothing) {
     ASSERT_EQ(ends_of(world), expected) << "point " << point << " of " << points;
     ASSERT_EQ(world.lives(), 2) << "point " << point;
   }
+  fmt::print("points: {} single crashes\n", points);
 }
 
 // Dying again while recovering, and recovering from that.
@@ -113,6 +114,7 @@ TEST_P(EveryPoint, ACrashInsideTheRecoveryLosesNothing) {
   const std::uint64_t points = std::min<std::uint64_t>(calm.points_passed(), 200);
   const bool all = std::getenv("BERTH_ALL_PAIRS") != nullptr;
   Rng rng{7};
+  int pairs = 0;
   for (std::uint64_t first = 1; first <= points; first += all ? 1 : 7) {
     for (std::uint64_t second = 1; second <= 12; ++second) {
       LiveWorld world{busy()};
@@ -123,8 +125,10 @@ TEST_P(EveryPoint, ACrashInsideTheRecoveryLosesNothing) {
       world.run();
       ASSERT_EQ(world.violations(), std::vector<std::string>{}) << first << " then " << second;
       ASSERT_EQ(ends_of(world), expected) << first << " then " << second;
+      ++pairs;
     }
   }
+  fmt::print("points: {} pairs of crashes\n", pairs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Crash, EveryPoint,

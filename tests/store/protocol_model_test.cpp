@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 namespace berth::test {
 namespace {
 
@@ -18,6 +20,8 @@ TEST(Protocol, IsSafeAndAlwaysGetsDone) {
   EXPECT_EQ(found.stuck, 0U) << found.stuck_trace;
   EXPECT_EQ(found.states, 173'541U);
   EXPECT_EQ(found.crash_transitions, 52'566U);
+  fmt::print("model: {} states, {} crash transitions, {} stuck\n", found.states,
+             found.crash_transitions, found.stuck);
 }
 
 struct Case {

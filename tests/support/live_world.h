@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +38,9 @@ struct WorldOptions {
   SimHost::Options host = {};
   std::uint64_t seed = 1;
   std::function<void(Cluster&)> edit_cluster = {};
+  StoreMutant mutant = StoreMutant::None;
+  double deadline = 1e12;  // seconds after which every job must be over
+  bool keeps_log = false;  // the last events, for people
 };
 
 struct CrashHere {};  // thrown at a crash point
@@ -52,6 +56,13 @@ class LiveWorld final : public ClockSource {
   void at(double seconds, Deed deed);
   /// The scheduler dies when it passes the n-th crash point of its life (from 1).
   void crash_at(std::uint64_t point, CrashKind kind);
+  /// The scheduler dies at this second of the world.
+  void crash_at_time(double seconds, CrashKind kind);
+  /// The disk fails after so many operations; the scheduler must leave, and unsynced bytes are
+  /// lost.
+  void fail_disk_after(std::uint64_t operations, DiskFault fault);
+  void jump_wall_clock(double seconds) { wall_offset_ += static_cast<std::int64_t>(seconds * 1e6); }
+  void set_space_left(std::uint64_t bytes);
   /// One life of the scheduler: until nothing will ever happen any more, or a crash. True: a crash.
   [[nodiscard]] bool live();
   /// Lives until one ends by itself.
@@ -67,10 +78,21 @@ class LiveWorld final : public ClockSource {
   /// Seen from outside in the last life: what became of each job.
   [[nodiscard]] const std::map<JobNumber, JobView>& over() const noexcept { return over_; }
   [[nodiscard]] std::vector<std::string>& violations() noexcept { return violations_; }
+  /// Of every record that was written, and when.
+  [[nodiscard]] std::uint64_t digest() const noexcept { return committed_.checksum; }
+  [[nodiscard]] std::uint64_t records() const noexcept { return committed_.records; }
+  [[nodiscard]] const std::deque<std::string>& log() const noexcept { return log_; }
+  /// How often it died: by kind of crash and the record that was written last; by point.
+  using Deaths = std::map<std::pair<std::string, std::string>, std::uint64_t>;
+  [[nodiscard]] const Deaths& deaths() const noexcept { return deaths_; }
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& deaths_at() const { return deaths_at_; }
+  [[nodiscard]] std::uint64_t disk_failures() const noexcept { return disk_failures_; }
   /// Submits as root; the answer is kept as acknowledged.
   JobNumber submit(LiveService& service, JobSpec spec);
   /// Inside a deed.
   [[nodiscard]] Why why(JobNumber job) const;
+  /// Somebody was told that it is taken: it must never be lost, and a key is one job for ever.
+  void acknowledge(const std::string& key, const Submitted& answer);
 
   [[nodiscard]] std::int64_t boot_micros() const override { return micros_; }
   [[nodiscard]] std::int64_t wall_micros() const override;
@@ -79,12 +101,24 @@ class LiveWorld final : public ClockSource {
  private:
   struct Life;
   class WorldInbox;
+  class WorldPen;
+  [[nodiscard]] bool begin_life();
+  void make_yard(Life& life);
+  void make_service(Life& life);
+  void die();
+  void note(std::string line);
+  void hear(std::span<const Committed> records);
+  void check_recovered(const Life& life);
+  void check_alive();
   void check_after_life(Life& life);
+  void check_accounts(Life& life, JobNumber job);
   bool step(std::optional<std::int64_t> until);
 
   WorldOptions options_;
   Cluster cluster_;
   std::int64_t micros_ = 1'000'000;
+  std::int64_t wall_offset_ = 0;
+  std::uint64_t space_left_ = std::uint64_t{1} << 40U;
   int boots_ = 1;
   SimDisk disk_;
   SimHost host_;
@@ -97,7 +131,16 @@ class LiveWorld final : public ClockSource {
   std::map<std::string, std::uint64_t> names_;
   int lives_ = 0;
   std::set<JobNumber> acknowledged_;
+  std::map<std::string, JobNumber> keys_;
   std::map<JobNumber, Outcome> ended_seen_;  // ends that were told
+  struct {
+    std::uint64_t records = 0, checksum = 0;
+  } committed_;  // and told
+  Deaths deaths_;
+  std::map<std::string, std::uint64_t> deaths_at_;
+  std::string dying_at_;
+  std::uint64_t disk_failures_ = 0;
+  std::deque<std::string> log_;
   std::map<JobNumber, JobView> over_;
   std::vector<std::string> violations_;
 };

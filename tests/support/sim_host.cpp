@@ -13,10 +13,8 @@ constexpr SimHost::Micros kSecond = 1'000'000;
 }  // namespace
 
 std::optional<SimHost::Micros> SimHost::next() const {
-  Micros first = kNotYet;
-  for (const auto& [id, shim] : shims_) {
-    if (shim.stage != Stage::Gone) first = std::min(first, shim.next);
-  }
+  Micros first = post_.empty() ? kNotYet : post_.begin()->first;
+  for (const auto& [id, shim] : shims_) first = std::min(first, shim.next);
   if (first == kNotYet) return std::nullopt;
   return first;
 }
@@ -32,19 +30,61 @@ double SimHost::seconds_done(JobNumber job) const {
   return found == done_.end() ? 0 : static_cast<double>(found->second) / kSecond;
 }
 
+std::optional<double> SimHost::held(AttemptId attempt) const {
+  const auto found = held_.find(attempt);
+  if (found == held_.end()) return std::nullopt;
+  return found->second;
+}
+
 void SimHost::tell(HostEvent event) {
-  if (sink_) sink_(std::move(event));
+  if (!sink_) return;
+  const bool twice = options_.told_twice > 0 && rng_.uniform() < options_.told_twice;
+  if (twice) post_.emplace(now_ + 1 + static_cast<Micros>(rng_.below(kSecond)), event);
+  if (options_.told_late == 0) return sink_(std::move(event));
+  const auto late = rng_.below(static_cast<std::uint64_t>(options_.told_late));
+  post_.emplace(now_ + static_cast<Micros>(late), std::move(event));
+}
+
+SimHost::Fate SimHost::draw_fate() {
+  if (options_.dies_unclaimed > 0 && rng_.uniform() < options_.dies_unclaimed)
+    return Fate::DiesUnclaimed;
+  if (options_.dies_claimed > 0 && rng_.uniform() < options_.dies_claimed) return Fate::DiesClaimed;
+  if (options_.dies_unrecorded > 0 && rng_.uniform() < options_.dies_unrecorded)
+    return Fate::DiesUnrecorded;
+  return Fate::Lives;
+}
+
+/// All its processes are gone.
+void SimHost::leave(AttemptId id) {
+  const auto found = shims_.find(id);
+  const Shim& shim = found->second;
+  if (const auto mine = living_.find(shim.order.job); mine != living_.end() && mine->second == id)
+    living_.erase(mine);
+  for (const std::string& device : shim.devices) on_device_[device].erase(id);
+  shims_.erase(found);
+}
+
+void SimHost::die(AttemptId id) {
+  ++shim_deaths_;
+  HostEvent event;
+  event.kind = HostEventKind::LaunchLost;
+  event.job = shims_.at(id).order.job;
+  event.attempt = id;
+  leave(id);
+  tell(std::move(event));
 }
 
 Result<void> SimHost::launch(const LaunchOrder& order) {
   if (refusals_ > 0) {
     --refusals_;
+    ++refused_;
     return fail("no more processes");
   }
   ++launches_;
   if (shims_.contains(order.attempt)) return {};
   Shim shim;
   shim.order = order;
+  shim.fate = draw_fate();
   shim.next = now_ + options_.claim_delay;
   for (const auto& [name, value] : order.env) {
     if (name == "DEVICE") shim.devices.push_back(value);
@@ -93,9 +133,14 @@ void SimHost::check(const Shim& shim) {
     violations_.push_back(fmt::format("I2: job {} has attempts {} and {} at once", job,
                                       to_text(living_[job]), to_text(shim.order.attempt)));
   }
+  check_devices(shim);
+}
+
+void SimHost::check_devices(const Shim& shim) {
   for (const std::string& device : shim.devices) {
-    const auto active = std::ranges::count_if(
-        on_device_[device], [&](AttemptId other) { return !shims_.at(other).suspended; });
+    const auto active = std::ranges::count_if(on_device_[device], [&](AttemptId other) {
+      return other != shim.order.attempt && !shims_.at(other).suspended;
+    });
     if (active >= options_.device_limit) {
       violations_.push_back(fmt::format("I3: {} gets attempt {} beside {} others", device,
                                         to_text(shim.order.attempt), active));
@@ -120,10 +165,11 @@ void SimHost::end(AttemptId id, Shim& shim, bool by_kill) {
   if (exit.timed_out) exit.signal = 15;
   if (!by_kill && !exit.timed_out)
     exit.exit_code = shim.stopped == Stopped::No ? shim.exit_code : 143;
+  if (shim.fate == Fate::DiesUnrecorded) return die(id);
+  held_[id] = static_cast<double>(exit.ended_clock - exit.begun_clock) * 1e-6 *
+              static_cast<double>(shim.devices.size());
   exits_[id] = exit;
-  shim.stage = Stage::Gone;
-  living_.erase(shim.order.job);
-  for (const std::string& device : shim.devices) on_device_[device].erase(id);
+  leave(id);
   HostEvent event;
   event.kind = HostEventKind::Ended;
   event.job = exit.job;
@@ -132,41 +178,60 @@ void SimHost::end(AttemptId id, Shim& shim, bool by_kill) {
   tell(std::move(event));
 }
 
+void SimHost::claim(AttemptId id, Shim& shim) {
+  if (shim.fate == Fate::DiesUnclaimed) return die(id);
+  if (!claims_.emplace(id, false).second) {  // somebody was first: it leaves at once
+    HostEvent event;
+    event.kind = HostEventKind::LaunchLost;
+    event.job = shim.order.job;
+    event.attempt = id;
+    shims_.erase(id);
+    return tell(std::move(event));
+  }
+  check(shim);
+  living_[shim.order.job] = id;
+  for (const std::string& device : shim.devices) on_device_[device].insert(id);
+  shim.stage = Stage::Claimed;
+  shim.next = now_ + options_.start_delay;
+}
+
 void SimHost::step(Micros now) {
   now_ = now;
+  if (!post_.empty() && post_.begin()->first <= now) {
+    const HostEvent event = std::move(post_.begin()->second);
+    post_.erase(post_.begin());
+    if (sink_) sink_(event);
+    return;
+  }
   for (auto& [id, shim] : shims_) {
-    if (shim.stage == Stage::Gone || shim.next > now) continue;
-    if (shim.stage == Stage::Forked) {
-      if (!claims_.emplace(id, false).second) {  // somebody was first: it leaves at once
-        shim.stage = Stage::Gone;
-        HostEvent event;
-        event.kind = HostEventKind::LaunchLost;
-        event.job = shim.order.job;
-        event.attempt = id;
-        return tell(std::move(event));
-      }
-      check(shim);
-      living_[shim.order.job] = id;
-      for (const std::string& device : shim.devices) on_device_[device].insert(id);
-      shim.stage = Stage::Claimed;
-      shim.next = now_ + options_.start_delay;
-      return;
-    }
-    if (shim.stage == Stage::Claimed) return begin(id, shim);
+    if (shim.next > now) continue;
+    if (shim.stage == Stage::Forked) return claim(id, shim);
+    if (shim.stage == Stage::Claimed)
+      return shim.fate == Fate::DiesClaimed ? die(id) : begin(id, shim);
     return end(id, shim, shim.kill_at && now_ >= *shim.kill_at);
   }
 }
 
 void SimHost::power_off() {
-  for (auto& [id, shim] : shims_) shim.stage = Stage::Gone;
+  shims_.clear();
   living_.clear();
   on_device_.clear();
 }
 
 void SimHost::stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) {
   const auto found = shims_.find(attempt);
-  if (found == shims_.end() || found->second.stage == Stage::Gone) return;
+  if (found == shims_.end()) return;
   Shim& shim = found->second;
+  if (options_.mutant == HostMutant::EndsOnSignal) {
+    HostEvent event;
+    event.kind = HostEventKind::Ended;
+    event.job = shim.order.job;
+    event.attempt = attempt;
+    event.exit.attempt = attempt;
+    event.exit.stopped = Stopped::Warned;
+    event.exit.exit_code = 143;
+    tell(std::move(event));
+  }
   const bool at_once = how == Stop::Kill || !shim.stubborn;
   if (shim.stopped == Stopped::No) shim.stopped = at_once ? Stopped::Warned : Stopped::Killed;
   if (shim.stage == Stage::Forked || shim.stage == Stage::Claimed) {
@@ -206,27 +271,27 @@ void SimHost::resume(AttemptId attempt) {
   if (found == shims_.end() || found->second.stage != Stage::Running) return;
   Shim& shim = found->second;
   if (!shim.suspended || shim.stopped != Stopped::No) return;
+  check_devices(shim);
   shim.suspended = false;
   shim.resumed = now_;
   plan(shim);
 }
 
-Result<Finding> SimHost::look(JobNumber, AttemptId attempt) {
+Finding SimHost::find(AttemptId attempt) {
   const auto shim = shims_.find(attempt);
-  const bool lives = shim != shims_.end() &&
-                     (shim->second.stage == Stage::Claimed || shim->second.stage == Stage::Running);
-  Finding finding;
-  if (lives) {
-    finding.found = Found::Alive;
-  } else if (const auto exit = exits_.find(attempt); exit != exits_.end()) {
-    finding.found = Found::Ended;
-    finding.exit = exit->second;
-  } else if (const auto claim = claims_.find(attempt); claim != claims_.end() && !claim->second) {
-    finding.found = Found::Lost;
-  } else {
-    claims_[attempt] = true;
-    finding.found = Found::Void;
-  }
+  const bool lives = shim != shims_.end() && shim->second.stage != Stage::Forked;
+  if (lives && options_.mutant != HostMutant::NoAdoption) return {.found = Found::Alive};
+  if (const auto exit = exits_.find(attempt); exit != exits_.end())
+    return {.found = Found::Ended, .exit = exit->second};
+  const auto claim = claims_.find(attempt);
+  if (claim != claims_.end() && !claim->second) return {.found = Found::Lost};
+  if (options_.mutant != HostMutant::NoTombstone) claims_[attempt] = true;
+  return {.found = Found::Void};
+}
+
+Result<Finding> SimHost::look(JobNumber, AttemptId attempt) {
+  Finding finding = find(attempt);
+  ++found_[static_cast<std::size_t>(finding.found)];
   return finding;
 }
 

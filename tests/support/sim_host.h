@@ -4,6 +4,7 @@
 // with more than its limit, is written down as a violation.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,6 +18,14 @@
 
 namespace berth::test {
 
+/// Hosts that are wrong on purpose: the tests have to notice.
+enum class HostMutant : std::uint8_t {
+  None,
+  NoTombstone,   // recovery does not claim what nobody has claimed
+  NoAdoption,    // what is alive is said to be lost
+  EndsOnSignal,  // an attempt is said to be gone when it was told to go
+};
+
 class SimHost final : public Host {
  public:
   using Micros = std::int64_t;
@@ -26,12 +35,21 @@ class SimHost final : public Host {
     Micros claim_delay = 500;
     Micros start_delay = 1'000;
     std::int32_t device_limit = 1;  // jobs on a device
+    // What goes wrong by itself, each so often (0 to 1).
+    double dies_unclaimed = 0, dies_claimed = 0, dies_unrecorded = 0;  // shims
+    double told_twice = 0;                                             // events
+    Micros told_late = 0;  // up to so much; a later one may overtake an earlier one
+    std::uint64_t seed = 1;
+    HostMutant mutant = HostMutant::None;
   };
-  explicit SimHost(Options options) : options_(options) {}
+  explicit SimHost(Options options) : options_(options), rng_(options.seed) {}
   SimHost() : SimHost(Options{}) {}
 
   // The world.
-  void set_sink(std::function<void(HostEvent)> sink) { sink_ = std::move(sink); }
+  void set_sink(std::function<void(HostEvent)> sink) {
+    sink_ = std::move(sink);
+    post_.clear();  // it was on its way to a scheduler that is dead
+  }
   [[nodiscard]] std::optional<Micros> next() const;
   /// Lets the earliest thing happen that is due by then.
   void step(Micros now);
@@ -41,6 +59,14 @@ class SimHost final : public Host {
   [[nodiscard]] std::size_t alive() const;
   [[nodiscard]] double seconds_done(JobNumber job) const;
   [[nodiscard]] std::uint64_t launches() const noexcept { return launches_; }
+  /// Who lives now, by job.
+  [[nodiscard]] const std::map<JobNumber, AttemptId>& living() const noexcept { return living_; }
+  /// Seconds times devices that an attempt held, if it left an exit record.
+  [[nodiscard]] std::optional<double> held(AttemptId attempt) const;
+  /// How often look() found what, by Found; and how often a shim was let die.
+  [[nodiscard]] const std::array<std::uint64_t, 4>& found() const noexcept { return found_; }
+  [[nodiscard]] std::uint64_t shim_deaths() const noexcept { return shim_deaths_; }
+  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
   /// The next launches fail.
   void refuse_launches(int count) { refusals_ = count; }
 
@@ -55,10 +81,12 @@ class SimHost final : public Host {
   void forget(AttemptId attempt) override;
 
  private:
-  enum class Stage : std::uint8_t { Forked, Claimed, Running, Gone };
+  enum class Stage : std::uint8_t { Forked, Claimed, Running };
+  enum class Fate : std::uint8_t { Lives, DiesUnclaimed, DiesClaimed, DiesUnrecorded };
   struct Shim {
     LaunchOrder order;
     Stage stage = Stage::Forked;
+    Fate fate = Fate::Lives;
     Micros next = 0;  // when something happens to it
     Micros begun = 0;
     Micros left = 0;  // of its work
@@ -74,21 +102,31 @@ class SimHost final : public Host {
   void begin(AttemptId id, Shim& shim);
   void end(AttemptId id, Shim& shim, bool by_kill);
   void check(const Shim& shim);
+  void check_devices(const Shim& shim);
   void plan(Shim& shim) const;
+  void claim(AttemptId id, Shim& shim);
+  void leave(AttemptId id);
+  void die(AttemptId id);
+  [[nodiscard]] Fate draw_fate();
   void tell(HostEvent event);
+  [[nodiscard]] Finding find(AttemptId attempt);
 
   Options options_;
+  Rng rng_;
   std::function<void(HostEvent)> sink_;
   Micros now_ = 0;
   std::map<AttemptId, Shim> shims_;
   std::map<AttemptId, bool> claims_;  // true: a tombstone of recovery
   std::map<AttemptId, ExitRecord> exits_;
+  std::multimap<Micros, HostEvent> post_;  // on its way to the scheduler
+  std::map<AttemptId, double> held_;
   std::map<JobNumber, Micros> done_;  // work behind a job, over its attempts
   std::map<JobNumber, int> failed_;
   std::map<JobNumber, AttemptId> living_;
   std::map<std::string, std::set<AttemptId>> on_device_;
   std::vector<std::string> violations_;
-  std::uint64_t launches_ = 0;
+  std::uint64_t launches_ = 0, shim_deaths_ = 0, refused_ = 0;
+  std::array<std::uint64_t, 4> found_{};
   int refusals_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -107,7 +108,7 @@ void SimStore::Tables::add(const Record& record, const Ledger::Change& change) {
 }
 
 SimStore::SimStore(SimDisk& disk, std::string file)
-    : disk_(disk), file_(std::move(file)), checksum_(kFirstChecksum) {}
+    : disk_(disk), file_(std::move(file)), checksum_(kFirstChecksum), chain_{kFirstChecksum} {}
 
 Result<void> SimStore::usable() const {
   if (broken_.empty()) return {};
@@ -125,6 +126,7 @@ void SimStore::reset() {
   batch_.clear();
   sequence_ = 0;
   checksum_ = kFirstChecksum;
+  chain_.assign(1, kFirstChecksum);
   end_ = 0;
 }
 
@@ -147,6 +149,7 @@ Result<Ledger> SimStore::recover() {
     tables_.add(record, change);
     ++sequence_;
     checksum_ = checksum;
+    chain_.push_back(checksum_);
   }
   dropped_bytes_ = bytes.size() - end_;
   // What was read may not be synced yet, if only the process had died.
@@ -159,19 +162,43 @@ Result<void> SimStore::append(const Record& record, const Ledger::Change& change
   BERTH_TRY_VOID(usable());
   frame_.clear();
   frame(record, sequence_ + 1, checksum_, frame_);
-  if (!disk_.write(file_, end_, frame_)) return broken("write");
+  last_kind_ = kind_of(record.body);
+  const bool is_late =
+      mutant_ == StoreMutant::IntentLate && std::holds_alternative<IntentRecord>(record.body);
+  if (is_late) {
+    held_back_ += frame_;
+  } else {
+    frame_.insert(0, std::exchange(held_back_, {}));
+    if (!disk_.write(file_, end_, frame_)) return broken("write");
+    end_ += frame_.size();
+  }
   ++sequence_;
-  end_ += frame_.size();
+  chain_.push_back(checksum_);
   batch_.emplace_back(record, change);
   crash_point("store.appended");
   return {};
+}
+
+bool SimStore::forgets_to_sync() const {
+  const auto holds = [&](std::string_view kind) {
+    return std::ranges::any_of(
+        batch_, [&](const auto& entry) { return kind_of(entry.first.body) == kind; });
+  };
+  switch (mutant_) {
+    case StoreMutant::None:
+    case StoreMutant::IntentLate: return false;
+    case StoreMutant::SubmitUnsynced: return holds("submit");
+    case StoreMutant::IntentUnsynced: return holds("intent");
+    case StoreMutant::EndUnsynced: return holds("end");
+  }
+  return false;
 }
 
 Result<void> SimStore::commit() {
   BERTH_TRY_VOID(usable());
   if (batch_.empty()) return {};
   crash_point("store.committing");
-  if (!disk_.sync(file_)) return broken("sync");
+  if (!forgets_to_sync() && !disk_.sync(file_)) return broken("sync");
   for (const auto& [record, change] : batch_) tables_.add(record, change);
   batch_.clear();
   crash_point("store.committed");

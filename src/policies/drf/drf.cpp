@@ -57,7 +57,7 @@ void Drf::list(const View& view, UserIndex at) {
   user.waiting.drop_over(view.jobs);
   if (user.waiting.empty()) return;
   user.listed = view.jobs.shape[user.waiting.top()];
-  if (orders_.size() < view.shapes.size()) orders_.resize(view.shapes.size());
+  if (orders_.size() < view.shapes.size()) orders_.resize(view.shapes.size());  // new ones arrive
   auto& order = orders_[user.listed->value];
   if (order.empty()) active_.push_back(*user.listed);
   order.insert({user.share, user.name, at}, 0);

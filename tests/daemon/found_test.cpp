@@ -1,0 +1,119 @@
+// What random lives have found, each in its smallest form.
+#include <gtest/gtest.h>
+
+#include "policies/registry.h"
+#include "support/random_life.h"
+
+namespace berth::test {
+namespace {
+
+JobFilter only(JobNumber job) { return {.states = {}, .numbers = {job}}; }
+
+void expect_clean(LiveWorld& world) { EXPECT_EQ(world.violations(), std::vector<std::string>{}); }
+
+// The wish was on record and the signal was not sent: recovery has to send it again.
+TEST(Found, ASleeperIsWokenAlthoughTheSignalWasLost) {
+  for (std::uint64_t point = 1; point <= 12; ++point) {
+    SCOPED_TRACE(point);
+    LiveWorld world{{}};
+    JobNumber job = 0;
+    world.at(1, [&](LiveService& service) { job = world.submit(service, spec_of({"run", "10"})); });
+    world.at(3, [&](LiveService& service) {
+      static_cast<void>(service.act(kRoot, Verb::Suspend, only(job), "", 0));
+    });
+    world.crash_at_time(5, CrashKind::Kill);
+    ASSERT_TRUE(world.live());
+    world.crash_at(point, CrashKind::Kill);
+    world.at(100, [&](LiveService& service) {
+      static_cast<void>(service.act(kRoot, Verb::Resume, only(job), "", 0));
+    });
+    world.run();
+    expect_clean(world);
+    EXPECT_EQ(world.over().at(job).state, LiveState::Completed);
+  }
+}
+
+// A gang on two nodes, one of which is drained: the engine has forgotten it, its devices on the
+// other node are not free.
+TEST(Found, NobodyIsPutBesideAGangWhoseOtherNodeIsDrained) {
+  for (const bool restarts : {false, true}) {
+    LiveWorld world{{.cluster = "2x4"}};
+    JobNumber gang = 0, next = 0, wide = 0;
+    world.at(1, [&](LiveService& service) {
+      gang = world.submit(service, spec_of({"run", "100"}, 8));
+    });
+    world.at(10, [](LiveService& service) {
+      static_cast<void>(service.set_node(kRoot, "n1", "drain", "test"));
+    });
+    if (restarts) world.crash_at_time(15, CrashKind::Kill);
+    world.at(20, [&](LiveService& service) {
+      next = world.submit(service, spec_of({"run", "5"}, 4));
+    });
+    world.at(30, [](LiveService& service) {  // back before the gang has ended
+      static_cast<void>(service.set_node(kRoot, "n1", "resume", ""));
+    });
+    world.at(40, [&](LiveService& service) {
+      wide = world.submit(service, spec_of({"run", "5"}, 8));
+    });
+    world.run();
+    expect_clean(world);
+    EXPECT_EQ(world.over().at(gang).attempts, 1);  // because a drain disturbs nobody
+    EXPECT_EQ(world.over().at(gang).state, LiveState::Completed);
+    EXPECT_GE(world.over().at(next).started, world.over().at(gang).ended);
+    EXPECT_EQ(world.over().at(wide).state, LiveState::Completed);
+  }
+}
+
+// A job that runs is held; a new engine finds it running and moves it.
+TEST(Found, AHeldJobThatANewEngineMovedIsNotStartedBehindItsBack) {
+  const LifeReport report = live_through(draw_life(245, "sia"));
+  EXPECT_EQ(report.violations, std::vector<std::string>{});
+}
+
+// The shim of a preempted attempt died before it could write its record: the engine had planned the
+// job anew already, and must not plan it a second time.
+TEST(Found, APreemptedAttemptThatIsLostIsPlannedOnce) {
+  const LifeReport report = live_through(draw_life(327, "las-2d"));
+  EXPECT_EQ(report.violations, std::vector<std::string>{});
+}
+
+// A policy switched a node off; nobody here can, so it must come back when it is wanted.
+TEST(Found, ANodeThatAPolicySwitchedOffComesBack) {
+  LiveWorld world{{.cluster = "1x7:v100,1x7:a100",
+                   .scheduling = {.policy = affordable("andreas"), .spare_slots = 64}}};
+  JobNumber job = 0;
+  world.at(8764, [&](LiveService& service) {
+    JobSpec spec = spec_of({"run", "1000"});
+    spec.model = "resnet50";
+    job = world.submit(service, spec);
+  });
+  world.at(172'800, [](LiveService&) {});
+  world.run();
+  expect_clean(world);
+  EXPECT_EQ(world.over().at(job).state, LiveState::Completed);
+}
+
+// A live scheduler meets shapes of jobs that nobody had when its policy began.
+TEST(Found, EveryPolicyTakesJobsOfShapesItHasNotSeen) {
+  for (const PolicyEntry& entry : policy_registry()) {
+    SCOPED_TRACE(entry.name);
+    WorldOptions options;
+    options.scheduling.policy = affordable(entry.name);
+    options.host.device_limit = static_cast<std::int32_t>(kMaxSharers);
+    LiveWorld world{options};
+    for (int i = 0; i < 6; ++i) {
+      world.at(1 + 3 * i, [&world, i](LiveService& service) {
+        JobSpec spec = spec_of({"run", "20"}, 1 + i);
+        spec.user = i % 2 == 0 ? "a" : "b";
+        spec.cpus = i;
+        static_cast<void>(world.submit(service, spec));
+      });
+    }
+    world.run();
+    expect_clean(world);
+    EXPECT_EQ(world.over().size(), 6U);
+  }
+}
+
+}  // namespace
+}  // namespace berth::test

@@ -1,0 +1,137 @@
+// Random lives: everything that can go wrong does, in an order that only the seed knows, and then
+// every job has to be over, once, with what it used on its account.
+//   BERTH_SEEDS=N   so many lives instead of the default; BERTH_FIRST_SEED=S begins there
+//   BERTH_SEED=S    only this one, with its last events: how a failure is looked at
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "policies/registry.h"
+#include "support/random_life.h"
+
+namespace berth::test {
+namespace {
+
+constexpr std::uint64_t kDefaultLives = 1000;
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+double cpu_seconds() {
+  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
+}
+
+std::uint64_t living_seed = 0;
+/// A broken invariant of the program itself ends the process: the seed must not be lost with it.
+void tell_seed(int) {
+  char text[96];
+  const auto end =
+      fmt::format_to_n(text, sizeof text, "replay: BERTH_SEED={} lives_test\n", living_seed);
+  static_cast<void>(!::write(STDERR_FILENO, text, end.size));
+}
+
+/// Everything needed to see it happen again.
+std::string account_of(const LifeSettings& settings) {
+  const LifeSettings small = shrunk(settings);
+  const LifeReport report = live_through(small, KeepLog::Yes);
+  std::string text;
+  for (const std::string& line : report.log) text += line + "\n";
+  text += "smallest life that goes wrong: " + to_text(small);
+  for (const std::string& violation : report.violations) text += "VIOLATED " + violation + "\n";
+  return text + fmt::format("digest {:016x}\nreplay: BERTH_SEED={} lives_test\n", report.digest,
+                            settings.seed);
+}
+
+/// What all lives together have met.
+struct Tally {
+  std::uint64_t lives = 0, deaths = 0, faults = 0, jobs = 0, records = 0;
+  double seconds = 0;
+  std::map<std::string, std::uint64_t> struck, deaths_at;
+  LiveWorld::Deaths pairs;
+  std::array<std::uint64_t, 4> found{};
+  std::set<std::string> policies;
+
+  void add(const LifeSettings& settings, const LifeReport& report) {
+    ++lives;
+    deaths += static_cast<std::uint64_t>(report.lives - 1);
+    faults += report.faults;
+    jobs += report.jobs;
+    records += report.records;
+    seconds += report.seconds;
+    for (const auto& [what, count] : report.struck) struck[what] += count;
+    for (const auto& [where, count] : report.deaths_at) deaths_at[where] += count;
+    for (const auto& [pair, count] : report.deaths) pairs[pair] += count;
+    for (std::size_t i = 0; i < found.size(); ++i) found[i] += report.found[i];
+    policies.insert(settings.policy);
+  }
+  void expect_everything() const {
+    for (const char* point :
+         {"store.appended", "store.committing", "store.committed", "yard.written", "yard.signalled",
+          "yard.launched", "any time", "disk"})
+      EXPECT_TRUE(deaths_at.contains(point)) << "nobody died at " << point;
+    for (const char* kind : {"kill", "power", "controller"}) {
+      for (const char* record :
+           {"life", "submit", "intent", "started", "wish", "end", "change", "setting"})
+        EXPECT_TRUE(pairs.contains({kind, record})) << "no " << kind << " after a " << record;
+    }
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_GT(found[i], 0U) << "recovery never met case " << i;
+    for (const char* what :
+         {"disk", "full-disk", "refusals", "shim-deaths", "cancels", "holds", "requeues",
+          "suspends", "policies", "nodes", "changes", "shares", "clock-jumps"})
+      EXPECT_GT(struck.contains(what) ? struck.at(what) : 0, 0U) << what << " never struck";
+    EXPECT_EQ(policies.size(), policy_registry().size());
+  }
+  [[nodiscard]] std::string text(double cpu) const {
+    constexpr double kYear = 365.25 * 86'400;
+    return fmt::format(
+        "lives: {} lives, {} policies, {:.2f} simulated years, {} jobs, {} records, {} faults, "
+        "{} deaths; recovery found {} alive, {} ended, {} lost, {} void; {} points, {} pairs; "
+        "{:.1f} s CPU, {:.0f} times as fast as real time\n",
+        lives, policies.size(), seconds / kYear, jobs, records, faults, deaths, found[0], found[1],
+        found[2], found[3], deaths_at.size(), pairs.size(), cpu, seconds / std::max(cpu, 1e-3));
+  }
+};
+
+TEST(Lives, EveryJobEndsOnceWhateverHappens) {
+  if (std::getenv("BERTH_SEED") != nullptr) GTEST_SKIP() << "one seed is replayed";
+  std::signal(SIGABRT, tell_seed);
+  const std::uint64_t first = number_from("BERTH_FIRST_SEED", 1);
+  const std::uint64_t count = number_from("BERTH_SEEDS", kDefaultLives);
+  const double begun = cpu_seconds();
+  Tally tally;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    living_seed = seed;
+    const LifeSettings settings = draw_life(seed);
+    const LifeReport report = live_through(settings);
+    ASSERT_TRUE(report.violations.empty()) << account_of(settings);
+    if (seed % 16 == 0) {  // the same life again, to the byte
+      ASSERT_EQ(live_through(draw_life(seed)).digest, report.digest)
+          << "replay: BERTH_SEED=" << seed << " lives_test";
+    }
+    tally.add(settings, report);
+  }
+  fmt::print("{}", tally.text(cpu_seconds() - begun));
+  if (count >= kDefaultLives) tally.expect_everything();
+}
+
+TEST(Lives, OneSeedIsReplayed) {
+  const std::uint64_t seed = number_from("BERTH_SEED", 0);
+  if (seed == 0) GTEST_SKIP() << "BERTH_SEED names none";
+  living_seed = seed;
+  std::signal(SIGABRT, tell_seed);
+  const LifeSettings settings = draw_life(seed);
+  const LifeReport report = live_through(settings);
+  fmt::print("{}digest {:016x}\n", to_text(settings), report.digest);
+  EXPECT_TRUE(report.violations.empty()) << account_of(settings);
+}
+
+}  // namespace
+}  // namespace berth::test

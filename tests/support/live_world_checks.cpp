@@ -1,0 +1,83 @@
+// What must hold in a LiveWorld, judged by what was told and by who lives.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "support/live_world_life.h"
+
+namespace berth::test {
+
+/// What is told now may never be taken back.
+void LiveWorld::hear(std::span<const Committed> records) {
+  committed_ = {.records = life_->store.records(),
+                .checksum = life_->store.checksum_of(life_->store.records())};
+  for (const Committed& committed : records) {
+    const RecordBody& body = committed.record.body;
+    if (options_.keeps_log) note(fmt::format("{} {}", kind_of(body), encode(body)));
+    if (const auto* end = std::get_if<EndRecord>(&body); end != nullptr && end->is_final) {
+      if (!ended_seen_.emplace(end->job, end->outcome).second)
+        violations_.push_back(fmt::format("I4: job {} ended twice", end->job));
+    }
+    const auto* intent = std::get_if<IntentRecord>(&body);
+    if (intent != nullptr && ended_seen_.contains(intent->job))
+      violations_.push_back(fmt::format("I4: job {} is over and begins again", intent->job));
+  }
+}
+
+void LiveWorld::check_recovered(const Life& life) {
+  const bool is_prefix = life.store.records() >= committed_.records &&
+                         (committed_.records == 0 ||
+                          life.store.checksum_of(committed_.records) == committed_.checksum);
+  if (!is_prefix) {
+    violations_.push_back(
+        fmt::format("I8: {} records were told, the {} that are left do not begin with them",
+                    committed_.records, life.store.records()));
+  }
+  for (const auto& [job, outcome] : ended_seen_) {
+    if (life.board.find(job))
+      violations_.push_back(fmt::format("I4: job {} was over and is not any more", job));
+  }
+}
+
+void LiveWorld::check_alive() {
+  for (const auto& [job, id] : host_.living()) {
+    const Attempt* held = life_->yard->alive(job);
+    if (held != nullptr && held->id == id) continue;
+    violations_.push_back(
+        fmt::format("I5: attempt {} of job {} lives and holds nothing", to_text(id), job));
+  }
+}
+
+/// Each attempt is charged once, for as long as it held its devices; of one that went without a
+/// record nobody knows how long that was.
+void LiveWorld::check_accounts(Life& life, JobNumber job) {
+  const auto rows = life.store.attempts(job);
+  if (!rows) return;
+  for (const AttemptRow& row : *rows) {
+    const auto held = host_.held(row.id);
+    if (!held || std::abs(*held - row.gpu_seconds) < 1e-3) continue;
+    violations_.push_back(fmt::format("I7: attempt {} of job {} held {} GPU seconds, charged {}",
+                                      to_text(row.id), job, *held, row.gpu_seconds));
+  }
+}
+
+void LiveWorld::check_after_life(Life& life) {
+  for (const std::string& violation : host_.violations()) violations_.push_back(violation);
+  over_.clear();
+  for (const JobNumber job : acknowledged_) {
+    const auto view = life.service->job(kRoot, job);
+    if (!view) {
+      violations_.push_back(fmt::format("I1: job {} was acknowledged and is lost", job));
+      continue;
+    }
+    over_[job] = *view;
+    check_accounts(life, job);
+    if (!is_over(view->state)) {
+      violations_.push_back(fmt::format("L1: job {} is {} ({}) and nothing will happen any more",
+                                        job, to_string(view->state), view->reason));
+    }
+  }
+  if (host_.alive() > 0) violations_.push_back("L1: processes are left");
+}
+
+}  // namespace berth::test

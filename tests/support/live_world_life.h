@@ -1,0 +1,114 @@
+// One life of the scheduler in a LiveWorld: everything that a crash takes with it.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/crash_point.h"
+#include "support/live_world.h"
+
+namespace berth::test {
+
+/// Waiting is what makes time pass.
+class LiveWorld::WorldInbox final : public Inbox {
+ public:
+  WorldInbox(LiveWorld& world, const LiveClock& clock) : world_(world), clock_(clock) {}
+  void post(Message message) { messages_.push_back(std::move(message)); }
+  void wait(Time until) override {
+    world_.check_alive();
+    while (messages_.empty()) {
+      if (world_.seconds() > world_.options_.deadline) {
+        world_.violations_.push_back("L1: it does not come to an end");
+        return post(StopOrder{});
+      }
+      std::optional<std::int64_t> target;
+      if (until != kNever) target = world_.micros_ + clock_.until(until).count();
+      if (target && *target <= world_.micros_) return;
+      if (!world_.step(target)) {
+        if (target) {
+          world_.micros_ = *target;
+          world_.host_.set_now(*target);
+          return;
+        }
+        post(StopOrder{});
+      }
+    }
+  }
+  void take(std::vector<Message>& messages) override {
+    messages.swap(messages_);
+    messages_.clear();
+  }
+
+ private:
+  LiveWorld& world_;
+  const LiveClock& clock_;
+  std::vector<Message> messages_;
+};
+
+/// A journal that cannot be written is the end of the scheduler, whoever wrote.
+class LiveWorld::WorldPen final : public Pen {
+ public:
+  WorldPen(LiveWorld& world, Scribe& scribe) : world_(world), scribe_(scribe) {}
+  Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) override {
+    Result<std::vector<Committed>> answer;
+    write_later({.make = [&](const Ledger&) -> Result<std::vector<RecordBody>> { return bodies; },
+                 .done = [&](const Result<std::vector<Committed>>& result) { answer = result; }});
+    return answer;
+  }
+  void write_later(WriteOrder order) override {
+    if (scribe_.write({&order, 1})) return;
+    world_.crash_kind_ = CrashKind::Controller;
+    world_.dying_at_ = "disk";
+    ++world_.disk_failures_;
+    throw CrashHere{};
+  }
+
+ private:
+  LiveWorld& world_;
+  Scribe& scribe_;
+};
+
+struct LiveWorld::Life {
+  Life(LiveWorld& its_world, std::unique_ptr<SimStore> opened, Ledger ledger)
+      : world(its_world),
+        own_store(std::move(opened)),
+        store(*own_store),
+        clock(world, ledger.now()),
+        inbox(world, clock),
+        generation(ledger.generation() + 1),
+        board(ledger),
+        scribe(store, std::move(ledger), clock, [this](auto records) { publish(records); }),
+        pen(world, scribe) {}
+
+  void publish(std::span<const Committed> records) {
+    crash_point("world.publishing");
+    world.hear(records);
+    board.publish(records, clock.wall());
+    for (const Committed& committed : records) {
+      const auto* wish = std::get_if<WishRecord>(&committed.record.body);
+      const bool ours = std::holds_alternative<IntentRecord>(committed.record.body) ||
+                        std::holds_alternative<EndRecord>(committed.record.body) ||
+                        std::holds_alternative<StartedRecord>(committed.record.body) ||
+                        std::holds_alternative<LifeRecord>(committed.record.body) ||
+                        (wish != nullptr && wish->by == kSchedulerName);
+      if (!ours) inbox.post(committed);
+    }
+  }
+
+  LiveWorld& world;
+  std::unique_ptr<SimStore> own_store;
+  SimStore& store;
+  LiveClock clock;
+  WorldInbox inbox;
+  std::uint64_t generation;
+  Board board;
+  Scribe scribe;
+  WorldPen pen;
+  std::unique_ptr<Yard> yard;
+  std::unique_ptr<Scheduler> scheduler;
+  std::unique_ptr<Admission> admission;
+  std::unique_ptr<LiveService> service;
+};
+
+}  // namespace berth::test

@@ -1,0 +1,98 @@
+// Random lives of a whole scheduler: one seed gives a cluster, a workload, a policy, which kinds of
+// fault there are and when each strikes. Faults stop, what people have held is let go, and then
+// every job has to end. The same seed gives the same records, to the byte.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/live_world.h"
+
+namespace berth::test {
+
+enum class FaultClass : std::uint8_t {
+  Kill,        // of the scheduler
+  Power,       // with all jobs
+  Controller,  // power, jobs live on
+  InRecovery,  // a crash soon after a crash
+  Disk,        // errors on write and sync
+  FullDisk,    // nothing new is taken
+  Refusals,    // of launches
+  LateClaims,  // shims that take long
+  ShimDeaths,  // before the claim, after it, before the record
+  LateEvents,  // told late and out of order
+  TwiceTold,   // told twice
+  Stubborn,    // jobs that ignore warnings
+  Flaky,       // jobs that fail first
+  Cancels,     // and everything else that people do, at any moment
+  Holds,
+  Requeues,
+  Suspends,
+  Policies,
+  Nodes,
+  Changes,
+  Shares,
+  ClockJumps,  // of the wall clock
+};
+inline constexpr std::size_t kFaultClasses = 22;
+[[nodiscard]] std::string_view to_string(FaultClass fault) noexcept;
+
+/// Something that goes wrong, or that somebody does.
+struct Strike {
+  double at = 0;  // seconds
+  FaultClass what{};
+  std::uint64_t number = 0;  // decides the rest
+};
+
+struct LifeSettings {
+  std::uint64_t seed = 1;
+  std::string cluster;
+  std::string policy;
+  double days = 1;
+  std::vector<std::pair<double, JobSpec>> jobs;  // when, what
+  std::bitset<kFaultClasses> classes;
+  std::vector<Strike> strikes;  // in order of time
+  SimHost::Options host;
+  std::size_t spare_slots = 64;
+  [[nodiscard]] bool has(FaultClass fault) const {
+    return classes.test(static_cast<std::size_t>(fault));
+  }
+};
+/// `policy` of the registry; without one the seed decides.
+[[nodiscard]] LifeSettings draw_life(std::uint64_t seed, std::optional<std::string> policy = {});
+[[nodiscard]] std::string to_text(const LifeSettings& settings);
+
+struct LifeReport {
+  std::vector<std::string> violations;
+  std::uint64_t digest = 0, records = 0;
+  double seconds = 0;  // of the world
+  int lives = 0;
+  std::uint64_t faults = 0;  // that struck
+  std::uint64_t jobs = 0;
+  std::map<std::string, std::uint64_t> struck;  // by class
+  LiveWorld::Deaths deaths;
+  std::map<std::string, std::uint64_t> deaths_at;
+  std::array<std::uint64_t, 4> found{};  // by recovery and after a lost shim
+  std::deque<std::string> log;
+};
+enum class KeepLog : bool { No, Yes };
+[[nodiscard]] LifeReport live_through(const LifeSettings& settings, KeepLog keep = KeepLog::No,
+                                      StoreMutant mutant = StoreMutant::None);
+
+/// The smallest one found that still goes wrong: fewer strikes, then fewer jobs, by halving.
+[[nodiscard]] LifeSettings shrunk(LifeSettings settings, StoreMutant mutant = StoreMutant::None);
+
+// --- parts (life_deeds.cpp)
+
+/// A policy of the registry, with settings that spare the processor where the default would not.
+[[nodiscard]] PolicyChoice affordable(const std::string& policy);
+
+/// What a strike of people or of the surroundings does.
+void strike(LiveWorld& world, LiveService& service, const Strike& strike);
+/// Faults are over: nodes come back, what is held or suspended may go on.
+void heal(LiveService& service);
+
+}  // namespace berth::test
