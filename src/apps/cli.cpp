@@ -41,6 +41,8 @@ class CommandLine {
     add_check();
     add_report();
     add_serve();
+    add_demo();
+    add_export();
     add_lists();
     add_models();
     add_topology();
@@ -331,6 +333,37 @@ class CommandLine {
     flag(sub, "--check", serve_.check, "say what would be served, and leave", kOutput);
   }
 
+  void add_demo() {
+    CLI::App* sub =
+        add("demo", "a minute of the live scheduler: small jobs, the queue, the result",
+            "berth demo\nberth demo --policy easy", [this]() -> Result<Command> { return demo_; });
+    take(sub, "-p,--policy", demo_.policy, "POLICY", "who decides (default: sjf)");
+    take(sub, "--trainer", demo_.trainer, "PROGRAM",
+         "examples/trainer as it was built (default: a small training of our own)");
+    take(sub, "--speed", demo_.speed, "X", "jobs are so many times shorter (default 1)");
+    take(sub, "--train", demo_.train, "EPOCHS",
+         "be one of the jobs: train so long, print the loss, leave")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+  }
+
+  void add_export() {
+    CLI::App* sub =
+        add("export", "write the history of a live scheduler as a trace",
+            "berth export -o last-week.csv --since 7d\n"
+            "berth compare --trace last-week.csv --cluster 1x8 --policies fifo,easy,srtf",
+            [this]() -> Result<Command> { return export_; });
+    take(sub, "--since", export_.since, "TIME", "jobs that ended since: 2h, 7d, 2026-11-20");
+    take(sub, "--until", export_.until, "TIME", "jobs that ended before");
+    take(sub, "-u,--user", export_.user, "USER", "only this user's (default: everybody's)");
+    take(sub, "--group", export_.group, "GROUP", "only this group's");
+    take(sub, "--queue", export_.queue, "QUEUE", "only of this queue");
+    take(sub, "--server", export_.server, "ADDRESS",
+         "socket path or URL (default: BERTH_URL, BERTH_SOCKET)");
+    take(sub, "-o,--out", export_.out, "FILE", "the CSV to write; - is standard output (required)",
+         kOutput);
+    flag(sub, "-q,--quiet", export_.quiet, "no notes", kOutput);
+  }
+
   void add_report() {
     CLI::App* sub = add("report", "build report.html and the figures of a result folder anew",
                         "berth report run1", [this]() -> Result<Command> { return report_; });
@@ -455,6 +488,8 @@ class CommandLine {
   CheckOptions check_;
   ReportOptions report_;
   ServeOptions serve_;
+  DemoOptions demo_;
+  ExportOptions export_;
   std::vector<std::string> serve_settings_;
   PoliciesOptions policies_;
   ModelsOptions models_;

@@ -17,6 +17,8 @@ namespace berth {
 [[nodiscard]] Exit execute(const ModelsOptions& options);
 [[nodiscard]] Exit execute(const ReproduceCommand& options);
 [[nodiscard]] Exit execute(const ServeOptions& options);
+[[nodiscard]] Exit execute(const DemoOptions& options);
+[[nodiscard]] Exit execute(const ExportOptions& options);
 [[nodiscard]] Exit execute(const PrintOptions& options);
 
 }  // namespace berth

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "apps/demo.h"
+#include "apps/export.h"
 #include "apps/fit.h"
 #include "apps/serve.h"
 #include "apps/topology.h"
@@ -131,9 +133,9 @@ struct PrintOptions {
   std::string text;
 };
 
-using Command =
-    std::variant<SimulateOptions, CompareOptions, GenerateCommand, ConvertOptions, CheckOptions,
-                 ReportOptions, PoliciesOptions, ListOptions, ModelsOptions, TopologyOptions,
-                 FitOptions, ReproduceCommand, ServeOptions, PrintOptions>;
+using Command = std::variant<SimulateOptions, CompareOptions, GenerateCommand, ConvertOptions,
+                             CheckOptions, ReportOptions, PoliciesOptions, ListOptions,
+                             ModelsOptions, TopologyOptions, FitOptions, ReproduceCommand,
+                             ServeOptions, DemoOptions, ExportOptions, PrintOptions>;
 
 }  // namespace berth

@@ -212,15 +212,27 @@ JobPage Board::page(const JobFilter& filter, std::int64_t wall) const {
     return filter.states.empty() ||
            std::ranges::find(filter.states, state_of(job)) != filter.states.end();
   };
+  // Then the size of a list is the total, and only the page itself is walked: a poll of the whole
+  // queue must not cost more the longer the queue is.
+  const bool takes_all = filter.numbers.empty() && filter.states.empty() && !filter.group &&
+                         !filter.queue && !filter.name;
   const auto consider = [&](const LedgerJob& job) {
     if (!matches(filter, job) || !wanted_state(job)) return;
-    ++page.total;
+    if (!takes_all) ++page.total;
     if (filter.after && job.number <= *filter.after) return;
     if (page.jobs.size() < filter.limit) {
       page.jobs.push_back(view_of(job, wall));
     } else if (!page.next) {
       page.next = page.jobs.back().number;
     }
+  };
+  const auto walk = [&](const auto& list, const auto& job_of) {
+    auto at = list.begin();
+    if (takes_all) {
+      page.total = list.size();
+      if (filter.after) at = list.upper_bound(*filter.after);
+    }
+    for (; at != list.end() && !(takes_all && page.next); ++at) consider(job_of(*at));
   };
   if (!filter.numbers.empty()) {
     std::vector<JobNumber> numbers = filter.numbers;
@@ -231,9 +243,9 @@ JobPage Board::page(const JobFilter& filter, std::int64_t wall) const {
   } else if (filter.user) {
     const auto mine = by_user_.find(*filter.user);
     if (mine == by_user_.end()) return page;
-    for (const JobNumber number : mine->second) consider(*ledger_.find(number));
+    walk(mine->second, [&](JobNumber number) -> const LedgerJob& { return *ledger_.find(number); });
   } else {
-    for (const auto& [number, job] : ledger_.jobs()) consider(job);
+    walk(ledger_.jobs(), [](const auto& entry) -> const LedgerJob& { return entry.second; });
   }
   return page;
 }

@@ -1,0 +1,53 @@
+#include "apps/export.h"
+
+#include <fmt/format.h>
+
+#include "apps/commands.h"
+#include "apps/history_trace.h"
+#include "client/commands.h"
+#include "client/moment.h"
+#include "trace/writer.h"
+
+namespace berth {
+
+namespace {
+
+Result<client::HistoryQuery> query_of(const ExportOptions& options) {
+  client::HistoryQuery query;
+  query.user = options.user;
+  query.group = options.group;
+  query.queue = options.queue;
+  query.most = 0;  // all
+  if (!options.since.empty()) {
+    BERTH_TRY(query.since, client::parse_past_moment(options.since, client::unix_now()));
+  }
+  if (!options.until.empty()) {
+    BERTH_TRY(query.until, client::parse_past_moment(options.until, client::unix_now()));
+  }
+  return query;
+}
+
+}  // namespace
+
+Exit execute(const ExportOptions& options) {
+  if (options.out.empty())
+    return complain(Exit::Misuse, "no -o FILE: where to? (- is standard output)");
+  const auto query = query_of(options);
+  if (!query) return complain(Exit::Misuse, query.error());
+  const auto endpoint = client::find_endpoint(options.server, client::process_variables());
+  if (!endpoint) return complain(Exit::Misuse, endpoint.error());
+  const auto page = client::Scheduler{*endpoint}.history(*query);
+  if (!page) return complain(Exit::Failure, page.error());
+  const Trace trace = trace_of_history(page->jobs);
+  if (!options.quiet)
+    for (const std::string& note : trace.notes) say(note);
+  if (trace.jobs.empty())
+    return complain(Exit::Failure, "no job of the history has run: nothing to write");
+  if (options.out == "-") return write_stdout(trace_to_csv(trace));
+  if (const auto written = write_trace_csv(trace, options.out); !written)
+    return complain(Exit::Failure, written.error());
+  if (!options.quiet) say(fmt::format("wrote {} jobs to {}", trace.jobs.size(), options.out));
+  return Exit::Success;
+}
+
+}  // namespace berth

@@ -1,0 +1,16 @@
+// `berth export`: the history of a live scheduler as a trace file.
+#pragma once
+
+#include <string>
+
+namespace berth {
+
+struct ExportOptions {
+  std::string out;           // "-": standard output
+  std::string server;        // empty: as every live command finds it
+  std::string since, until;  // of the end; empty: open
+  std::string user, group, queue;
+  bool quiet = false;
+};
+
+}  // namespace berth
