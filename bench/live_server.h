@@ -1,0 +1,43 @@
+// A real `berth serve` for benchmarks: a process of its own, state in a directory of the caller's,
+// a Unix socket; what it costs is read from /proc.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "client/http.h"
+
+namespace berth::bench {
+
+class LiveServer {
+ public:
+  /// Returns when it answers. Ends the program if it does not.
+  explicit LiveServer(std::string directory, std::vector<std::string> arguments = {});
+  ~LiveServer() { stop(); }
+  LiveServer(const LiveServer&) = delete;
+  LiveServer& operator=(const LiveServer&) = delete;
+
+  void stop();
+  /// Seconds from starting the program until it answered its first question.
+  [[nodiscard]] double start_seconds() const noexcept { return start_seconds_; }
+  [[nodiscard]] std::string socket() const { return directory_ + "/berth.sock"; }
+  [[nodiscard]] client::Endpoint endpoint() const;
+  [[nodiscard]] double cpu_seconds() const;
+  [[nodiscard]] double resident_mib() const;
+
+ private:
+  [[nodiscard]] bool answers() const;
+
+  std::string directory_;
+  pid_t child_ = -1;
+  double start_seconds_ = 0;
+};
+
+/// The body of the answer; ends the program on anything but success.
+[[nodiscard]] std::string ask(client::HttpClient& http, const client::HttpRequest& request);
+[[nodiscard]] client::HttpRequest get(const std::string& path);
+[[nodiscard]] client::HttpRequest post(const std::string& path, std::string body);
+
+}  // namespace berth::bench
