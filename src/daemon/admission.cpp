@@ -37,6 +37,11 @@ Admission::Admission(const Cluster& cluster, const std::string& placement, Admis
 
 Answer<void> Admission::admit(const Caller& caller, JobSpec& spec,
                               std::vector<std::string>& notes) {
+  if (spec.gpus == 0) {  // scripts that name no device still want a place
+    spec.gpus = 1;
+    spec.gpu_milli = 1000;
+    notes.emplace_back("names no device: takes one");
+  }
   Fault bad{.kind = FaultKind::BadRequest, .messages = {}};
   check_sense(caller, spec, bad);
   check_queue(caller, spec, bad);
@@ -58,8 +63,6 @@ void Admission::check_sense(const Caller& caller, const JobSpec& spec, Fault& ba
   bad.messages = problems(spec);
   if (spec.workdir.empty() || spec.workdir.front() != '/')
     say(bad, "workdir: must be an absolute path");
-  if (spec.gpus == 0 && spec.gpu_milli != 0)
-    say(bad, "gpus: a job without a device is not scheduled here (ask for 1)");
   if (spec.priority > options_.max_user_priority && caller.role == Role::User) {
     say(bad, fmt::format("priority: {} needs an operator, users may ask for {} at most",
                          spec.priority, options_.max_user_priority));

@@ -112,6 +112,7 @@ class ConfigReader {
     if (const auto priority = fields_.whole(root, "max_user_priority", {-kMost, kMost}))
       config_.admission.max_user_priority = *priority;
     take_whole(root, "half_life", config_.service.fair_share_half_life, 60);
+    config_.scheduling.half_life = config_.service.fair_share_half_life;
     read_names(root, "admins", config_.service.admins);
     read_names(root, "operators", config_.service.operators);
     const YAML::Node queues = YamlFields::child(root, "queues");

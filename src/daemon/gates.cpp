@@ -233,19 +233,6 @@ void Gates::change(const LedgerJob& job, Time now, std::int64_t wall) {
   look_at(job.number);
 }
 
-void Gates::set_limits(const std::string& who, const ShareLimits& limits) {
-  Share& share = shares_[who];
-  share.limits = limits;
-  opened_.insert(who);
-}
-
-void Gates::set_use(const std::string& who, double gpu_seconds) {
-  Share& share = shares_[who];
-  const bool is_less = gpu_seconds < share.used_seconds;
-  share.used_seconds = gpu_seconds;
-  if (is_less) opened_.insert(who);
-}
-
 bool Gates::is_singleton_blocked(JobNumber job, const Row& row) const {
   if (!asks_singleton(*row.spec)) return false;
   const auto siblings = by_name_.find({row.spec->user, row.spec->name});
@@ -256,7 +243,7 @@ bool Gates::has_quota(const Row& row) const {
   return std::ranges::all_of(shares_of(*row.spec), [&](const std::string& who) {
     const auto found = shares_.find(who);
     if (found == shares_.end()) return true;
-    const auto& [limits, used, in, waiting] = found->second;
+    const auto& [limits, used, as_of, in, waiting] = found->second;
     return (limits.gpus == 0 || in.gpus + gpus_of_request(*row.spec) <= limits.gpus) &&
            (limits.jobs == 0 || in.jobs < limits.jobs) &&
            (limits.gpu_seconds <= 0 || used < limits.gpu_seconds);
@@ -306,6 +293,7 @@ void Gates::leave(JobNumber job, Row& row) {
 }
 
 void Gates::take_ready(Time now, std::vector<JobNumber>& ready) {
+  settle_budgets(now);
   while (!timers_.empty() && timers_.begin()->first <= now) {
     look_at(timers_.begin()->second);
     timers_.erase(timers_.begin());
@@ -353,11 +341,6 @@ void Gates::take_doomed(std::vector<Doomed>& doomed) {
 void Gates::take_looked_at(std::vector<JobNumber>& jobs) {
   jobs.insert(jobs.end(), looked_at_.begin(), looked_at_.end());
   looked_at_.clear();
-}
-
-std::optional<Time> Gates::next_opening() const {
-  if (timers_.empty()) return std::nullopt;
-  return timers_.begin()->first;
 }
 
 bool Gates::is_in(JobNumber job) const {

@@ -61,7 +61,15 @@ class Gates {
   void change(const LedgerJob& job, Time now, std::int64_t wall);
   /// "user/alice", "group/ml".
   void set_limits(const std::string& who, const ShareLimits& limits);
-  void set_use(const std::string& who, double gpu_seconds);
+  /// Seconds in which use counts half; 0 = it is never forgotten.
+  void set_half_life(double seconds) { half_life_ = seconds; }
+  /// Decayed use of attempts that have ended, as of now.
+  void set_use(const std::string& who, double gpu_seconds, Time now = {});
+  /// An attempt of this job has ended: its user and its group have used this.
+  void add_use(JobNumber job, double gpu_seconds, Time now);
+  /// Where a budget has been spent since last asked, jobs in line leave it again; those that hold
+  /// devices go on.
+  void shut_spent(const std::function<bool(JobNumber)>& holds);
 
   /// Jobs whose gates are all open now, in order of number; each is told once, and counts against
   /// limits until it is over, held or in line again.
@@ -101,6 +109,7 @@ class Gates {
   struct Share {
     ShareLimits limits;
     double used_seconds = 0;
+    Time used_at{};  // as of then
     InUse in;
     std::set<JobNumber> waiting;  // kept out by this limit or another one
     [[nodiscard]] bool is_full() const noexcept {
@@ -124,6 +133,10 @@ class Gates {
   void try_to_enter(JobNumber job, Time now, std::vector<JobNumber>& ready);
   void enter(JobNumber job, Row& row);
   void leave(JobNumber job, Row& row);
+  void settle(Share& share, Time now) const;
+  void settle_budgets(Time now);
+  /// When its use will have fallen below the limit by itself.
+  [[nodiscard]] std::optional<Time> budget_opens(const Share& share) const;
   void look_at(JobNumber job) { changed_.insert(job); }
 
   OutcomeOf outcome_of_;
@@ -134,6 +147,9 @@ class Gates {
   std::unordered_map<JobNumber, std::int32_t> array_in_;
   std::unordered_map<JobNumber, std::set<JobNumber>> array_waiting_;
   std::map<std::string, Share> shares_;
+  std::set<std::string> budgets_;  // shares with a limit of GPU time
+  std::set<std::string> spent_;    // of these, since last asked
+  double half_life_ = 0;
   std::set<std::pair<Time, JobNumber>> timers_;
   std::set<JobNumber> changed_;   // to be looked at
   std::set<std::string> opened_;  // shares in which somebody made room

@@ -10,7 +10,12 @@ namespace berth {
 
 namespace {
 
-void add_quota(const std::string& who, const ShareLimits& limits, double used,
+struct Spent {
+  double seconds = 0;
+  std::optional<Time> opens;
+};
+
+void add_quota(const std::string& who, const ShareLimits& limits, const Spent& spent,
                const Gates::InUse& in, std::int32_t gpus, std::vector<ShutGate>& shut) {
   const std::string name = who.substr(who.find('/') + 1);
   if (limits.gpus > 0 && in.gpus + gpus > limits.gpus) {
@@ -28,12 +33,13 @@ void add_quota(const std::string& who, const ShareLimits& limits, double used,
          .have = static_cast<double>(limits.jobs - in.jobs),
          .need = 1});
   }
-  if (limits.gpu_seconds > 0 && used >= limits.gpu_seconds) {
+  if (limits.gpu_seconds > 0 && spent.seconds >= limits.gpu_seconds) {
     shut.push_back({.kind = GateKind::Quota,
-                    .text = fmt::format("{} has used {:.1f} of {:.1f} GPU hours", name, used / 3600,
-                                        limits.gpu_seconds / 3600),
-                    .have = limits.gpu_seconds - used,
-                    .need = 0});
+                    .text = fmt::format("{} has used {:.1f} of {:.1f} GPU hours", name,
+                                        spent.seconds / 3600, limits.gpu_seconds / 3600),
+                    .have = limits.gpu_seconds - spent.seconds,
+                    .need = 0,
+                    .until = spent.opens});
   }
 }
 
@@ -86,8 +92,8 @@ std::vector<ShutGate> Gates::shut(JobNumber job, Time now) const {
   for (const std::string& who : shares_of(*row.spec)) {
     const auto share = shares_.find(who);
     if (share == shares_.end()) continue;
-    add_quota(who, share->second.limits, share->second.used_seconds, share->second.in,
-              gpus_of_request(*row.spec), shut);
+    add_quota(who, share->second.limits, {share->second.used_seconds, budget_opens(share->second)},
+              share->second.in, gpus_of_request(*row.spec), shut);
   }
   return shut;
 }

@@ -161,6 +161,7 @@ void LiveExecutor::hear_wish(const WishRecord& wish) {
 /// The engine knows of it by its slot, unless it has forgotten the job: cancelled, or on a node
 /// that was taken out of service.
 void LiveExecutor::hear_end(const AttemptEnd& end) {
+  parts_.gates.add_use(end.job, end.gpu_seconds, last_);
   const auto slot = slot_of(end.job);
   if (end.verdict.is_final) {
     if (slot) emit(EventKind::Finished, *slot, state_of(end.verdict.outcome));
@@ -210,6 +211,9 @@ void LiveExecutor::set_node(NodeId node, NodeService service) {
 // --- who may compete
 
 void LiveExecutor::ask_gates(Time now) {
+  parts_.gates.shut_spent([&](JobNumber job) {
+    return parts_.yard.alive(job) != nullptr || parts_.yard.is_about_to_start(job);
+  });
   std::vector<JobNumber> jobs;
   parts_.gates.take_withdrawn(jobs);
   for (const JobNumber job : jobs) {

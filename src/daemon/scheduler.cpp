@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "daemon/share_settings.h"
 #include "policies/cpu/cpu_tuner.h"
 #include "policies/placements/placements.h"
 
@@ -72,17 +71,6 @@ SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) const
   return {};
 }
 
-void Scheduler::set_limits(Gates& gates) const {
-  for (const auto& [key, value] : parts_.board.settings()) {
-    if (!key.starts_with("share/")) continue;
-    if (const auto share = share_from_setting(key, value)) {
-      gates.set_limits(key.substr(6), {.gpus = share->gpu_limit,
-                                       .jobs = share->job_limit,
-                                       .gpu_seconds = share->gpu_seconds_limit});
-    }
-  }
-}
-
 /// What is over teaches what to expect; a restart forgets nothing that still matters.
 void Scheduler::learn(Estimator& estimator, Trace& trace) const {
   PastQuery query;
@@ -107,7 +95,8 @@ void Scheduler::learn(Estimator& estimator, Trace& trace) const {
 
 Result<Scheduler::Next> Scheduler::run_engine() {
   const PolicyChoice chosen = choice();
-  BERTH_TRY(const auto policy, make_policy(chosen.policy, chosen.settings));
+  Trace slots;
+  BERTH_TRY(const auto policy, make_policy_of(chosen, slots.names));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
   BERTH_TRY(const auto estimator, make_estimator(parts_.options.estimator, parts_.options.seed));
   SpeedsBySlot speeds{parts_.hub};
@@ -120,7 +109,6 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   const RateModel believed{built_in_profiles(), parts_.cluster, effects};
 
   const std::vector<LedgerJob> jobs = parts_.board.all();
-  Trace slots;
   slots.source = "live";
   slots.jobs.resize(2 * jobs.size() + parts_.options.spare_slots);
   estimator->begin(slots);
@@ -131,6 +119,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     return (*past)->outcome;
   }};
   set_limits(gates);
+  BERTH_TRY_VOID(set_uses(gates));
   LiveExecutor executor{{.slots = slots,
                          .cluster = parts_.cluster,
                          .inbox = parts_.inbox,

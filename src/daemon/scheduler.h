@@ -38,6 +38,7 @@ struct SchedulerOptions {
   std::uint64_t seed = 1;
   std::size_t spare_slots = 16'384;  // of an engine, beyond twice the jobs there are
   std::size_t learn_from = 5'000;    // past jobs, for estimates
+  double half_life = 7 * 86'400.0;   // seconds in which use of GPUs counts half
 };
 
 /// What a running scheduler says of itself.
@@ -79,7 +80,10 @@ class Scheduler {
   [[nodiscard]] PolicyChoice choice() const;
   [[nodiscard]] std::set<NodeId> out_of_service() const;
   [[nodiscard]] SettingEffect apply(const SettingRecord& setting, Gates& gates) const;
+  [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy_of(PolicyChoice choice,
+                                                               const Names& names) const;
   void set_limits(Gates& gates) const;
+  [[nodiscard]] Result<void> set_uses(Gates& gates) const;
   void learn(Estimator& estimator, Trace& trace) const;
   void pass_done(Time now);
 

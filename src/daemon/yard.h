@@ -46,6 +46,7 @@ struct Attempt {
 struct AttemptEnd {
   JobNumber job = 0;
   Verdict verdict;
+  double gpu_seconds = 0;
   Ending ending = Ending::ByItself;  // what was wanted of it; it may have ended otherwise
 };
 
@@ -119,7 +120,8 @@ class Yard {
   void want_stop(Attempt& attempt, Ending ending, std::string why);
   void begin_vacant_starts(std::vector<JobNumber>& begun);
   void launch(JobNumber job);
-  void end(JobNumber job, const Verdict& verdict, const ExitRecord* exit);
+  /// Answers the GPU seconds it took.
+  double end(JobNumber job, const Verdict& verdict, const ExitRecord* exit);
   void remove(JobNumber job);
   [[nodiscard]] std::vector<HeldDevices> where(JobNumber job, const PendingStart& start);
   [[nodiscard]] std::vector<Slice> slices_of(const std::vector<HeldDevices>& where) const;

@@ -34,7 +34,7 @@ void Yard::remove(JobNumber job) {
   attempts_.erase(found);
 }
 
-void Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit) {
+double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit) {
   const Attempt& attempt = attempts_.at(job);
   EndRecord record;
   record.job = job;
@@ -47,7 +47,8 @@ void Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit) {
   }
   const bool never_ran = verdict.outcome == Outcome::NotStarted;
   record.run_seconds = never_ran ? 0 : run_seconds_of(exit, attempt, parts_.clock.now());
-  record.gpu_seconds = record.run_seconds * attempt.gpus;
+  const double gpu_seconds = record.run_seconds * attempt.gpus;
+  record.gpu_seconds = gpu_seconds;
   record.why = verdict.why;
   records_.emplace_back(std::move(record));
   if (verdict.is_final) {
@@ -55,6 +56,7 @@ void Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit) {
     launch_failures_.erase(job);
   }
   remove(job);
+  return gpu_seconds;
 }
 
 std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
@@ -76,8 +78,7 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
       return std::nullopt;
     case HostEventKind::Ended:
       verdict = judge(*record->spec, attempt.ending, event.exit, record->failures);
-      end(job, verdict, &event.exit);
-      return AttemptEnd{job, verdict, ending};
+      return AttemptEnd{job, verdict, end(job, verdict, &event.exit), ending};
     case HostEventKind::LaunchLost: break;
   }
   const auto finding = parts_.host.look(job, attempt.id);
@@ -91,8 +92,7 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
   } else {
     verdict = judge_lost(*record->spec, attempt.ending);
   }
-  end(job, verdict, exit);
-  return AttemptEnd{job, verdict, ending};
+      return AttemptEnd{job, verdict, end(job, verdict, &event.exit), ending};
 }
 
 Result<void> Yard::recover(const Ledger& ledger) {
