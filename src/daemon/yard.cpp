@@ -264,8 +264,7 @@ void Yard::launch(JobNumber job) {
   const Verdict verdict =
       order ? judge_unlaunched(ending, launched.error().text(), launch_failures_[job]++)
             : judge(*record->spec, ending, exit, record->failures);
-  end(job, verdict, nullptr);
-  failed_starts_.push_back({job, verdict, ending});
+  failed_starts_.push_back({job, verdict, end(job, verdict, nullptr), ending});
 }
 
 Result<void> Yard::flush() {

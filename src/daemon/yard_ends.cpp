@@ -92,7 +92,7 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
   } else {
     verdict = judge_lost(*record->spec, attempt.ending);
   }
-      return AttemptEnd{job, verdict, end(job, verdict, &event.exit), ending};
+  return AttemptEnd{job, verdict, end(job, verdict, exit), ending};
 }
 
 Result<void> Yard::recover(const Ledger& ledger) {
