@@ -44,6 +44,8 @@ Result<ServeConfig> configuration(const ServeOptions& options) {
   if (options.policy) config.scheduling.policy = {.policy = *options.policy, .settings = {}};
   for (const auto& setting : options.settings) config.scheduling.policy.settings.push_back(setting);
   fill_defaults(config);
+  for (std::string* path : {&config.state_dir, &config.run_dir, &config.socket})
+    *path = std::filesystem::absolute(*path).lexically_normal().string();
   BERTH_TRY_VOID(make_policy(config.scheduling.policy.policy, config.scheduling.policy.settings));
   if (config.scheduling.estimator.starts_with("oracle"))
     return fail("estimator: an oracle knows how long jobs run, and only a simulation has one");
