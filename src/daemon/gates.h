@@ -84,6 +84,10 @@ class Gates {
   void take_doomed(std::vector<Doomed>& doomed);
   /// Jobs that were told or turned away since last asked: what people are shown has changed.
   void take_looked_at(std::vector<JobNumber>& jobs);
+  /// Something has changed since the last look: somebody may be let in, withdrawn or ended.
+  [[nodiscard]] bool has_news() const noexcept {
+    return !changed_.empty() || !opened_.empty() || !withdrawn_.empty() || !doomed_.empty();
+  }
   [[nodiscard]] std::optional<Time> next_opening() const;
 
   [[nodiscard]] std::vector<ShutGate> shut(JobNumber job, Time now) const;

@@ -63,7 +63,9 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
 
 std::optional<Time> LiveExecutor::advance(Time wakeup) {
   if (over_ != Over::No) return std::nullopt;
-  if (events_.empty() && adopting_.empty() && !std::exchange(is_new_, false)) {
+  // A job that was refused in the last pass may have kept others of its array out.
+  const bool anything = !events_.empty() || !adopting_.empty() || parts_.gates.has_news();
+  if (!std::exchange(is_new_, false) && !anything) {
     const Time opening = parts_.gates.next_opening().value_or(kNever);
     parts_.inbox.wait(std::min(wakeup, opening));
   }

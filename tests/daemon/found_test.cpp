@@ -11,6 +11,22 @@ JobFilter only(JobNumber job) { return {.states = {}, .numbers = {job}}; }
 
 void expect_clean(LiveWorld& world) { EXPECT_EQ(world.violations(), std::vector<std::string>{}); }
 
+// The policy refuses the one that its array let in: the next one must be asked without an event.
+TEST(Found, ARefusedJobLetsTheNextOfItsArrayIn) {
+  LiveWorld world{
+      {.scheduling = {.policy = {.policy = "priority", .settings = {{"quota", "root:0:1"}}}}}};
+  JobNumber first = 0;
+  world.at(1, [&](LiveService& service) {
+    JobSpec array = spec_of({"run", "10"}, 2);
+    array.array = ArraySpec{.indices = {0, 1, 2}, .at_once = 1};
+    first = world.submit(service, array);
+  });
+  world.run();
+  expect_clean(world);
+  for (JobNumber job = first; job < first + 3; ++job)
+    EXPECT_EQ(world.over().at(job).state, LiveState::Rejected);
+}
+
 // The wish was on record and the signal was not sent: recovery has to send it again.
 TEST(Found, ASleeperIsWokenAlthoughTheSignalWasLost) {
   for (std::uint64_t point = 1; point <= 12; ++point) {
