@@ -40,6 +40,7 @@ const Attempt* Yard::alive(JobNumber job) const {
 
 void Yard::begin_engine() {
   pending_.clear();
+  resuming_.clear();
   for (auto& [job, attempt] : attempts_) attempt.is_granted = attempt.is_left_alone = false;
 }
 
@@ -53,12 +54,7 @@ bool Yard::start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus
     if (std::ranges::equal(own.slices, slices)) {
       own.is_granted = true;
       push_aside(job, slices);
-      if (own.is_suspended) {
-        own.is_suspended = false;
-        records_.emplace_back(
-            WishRecord{.job = job, .wish = Wish::Resume, .by = kSchedulerName, .why = {}});
-        signals_.push_back({.kind = Signal::Kind::Resume, .attempt = own.id});
-      }
+      if (own.is_suspended) resuming_.insert(job);
       return true;
     }
     want_stop(own, Ending::Preempt, "goes on elsewhere");
@@ -90,6 +86,7 @@ void Yard::push_aside(JobNumber by, std::span<const Slice> slices) {
 
 void Yard::want_stop(Attempt& attempt, Ending ending, std::string why) {
   attempt.is_granted = false;
+  resuming_.erase(attempt.job);
   const bool is_stronger = attempt.ending == Ending::ByItself ||
                            (ending == Ending::Cancel && attempt.ending != Ending::Cancel);
   if (!is_stronger) return;
@@ -126,9 +123,11 @@ void Yard::leave_alone(JobNumber job) {
 void Yard::suspend(JobNumber job) {
   pending_.erase(job);
   const auto found = attempts_.find(job);
-  if (found == attempts_.end() || found->second.is_suspended) return;
+  if (found == attempts_.end()) return;
   Attempt& attempt = found->second;
   attempt.is_granted = false;
+  resuming_.erase(job);
+  if (attempt.is_suspended) return;
   if (attempt.ending != Ending::ByItself) return;
   attempt.is_suspended = true;
   records_.emplace_back(WishRecord{
@@ -173,17 +172,37 @@ void Yard::end_without_attempt(JobNumber job, Outcome outcome, std::string why) 
 /// No attempt of its own is left, and whoever else is on the devices is there with the engine's
 /// knowledge (devices may be shared) or asleep.
 bool Yard::is_vacant(JobNumber job, const PendingStart& start) {
-  if (attempts_.contains(job)) return false;
-  bool vacant = true;
-  visit_devices(start.slices, [&](const auto& device) {
+  return !attempts_.contains(job) && is_clear(job, start.slices);
+}
+
+bool Yard::is_clear(JobNumber job, std::span<const Slice> slices) const {
+  bool clear = true;
+  visit_devices(slices, [&](const auto& device) {
     const auto found = on_device_.find(device);
     if (found == on_device_.end()) return;
     for (const JobNumber other : found->second) {
       const Attempt& attempt = attempts_.at(other);
-      vacant = vacant && (attempt.is_granted || attempt.is_suspended);
+      const bool sleeps = attempt.is_suspended && attempt.ending == Ending::ByItself;
+      clear = clear && (other == job || attempt.is_granted || sleeps);
     }
   });
-  return vacant;
+  return clear;
+}
+
+/// A sleeper wakes up when whoever was put on its devices meanwhile has really gone.
+void Yard::wake_sleepers() {
+  for (auto next = resuming_.begin(); next != resuming_.end();) {
+    Attempt& attempt = attempts_.at(*next);
+    if (!is_clear(*next, attempt.slices)) {
+      ++next;
+      continue;
+    }
+    attempt.is_suspended = false;
+    records_.emplace_back(
+        WishRecord{.job = *next, .wish = Wish::Resume, .by = kSchedulerName, .why = {}});
+    signals_.push_back({.kind = Signal::Kind::Resume, .attempt = attempt.id});
+    next = resuming_.erase(next);
+  }
 }
 
 std::vector<HeldDevices> Yard::where(JobNumber job, const PendingStart& start) {
@@ -269,6 +288,7 @@ void Yard::launch(JobNumber job) {
 
 Result<void> Yard::flush() {
   std::vector<JobNumber> begun;
+  wake_sleepers();
   begin_vacant_starts(begun);
   while (!records_.empty() || !signals_.empty() || !begun.empty()) {
     if (!records_.empty()) BERTH_TRY_VOID(parts_.pen.write(std::exchange(records_, {})));

@@ -116,6 +116,8 @@ class Yard {
     std::vector<std::int32_t> cores{};
   };
   [[nodiscard]] bool is_vacant(JobNumber job, const PendingStart& start);
+  [[nodiscard]] bool is_clear(JobNumber job, std::span<const Slice> slices) const;
+  void wake_sleepers();
   void push_aside(JobNumber by, std::span<const Slice> slices);
   void want_stop(Attempt& attempt, Ending ending, std::string why);
   void begin_vacant_starts(std::vector<JobNumber>& begun);
@@ -132,6 +134,7 @@ class Yard {
   std::map<AttemptId, JobNumber> job_of_;
   std::map<std::pair<std::uint32_t, int>, std::set<JobNumber>> on_device_;
   std::map<JobNumber, PendingStart> pending_;
+  std::set<JobNumber> resuming_;  // granted their devices again, still asleep
   std::map<JobNumber, std::int32_t> launch_failures_;
   std::vector<RecordBody> records_;
   std::vector<Signal> signals_;

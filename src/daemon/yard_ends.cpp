@@ -30,6 +30,7 @@ void Yard::remove(JobNumber job) {
   }
   for (const HeldDevices& held : attempt.where) cores_.give(held.node, held.cores);
   job_of_.erase(attempt.id);
+  resuming_.erase(job);
   forgotten_.push_back(attempt.id);
   attempts_.erase(found);
 }
