@@ -41,6 +41,11 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
   last_ = parts_.clock.now();
   const std::int64_t wall = parts_.clock.wall();
   for (const LedgerJob& job : jobs) parts_.gates.add(job, last_, wall);
+  for (const LedgerJob& job : jobs) {  // cancelled, and nobody had the time to end it
+    if (job.attempt || job.stopping != Wish::Cancel) continue;
+    parts_.yard.end_without_attempt(job.number, Outcome::Cancelled, "cancelled");
+    parts_.gates.ended(job.number, Outcome::Cancelled, true);
+  }
   std::vector<JobNumber> alone;
   for (const auto& [number, attempt] : parts_.yard.attempts()) {
     const bool elsewhere = attempt.slices.empty() ||  // a device that is no longer described
