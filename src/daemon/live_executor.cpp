@@ -43,8 +43,7 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
   for (const LedgerJob& job : jobs) parts_.gates.add(job, last_, wall);
   for (const LedgerJob& job : jobs) {  // cancelled, and nobody had the time to end it
     if (job.attempt || job.stopping != Wish::Cancel) continue;
-    parts_.yard.end_without_attempt(job.number, Outcome::Cancelled, "cancelled");
-    parts_.gates.ended(job.number, Outcome::Cancelled, true);
+    end_without_attempt(job.number, Outcome::Cancelled, "cancelled");
   }
   std::vector<JobNumber> alone;
   for (const auto& [number, attempt] : parts_.yard.attempts()) {
@@ -151,10 +150,7 @@ void LiveExecutor::hear_wish(const WishRecord& wish) {
       parts_.yard.stop(wish.job, Ending::Cancel, wish.why);
       if (const auto slot = slot_of(wish.job)) emit(EventKind::Cancel, *slot);
       slots_.erase(wish.job);
-      if (!runs) {
-        parts_.yard.end_without_attempt(wish.job, Outcome::Cancelled, "cancelled");
-        parts_.gates.ended(wish.job, Outcome::Cancelled, true);
-      }
+      if (!runs) end_without_attempt(wish.job, Outcome::Cancelled, "cancelled");
       break;
     case Wish::Requeue:
       if (runs) parts_.yard.stop(wish.job, Ending::Requeue, wish.why);
@@ -184,6 +180,11 @@ void LiveExecutor::hear_end(const AttemptEnd& end) {
   }
   // After a preemption, however it went, the engine has it waiting or started anew already.
   if (end.ending != Ending::Preempt) emit(EventKind::Lost, *slot);
+}
+
+void LiveExecutor::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
+  if (parts_.yard.end_without_attempt(job, outcome, std::move(why)))
+    parts_.gates.ended(job, outcome, true);
 }
 
 void LiveExecutor::give_up_slot(JobNumber job) {
@@ -230,10 +231,8 @@ void LiveExecutor::ask_gates(Time now) {
   std::vector<Gates::Doomed> doomed;
   parts_.gates.take_doomed(doomed);
   while (!doomed.empty()) {  // whoever waits for one of them may be doomed as well
-    for (const auto& [job, why] : std::exchange(doomed, {})) {
-      parts_.yard.end_without_attempt(job, Outcome::Cancelled, why);
-      parts_.gates.ended(job, Outcome::Cancelled, true);
-    }
+    for (const auto& [job, why] : std::exchange(doomed, {}))
+      end_without_attempt(job, Outcome::Cancelled, why);
     parts_.gates.take_doomed(doomed);
   }
   if (over_ != Over::No) return;
@@ -310,11 +309,8 @@ Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
       // A job that its user cancels has been stopped already.
       if (slots_.contains(job)) {
         parts_.yard.stop(job, Ending::Kill, std::string{to_string(action.reason)});
-        if (parts_.yard.alive(job) == nullptr) {
-          parts_.yard.end_without_attempt(job, Outcome::Cancelled,
-                                          std::string{to_string(action.reason)});
-          parts_.gates.ended(job, Outcome::Cancelled, true);
-        }
+        if (parts_.yard.alive(job) == nullptr)
+          end_without_attempt(job, Outcome::Cancelled, std::string{to_string(action.reason)});
         slots_.erase(job);
       }
       break;
@@ -370,8 +366,7 @@ void LiveExecutor::instant_done(Time now) {
     for (; rejected_seen_ < engine_->rejected().size(); ++rejected_seen_) {
       const RejectedJob& rejected = engine_->rejected()[rejected_seen_];
       const JobNumber job = number_of(rejected.job);
-      parts_.yard.end_without_attempt(job, Outcome::Rejected, rejected.reason);
-      parts_.gates.ended(job, Outcome::Rejected, true);
+      end_without_attempt(job, Outcome::Rejected, rejected.reason);
       slots_.erase(job);
     }
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -88,6 +89,7 @@ class LiveExecutor final : public Executor, public Journal {
   void ask_gates(Time now);
   void bring_in(JobNumber job);
   void set_node(NodeId node, NodeService service);
+  void end_without_attempt(JobNumber job, Outcome outcome, std::string why);
   void give_up_slot(JobNumber job);
   void emit(EventKind kind, JobId slot, JobState outcome = JobState::Completed);
   void fill(TraceJob& slot, const LedgerJob& job);

@@ -158,13 +158,15 @@ void Yard::set_cores(JobNumber job, std::int32_t cores) {
       {.kind = Signal::Kind::Cores, .attempt = attempt.id, .grace = 0, .cores = held.cores});
 }
 
-void Yard::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
+bool Yard::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
   pending_.erase(job);
+  if (!over_.insert(job).second) return false;
   EndRecord record;
   record.job = job;
   record.outcome = outcome;
   record.why = std::move(why);
   records_.emplace_back(std::move(record));
+  return true;
 }
 
 // --- starting
@@ -292,6 +294,7 @@ Result<void> Yard::flush() {
   begin_vacant_starts(begun);
   while (!records_.empty() || !signals_.empty() || !begun.empty()) {
     if (!records_.empty()) BERTH_TRY_VOID(parts_.pen.write(std::exchange(records_, {})));
+    over_.clear();
     crash_point("yard.written");
     for (const AttemptId attempt : std::exchange(forgotten_, {})) parts_.host.forget(attempt);
     for (const Signal& signal : std::exchange(signals_, {})) {

@@ -93,8 +93,8 @@ class Yard {
   void set_cores(JobNumber job, std::int32_t cores);
   /// What happened to a process. An end is judged, and its record goes with the next flush().
   [[nodiscard]] std::optional<AttemptEnd> hear(const HostEvent& event);
-  /// The job never ran or does not run, and is over.
-  void end_without_attempt(JobNumber job, Outcome outcome, std::string why);
+  /// The job never ran or does not run, and is over. False: its end is on its way already.
+  bool end_without_attempt(JobNumber job, Outcome outcome, std::string why);
   /// Writes what was decided, then acts.
   [[nodiscard]] Result<void> flush();
   /// Jobs whose program was seen to run since last asked.
@@ -137,6 +137,7 @@ class Yard {
   std::set<JobNumber> resuming_;  // granted their devices again, still asleep
   std::map<JobNumber, std::int32_t> launch_failures_;
   std::vector<RecordBody> records_;
+  std::set<JobNumber> over_;  // for good, by one of these records
   std::vector<Signal> signals_;
   std::vector<AttemptId> forgotten_;
   std::vector<AttemptEnd> failed_starts_;

@@ -53,6 +53,7 @@ double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit) 
   record.why = verdict.why;
   records_.emplace_back(std::move(record));
   if (verdict.is_final) {
+    over_.insert(job);
     pending_.erase(job);
     launch_failures_.erase(job);
   }

@@ -49,6 +49,53 @@ TEST(Found, ASleeperIsWokenAlthoughTheSignalWasLost) {
   }
 }
 
+// Its end is written once, however often it is cancelled before that, and at its very last moment.
+TEST(Found, ACancelThatComesTwiceEndsAJobOnce) {
+  for (const double when : {2.0, 11.0}) {  // 11: the job ends by itself
+    LiveWorld world{{.cluster = "1x1"}};
+    JobNumber job = 0, waiting = 0;
+    world.at(1, [&](LiveService& service) {
+      job = world.submit(service, spec_of({"run", "10"}));
+      waiting = world.submit(service, spec_of({"run", "10"}));
+    });
+    world.at(when, [&](LiveService& service) {
+      for (const JobNumber each : {job, waiting, job, waiting})
+        static_cast<void>(service.act(kRoot, Verb::Cancel, only(each), "", 0));
+    });
+    world.run();
+    expect_clean(world);
+    EXPECT_EQ(world.lives(), 1);
+    EXPECT_EQ(world.over().at(waiting).state, LiveState::Cancelled);
+  }
+}
+
+// The cancel was on record and the engine had not heard of it. Who asked may ask again or not.
+TEST(Found, ACancelOnRecordIsCarriedOutAfterACrash) {
+  for (const bool repeats : {false, true}) {
+    for (std::uint64_t point = 1; point <= 16; ++point) {
+      SCOPED_TRACE(point);
+      LiveWorld world{{.cluster = "1x1"}};
+      JobNumber first = 0, waiting = 0;
+      bool is_asked = false;
+      world.at(1, [&](LiveService& service) {
+        if (first != 0) return;
+        first = world.submit(service, spec_of({"run", "100"}));
+        waiting = world.submit(service, spec_of({"run", "10"}));
+      });
+      world.at(5, [&](LiveService& service) {
+        if (std::exchange(is_asked, true) && !repeats) return;
+        world.crash_at(world.points_passed() + point, CrashKind::Kill);
+        static_cast<void>(service.act(kRoot, Verb::Cancel, only(waiting), "", 0));
+      });
+      world.run();
+      expect_clean(world);
+      EXPECT_EQ(world.over().at(first).state, LiveState::Completed);
+      const LiveState state = world.over().at(waiting).state;
+      EXPECT_TRUE(state == LiveState::Cancelled || (!repeats && state == LiveState::Completed));
+    }
+  }
+}
+
 // A gang on two nodes, one of which is drained: the engine has forgotten it, its devices on the
 // other node are not free.
 TEST(Found, NobodyIsPutBesideAGangWhoseOtherNodeIsDrained) {
