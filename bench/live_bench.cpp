@@ -158,20 +158,25 @@ class LiveBench {
     HttpClient http{server.endpoint()};
     occupy(http);
     queue_up(http, 10'000);
-    for (const std::string policy : {"easy", "srtf", "tiresias-l"}) {
+    const auto passes = [&] { return json::parse(ask(http, get("/api/v1/cluster"))); };
+    const auto submit_one = [&] {
+      const auto before = passes().value("passes", std::uint64_t{0});
+      static_cast<void>(ask(http, post("/api/v1/jobs", job_body("one"))));
+      json after = passes();
+      for (; after.value("passes", std::uint64_t{0}) <= before; after = passes())
+        std::this_thread::sleep_for(1ms);
+      return 1e3 * after.value("last_pass_seconds", 0.0);
+    };
+    static_cast<void>(submit_one());
+    table_.plain("pass in which 10,000 arrive", 1e3 * passes().value("worst_pass_seconds", 0.0),
+                 "ms");
+    for (const std::string policy : {"easy", "srtf", "tiresias-l", "fair-share"}) {
       client::HttpRequest change = post("/api/v1/policy", json{{"policy", policy}}.dump());
       change.method = "PUT";
       static_cast<void>(ask(http, change));
+      static_cast<void>(submit_one());  // a new engine hears of everybody
       std::vector<double> times;
-      for (int i = 0; i < (options_.quick ? 10 : 50); ++i) {
-        const auto passes = [&] { return json::parse(ask(http, get("/api/v1/cluster"))); };
-        const auto before = passes().value("passes", std::uint64_t{0});
-        static_cast<void>(ask(http, post("/api/v1/jobs", job_body("one"))));
-        json after = passes();
-        for (; after.value("passes", std::uint64_t{0}) <= before; after = passes())
-          std::this_thread::sleep_for(1ms);
-        times.push_back(1e3 * after.value("last_pass_seconds", 0.0));
-      }
+      for (int i = 0; i < (options_.quick ? 10 : 50); ++i) times.push_back(submit_one());
       table_.below(fmt::format("pass at 10,000 queued, {}: median", policy), quantile(times, 0.5),
                    "ms", 10);
       table_.plain("  the same: worst", quantile(times, 1), "ms");
@@ -215,9 +220,16 @@ class LiveBench {
       queue_up(http, queued);
       clear_up(http);
     }
+    const auto begin = Clock::now();
     const LiveServer again{directory, {"--cluster", "1x1:cpu"}};
-    table_.below(fmt::format("restart, {} finished and {} queued", finished, queued),
-                 again.start_seconds(), "s", 3);
+    HttpClient http{again.endpoint()};
+    const json cluster = json::parse(ask(http, get("/api/v1/cluster")));
+    if (cluster.value("pending", 0) != queued) give_up("jobs were lost over the restart");
+    while (json::parse(ask(http, get("/api/v1/cluster"))).value("passes", 0) == 0)
+      std::this_thread::sleep_for(1ms);
+    table_.below(
+        fmt::format("restart, {} finished and {} queued, to the first pass", finished, queued),
+        seconds_since(begin), "s", 3);
     table_.plain("  resident then", again.resident_mib(), "MiB");
   }
 

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "live_server.h"
 #include "live_table.h"
 
 namespace berth::bench {
@@ -29,11 +30,6 @@ std::int64_t now_nanos() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-[[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "live_bench: %s\n", why.c_str());
-  std::exit(1);
 }
 
 std::vector<std::string> environment_with(

@@ -22,12 +22,12 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-[[noreturn]] void give_up(const std::string& why) {
+}  // namespace
+
+void give_up(const std::string& why) {
   std::fprintf(stderr, "live_bench: %s\n", why.c_str());
   std::exit(1);
 }
-
-}  // namespace
 
 LiveServer::LiveServer(std::string directory, std::vector<std::string> arguments)
     : directory_(std::move(directory)) {
@@ -54,7 +54,6 @@ LiveServer::LiveServer(std::string directory, std::vector<std::string> arguments
     if (Clock::now() - begin > 120s) give_up("berth serve does not answer");
     std::this_thread::sleep_for(1ms);
   }
-  start_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 void LiveServer::stop() {

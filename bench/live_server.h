@@ -11,6 +11,9 @@
 
 namespace berth::bench {
 
+/// A benchmark that cannot be made is no result.
+[[noreturn]] void give_up(const std::string& why);
+
 class LiveServer {
  public:
   /// Returns when it answers. Ends the program if it does not.
@@ -20,8 +23,6 @@ class LiveServer {
   LiveServer& operator=(const LiveServer&) = delete;
 
   void stop();
-  /// Seconds from starting the program until it answered its first question.
-  [[nodiscard]] double start_seconds() const noexcept { return start_seconds_; }
   [[nodiscard]] std::string socket() const { return directory_ + "/berth.sock"; }
   [[nodiscard]] client::Endpoint endpoint() const;
   [[nodiscard]] double cpu_seconds() const;
@@ -32,7 +33,6 @@ class LiveServer {
 
   std::string directory_;
   pid_t child_ = -1;
-  double start_seconds_ = 0;
 };
 
 /// The body of the answer; ends the program on anything but success.

@@ -83,25 +83,31 @@ void ScribeThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+std::size_t ScribeThread::in_line() const {
+  const std::lock_guard lock{mutex_};
+  return urgent_.size() + waiting_.size();
+}
+
+bool ScribeThread::put(std::vector<WriteOrder>& line, WriteOrder& order) {
+  const std::lock_guard lock{mutex_};
+  if (is_stopping_ || has_failed_) return false;
+  const bool sleeps = urgent_.empty() && waiting_.empty();  // otherwise somebody has woken it
+  line.push_back(std::move(order));
+  if (sleeps) wake_.notify_one();
+  return true;
+}
+
 void ScribeThread::write_later(WriteOrder order) {
-  {
-    const std::lock_guard lock{mutex_};
-    if (!is_stopping_ && !has_failed_) {
-      waiting_.push_back(std::move(order));
-      if (waiting_.size() > 1) return;  // somebody has woken it already
-      wake_.notify_one();
-      return;
-    }
-  }
-  if (order.done) order.done(fail("the scheduler is stopping"));
+  if (!put(waiting_, order) && order.done) order.done(fail("the scheduler is stopping"));
 }
 
 Result<std::vector<Committed>> ScribeThread::write(std::vector<RecordBody> bodies) {
   std::promise<Result<std::vector<Committed>>> promise;
   auto answer = promise.get_future();
-  write_later(
-      {.make = [&](const Ledger&) -> Result<std::vector<RecordBody>> { return std::move(bodies); },
-       .done = [&](const Result<std::vector<Committed>>& result) { promise.set_value(result); }});
+  WriteOrder order{
+      .make = [&](const Ledger&) -> Result<std::vector<RecordBody>> { return std::move(bodies); },
+      .done = [&](const Result<std::vector<Committed>>& result) { promise.set_value(result); }};
+  if (!put(urgent_, order)) return fail("the scheduler is stopping");
   return answer.get();
 }
 
@@ -110,12 +116,14 @@ void ScribeThread::work() {
   for (;;) {
     {
       std::unique_lock lock{mutex_};
-      wake_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
-      const std::size_t count = std::min(waiting_.size(), kMostOrders);
-      batch.assign(std::make_move_iterator(waiting_.begin()),
-                   std::make_move_iterator(waiting_.begin() + static_cast<std::ptrdiff_t>(count)));
-      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+      wake_.wait(lock, [&] { return is_stopping_ || !urgent_.empty() || !waiting_.empty(); });
+      if (urgent_.empty() && waiting_.empty()) return;
+      batch = std::exchange(urgent_, {});
+      const auto end =
+          waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMostOrders));
+      batch.insert(batch.end(), std::make_move_iterator(waiting_.begin()),
+                   std::make_move_iterator(end));
+      waiting_.erase(waiting_.begin(), end);
     }
     const auto written = scribe_.write(batch);
     batch.clear();
@@ -124,7 +132,10 @@ void ScribeThread::work() {
     {
       const std::lock_guard lock{mutex_};
       has_failed_ = true;
-      refused.swap(waiting_);
+      refused = std::exchange(urgent_, {});
+      refused.insert(refused.end(), std::make_move_iterator(waiting_.begin()),
+                     std::make_move_iterator(waiting_.end()));
+      waiting_.clear();
     }
     for (const WriteOrder& order : refused) {
       if (order.done) order.done(tl::unexpected<Error>(written.error()));

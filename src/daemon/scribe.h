@@ -60,7 +60,8 @@ class Pen {
   virtual void write_later(WriteOrder order) = 0;
 };
 
-/// Collects whatever has come while the last batch was made durable: group commit.
+/// Collects whatever has come while the last batch was made durable: group commit. Who waits for
+/// write() goes before those who do not: the engine must not stand behind ten thousand cancels.
 class ScribeThread final : public Pen {
  public:
   /// `failed` is told, once, why nothing can be written any more.
@@ -70,16 +71,19 @@ class ScribeThread final : public Pen {
   ScribeThread& operator=(const ScribeThread&) = delete;
   [[nodiscard]] Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) override;
   void write_later(WriteOrder order) override;
+  /// Orders that wait for the next batch.
+  [[nodiscard]] std::size_t in_line() const;
   /// Finishes what was asked for, takes nothing more.
   void stop();
 
  private:
   void work();
+  [[nodiscard]] bool put(std::vector<WriteOrder>& line, WriteOrder& order);
   Scribe& scribe_;
   std::function<void(const Error&)> failed_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<WriteOrder> waiting_;
+  std::vector<WriteOrder> urgent_, waiting_;
   bool is_stopping_ = false;
   bool has_failed_ = false;
   std::thread thread_;

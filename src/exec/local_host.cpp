@@ -53,7 +53,7 @@ Result<void> LocalHost::launch(const LaunchOrder& order) {
   const std::string bytes = encode_order(shim);
   if (auto readable = decode_order(bytes); !readable)
     return fail(fmt::format("job {}: launch order: {}", order.job, readable.error().text()));
-  BERTH_TRY_VOID(put_file(directory_.order(attempt), bytes, Sync::Yes));
+  BERTH_TRY_VOID(put_file(directory_.order(attempt), bytes));
   crash_point("host.order_written");
   auto pipe = spawn_shim(options_.shim, directory_, attempt);
   if (!pipe) {
@@ -81,7 +81,7 @@ void LocalHost::signal(AttemptId attempt, int number) { send(attempt, {ShimDeed:
 
 void LocalHost::set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) {
   if (!watch_.has(attempt)) return;
-  if (const auto put = put_file(directory_.cores(attempt), cores_text(cores), Sync::No); !put)
+  if (const auto put = put_file(directory_.cores(attempt), cores_text(cores)); !put)
     return warn(attempt, "cores could not be changed", put.error().text());
   send(attempt, {ShimDeed::Cores, 0});
 }

@@ -58,14 +58,13 @@ bool write_all(int fd, std::string_view bytes) noexcept {
   return true;
 }
 
-Result<void> put_file(const std::string& path, std::string_view bytes, Sync sync) {
+Result<void> put_file(const std::string& path, std::string_view bytes) {
   const std::string temporary = path + ".tmp";
   const Fd file(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.is_open()) return fail_with_errno(temporary, "create it");
-  const bool is_written = write_all(file.get(), bytes) &&
-                          (sync == Sync::No || ::fsync(file.get()) == 0) &&
-                          ::rename(temporary.c_str(), path.c_str()) == 0;
+  const bool is_written =
+      write_all(file.get(), bytes) && ::rename(temporary.c_str(), path.c_str()) == 0;
   if (is_written) return {};
   auto error = fail_with_errno(path, "write it");
   ::unlink(temporary.c_str());

@@ -60,9 +60,9 @@ class RunDir {
 /// "PATH: cannot do: No such file or directory", from errno.
 [[nodiscard]] tl::unexpected<Error> fail_with_errno(const std::string& path, const char* deed);
 
-enum class Sync : bool { No, Yes };
-/// A new file under its name, whole or not at all: temporary name, sync, rename.
-[[nodiscard]] Result<void> put_file(const std::string& path, std::string_view bytes, Sync sync);
+/// A new file under its name, whole or not at all for whoever looks. Not synced: what is put here
+/// is of no use to anybody after a power loss, for then its reader is gone as well.
+[[nodiscard]] Result<void> put_file(const std::string& path, std::string_view bytes);
 /// Nothing if there is none. A file above 64 MiB is an error.
 [[nodiscard]] Result<std::optional<std::string>> get_file(const std::string& path);
 [[nodiscard]] bool write_all(int fd, std::string_view bytes) noexcept;

@@ -1,12 +1,15 @@
 #include "store/sqlite_store.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -53,6 +56,28 @@ Result<void> sync_directory(const std::string& directory) {
   return {};
 }
 
+/// A sync of a log that grows also writes where it has grown to; one that is as long as it will be
+/// costs half. SQLite goes by what is in the log, not by its length. Only speed is lost if there is
+/// no space for it.
+void stretch_log(const std::string& path, int pages) {
+  constexpr std::size_t kFrame = 4096 + 24;
+  const auto wanted = static_cast<off_t>(kFrame) * pages * 5 / 4;  // a checkpoint comes late
+  const int file = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  struct stat found {};
+  if (file >= 0 && ::fstat(file, &found) == 0) {
+    const std::vector<char> zeros(std::size_t{1} << 18U);
+    off_t at = found.st_size;
+    while (at < wanted) {
+      const auto most = std::min<off_t>(wanted - at, static_cast<off_t>(zeros.size()));
+      const ssize_t done = ::pwrite(file, zeros.data(), static_cast<std::size_t>(most), at);
+      if (done <= 0) break;
+      at += done;
+    }
+    if (at > found.st_size) static_cast<void>(::fsync(file));
+  }
+  if (file >= 0) ::close(file);
+}
+
 Result<Database> open_writer(const std::string& path, const SqliteStore::Options& options) {
   BERTH_TRY(Database database, Database::open(path, Database::Access::ReadWrite, options.vfs));
   BERTH_TRY(const std::string mode, database.text("PRAGMA journal_mode = WAL"));
@@ -67,6 +92,7 @@ Result<Database> open_writer(const std::string& path, const SqliteStore::Options
                                "PRAGMA cache_size = -16384",
                                options.checkpoint_pages)));
   BERTH_TRY_VOID(migrate(database, migrations(), path));
+  stretch_log(path + "-wal", options.checkpoint_pages);
   return database;
 }
 

@@ -1,0 +1,114 @@
+// The scribe on its own thread: who goes first, and what those hear who come too late.
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "daemon/scribe.h"
+#include "support/sim_store.h"
+
+namespace berth::test {
+namespace {
+
+std::vector<RecordBody> setting(std::string key) {
+  std::vector<RecordBody> bodies;
+  bodies.emplace_back(SettingRecord{.key = std::move(key), .value = "1", .by = "test"});
+  return bodies;
+}
+
+class ScribeThreadTest : public testing::Test {
+ protected:
+  ScribeThreadTest()
+      : store_(disk_), scribe_(store_, recovered(), clock_, [this](auto records) {
+          for (const Committed& committed : records) {
+            if (const auto* set = std::get_if<SettingRecord>(&committed.record.body))
+              order_.push_back(set->key);
+          }
+        }) {
+    std::vector<RecordBody> life;
+    life.emplace_back(LifeRecord{.generation = 1});
+    EXPECT_TRUE(scribe_.write(std::move(life)));
+  }
+
+  [[nodiscard]] Ledger recovered() {
+    auto ledger = store_.recover();
+    EXPECT_TRUE(ledger);
+    return std::move(*ledger);
+  }
+
+  /// The scribe is at work on this order until the answer is given.
+  [[nodiscard]] std::promise<void> keep_busy(ScribeThread& thread) {
+    std::promise<void> go;
+    auto begun = std::make_shared<std::promise<void>>();
+    auto told = begun->get_future();
+    thread.write_later({.make =
+                            [begun, wait = go.get_future().share()](const Ledger&) {
+                              begun->set_value();
+                              wait.wait();
+                              return Result<std::vector<RecordBody>>{setting("first")};
+                            },
+                        .done = {}});
+    told.wait();
+    return go;
+  }
+
+  SimDisk disk_;
+  SimStore store_;
+  MachineClock machine_;
+  LiveClock clock_{machine_, Time{}};
+  std::vector<std::string> order_;
+  Scribe scribe_;
+};
+
+TEST_F(ScribeThreadTest, WhoWaitsForItGoesBeforeThoseWhoDoNot) {
+  ScribeThread thread(scribe_, [](const Error&) {});
+  std::promise<void> go = keep_busy(thread);
+  constexpr int kCancels = 2'000;
+  for (int i = 0; i < kCancels; ++i)
+    thread.write_later({.make = [i](const Ledger&) -> Result<std::vector<RecordBody>> {
+                          return setting(fmt::format("later{}", i));
+                        },
+                        .done = {}});
+  auto engine = std::async(std::launch::async, [&] { return thread.write(setting("engine")); });
+  while (thread.in_line() < kCancels + 1) std::this_thread::yield();
+  go.set_value();
+  const auto written = engine.get();
+  EXPECT_TRUE(written) << written.error().text();
+  thread.stop();
+  ASSERT_EQ(order_.size(), 2U + kCancels);
+  EXPECT_EQ(order_[0], "first");
+  EXPECT_EQ(order_[1], "engine");
+  for (std::size_t i = 0; i < kCancels; ++i) EXPECT_EQ(order_[i + 2], fmt::format("later{}", i));
+}
+
+TEST_F(ScribeThreadTest, AfterAFailedCommitEverybodyIsTold) {
+  std::promise<std::string> failed;
+  ScribeThread thread(scribe_, [&](const Error& error) { failed.set_value(error.text()); });
+  std::promise<void> go = keep_busy(thread);
+  std::promise<bool> later;
+  thread.write_later(
+      {.make = [](const Ledger&) -> Result<std::vector<RecordBody>> { return setting("later"); },
+       .done = [&](const auto& written) { later.set_value(written.has_value()); }});
+  disk_.fail_after(0, DiskFault::Eio);
+  go.set_value();
+  EXPECT_FALSE(later.get_future().get());
+  EXPECT_FALSE(failed.get_future().get().empty());
+  EXPECT_FALSE(thread.write(setting("too late")));
+}
+
+TEST_F(ScribeThreadTest, WhatWasAskedBeforeTheEndIsWritten) {
+  ScribeThread thread(scribe_, [](const Error&) {});
+  for (int i = 0; i < 1'000; ++i)
+    thread.write_later({.make = [i](const Ledger&) -> Result<std::vector<RecordBody>> {
+                          return setting(fmt::format("{}", i));
+                        },
+                        .done = {}});
+  thread.stop();
+  EXPECT_EQ(order_.size(), 1'000U);
+  EXPECT_FALSE(thread.write(setting("too late")));
+}
+
+}  // namespace
+}  // namespace berth::test
