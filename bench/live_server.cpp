@@ -32,8 +32,11 @@ void give_up(const std::string& why) {
 LiveServer::LiveServer(std::string directory, std::vector<std::string> arguments)
     : directory_(std::move(directory)) {
   std::filesystem::create_directories(directory_);
-  std::vector<std::string> words{BERTH_PROGRAM, "serve",  "--state-dir", directory_ + "/state",
-                                 "--socket",    socket(), "--log-level", "warn"};
+  const std::string config = directory_ + "/serve.yaml";
+  std::ofstream(config) << "max_requests_per_second: 0\n";  // all clients are one caller here
+  std::vector<std::string> words{
+      BERTH_PROGRAM,         "serve",    "--config", config,        "--state-dir",
+      directory_ + "/state", "--socket", socket(),   "--log-level", "warn"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

@@ -71,6 +71,8 @@ Result<api::ServerOptions> server_options(const ServeConfig& config) {
     options.tls =
         api::TlsFiles{.certificate_chain = config.tls_certificate, .private_key = config.tls_key};
   options.allow_plain_network = config.plain_network;
+  options.api.requests_per_second = config.max_requests_per_second;
+  options.api.burst = 2 * config.max_requests_per_second;
   return options;
 }
 

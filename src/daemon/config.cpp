@@ -31,17 +31,29 @@ class ConfigReader {
       fields_.wrong(root.Mark(), "a configuration is a list of 'key: value'");
       BERTH_TRY_VOID(fields_.verdict());
     }
-    static const std::vector<std::string> known{"state_dir",  "run_dir",
-                                                "socket",     "listen",
-                                                "tls",        "plain_network",
-                                                "cluster",    "devices",
-                                                "policy",     "set",
-                                                "placement",  "estimator",
-                                                "cpu",        "queues",
-                                                "admins",     "operators",
-                                                "max_jobs",   "max_jobs_per_user",
-                                                "half_life",  "log_level",
-                                                "log_format", "max_user_priority"};
+    static const std::vector<std::string> known{"state_dir",
+                                                "run_dir",
+                                                "socket",
+                                                "listen",
+                                                "tls",
+                                                "plain_network",
+                                                "cluster",
+                                                "devices",
+                                                "policy",
+                                                "set",
+                                                "placement",
+                                                "estimator",
+                                                "cpu",
+                                                "queues",
+                                                "admins",
+                                                "operators",
+                                                "max_jobs",
+                                                "max_jobs_per_user",
+                                                "half_life",
+                                                "log_level",
+                                                "log_format",
+                                                "max_user_priority",
+                                                "max_requests_per_second"};
     fields_.check_keys(root, known, "the configuration");
     read_places(root);
     read_scheduling(root);
@@ -109,6 +121,7 @@ class ConfigReader {
   void read_limits(const YAML::Node& root) {
     take_whole(root, "max_jobs", config_.admission.max_jobs, 1);
     take_whole(root, "max_jobs_per_user", config_.admission.max_jobs_per_user, 1);
+    take_whole(root, "max_requests_per_second", config_.max_requests_per_second);
     if (const auto priority = fields_.whole(root, "max_user_priority", {-kMost, kMost}))
       config_.admission.max_user_priority = *priority;
     take_whole(root, "half_life", config_.service.fair_share_half_life, 60);

@@ -22,8 +22,9 @@ struct ServeConfig {
   std::string listen;  // "127.0.0.1:6420", "none"; empty: none
   std::string tls_certificate, tls_key;
   bool plain_network = false;
-  std::string cluster;                  // as --cluster takes it; empty: this machine
-  std::optional<std::int32_t> devices;  // CPU slots where the machine has no GPU
+  double max_requests_per_second = 5'000;  // of one caller; 0: no limit
+  std::string cluster;                     // as --cluster takes it; empty: this machine
+  std::optional<std::int32_t> devices;     // CPU slots where the machine has no GPU
   SchedulerOptions scheduling;
   AdmissionOptions admission;
   ServiceOptions service;
