@@ -2,8 +2,8 @@
 # it does; says nothing when there is nothing to do.
 
 berth_packages_build="g++ cmake ninja-build ccache mold libfmt-dev libexpected-dev libyaml-cpp-dev libcli11-dev
-  nlohmann-json3-dev zlib1g-dev pkg-config coinor-libclp-dev coinor-libcbc-dev liblemon-dev libhwloc-dev libsqlite3-dev
-  libboost-dev libssl-dev"
+  nlohmann-json3-dev zlib1g-dev pkg-config coinor-libclp-dev coinor-libcbc-dev libgfortran-12-dev liblemon-dev
+  libhwloc-dev libsqlite3-dev libboost-dev libssl-dev"
 berth_packages_test="libgtest-dev libgmock-dev librapidcheck-dev chromium openssl"
 berth_packages_bench="libbenchmark-dev"
 
