@@ -54,6 +54,8 @@ struct Route {
   Access access = Access::Known;
 };
 
+/// The table, written out (route_table.cpp); routes() is the one that is kept.
+[[nodiscard]] std::vector<Route> make_routes();
 [[nodiscard]] const std::vector<Route>& routes();
 
 struct Match {
