@@ -10,7 +10,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -18,6 +17,7 @@
 #include <array>
 #include <optional>
 
+#include "api/request_head.h"
 #include "api/wire.h"
 
 namespace berth::api {
@@ -148,20 +148,15 @@ class Connection final : public ConnectionBase,
     version_ = request.version() >= 11 ? Version::Http11 : Version::Http10;
     is_head_ = request.method() == http::verb::head;
     keep_alive_ = request.keep_alive();
-    request_id_ = clean_request_id(text_of(request["X-Request-Id"]));
+    request_id_ = request_id_from(request);
     const auto length = parser_->content_length();
     const bool has_body = parser_->chunked() || (length && *length > 0);
-    const std::string expect = text_of(request[http::field::expect]);
-    if (version_ == Version::Http11 && request.count(http::field::host) != 1)
-      return refuse(error_response(400, "Host: exactly one expected"));
-    // Anything but plain chunks has an end that we and a proxy before us could see differently.
-    if (request.count(http::field::transfer_encoding) > 0 &&
-        !is_same_word(text_of(request[http::field::transfer_encoding]), "chunked"))
-      return refuse(error_response(400, "Transfer-Encoding: only chunked is understood"));
-    if (!expect.empty() && !is_same_word(expect, "100-continue"))
-      return refuse(error_response(417, "Expect: only 100-continue is understood"));
-    auto admitted =
-        core_.api.admit(head_from(request), has_body ? Api::Body::Announced : Api::Body::None);
+    const auto expects = expectation(request);
+    if (!expects) return refuse(expects.error());
+    Head head = head_from(request);
+    head.request_id = request_id_;
+    head.peer = peer_;
+    auto admitted = core_.api.admit(head, has_body ? Api::Body::Announced : Api::Body::None);
     route_ = admitted ? admitted->route->name : "none";
     if (!admitted) {
       if (has_body) return refuse(admitted.error());
@@ -172,7 +167,7 @@ class Connection final : public ConnectionBase,
     parser_->body_limit(admitted->max_body_bytes);
     admitted_ = *std::move(admitted);
     if (parser_->is_done()) return dispatch();
-    if (expect.empty()) return read_body();
+    if (*expects == Expects::Nothing) return read_body();
     out_ = "HTTP/1.1 100 Continue\r\n\r\n";
     write([](Connection& me) { me.read_body(); });
   }
@@ -186,34 +181,6 @@ class Connection final : public ConnectionBase,
       else
         self->dispatch();
     });
-  }
-
-  template <class Request>
-  [[nodiscard]] Head head_from(const Request& request) const {
-    Head head;
-    head.method = method_from(request.method());
-    head.target = text_of(request.target());
-    head.authorization = text_of(request[http::field::authorization]);
-    head.content_type = text_of(request[http::field::content_type]);
-    head.idempotency_key = text_of(request["Idempotency-Key"]);
-    head.last_event_id = text_of(request["Last-Event-ID"]);
-    head.request_id = request_id_;
-    head.peer = peer_;
-    return head;
-  }
-  static std::string text_of(beast::string_view text) {
-    return std::string(text.data(), text.size());
-  }
-  static Method method_from(http::verb verb) {
-    switch (verb) {
-      case http::verb::get: return Method::Get;
-      case http::verb::head: return Method::Head;
-      case http::verb::post: return Method::Post;
-      case http::verb::put: return Method::Put;
-      case http::verb::patch: return Method::Patch;
-      case http::verb::delete_: return Method::Delete;
-      default: return Method::Other;
-    }
   }
 
   // Answering.
@@ -253,17 +220,11 @@ class Connection final : public ConnectionBase,
     route_ = "none";
     is_head_ = false;
     if (is_late_) return refuse(error_response(408, "the request did not come in time"));
-    if (error == http::error::header_limit || error == http::error::buffer_overflow)
-      return refuse(error_response(431, "the header is too large"));
-    if (error == http::error::body_limit) {
-      return refuse(too_large(state_ == State::Body ? admitted_.max_body_bytes
-                                                    : core_.api.options().max_submit_bytes));
-    }
-    if (error == http::error::bad_version)
-      return refuse(error_response(505, "HTTP/1.1 is spoken here"));
-    const bool is_http = error.category() == make_error_code(http::error::bad_method).category();
-    if (!is_http || error == http::error::end_of_stream) return close();
-    refuse(error_response(400, "not a request of HTTP/1.1"));
+    const auto answer =
+        unreadable(error, state_ == State::Body ? admitted_.max_body_bytes
+                                                : core_.api.options().max_submit_bytes);
+    if (!answer) return close();
+    refuse(*answer);
   }
 
   void send(const Response& response) {
@@ -301,93 +262,18 @@ class Connection final : public ConnectionBase,
                       });
   }
 
-  // Streaming.
+  // Streaming (connection_streaming.h).
 
-  void begin_stream(Answered answered) {
-    source_ = std::move(answered.source);
-    is_endless_ = source_->is_endless();
-    if (is_endless_ || version_ == Version::Http10) keep_alive_ = false;
-    count(answered.response.status);
-    out_ = head_text(answered.response, wire_options(), std::nullopt);
-    enter(State::Streaming, core_.limits.write_time);
-    ++core_.api.meter().streams;
-    if (is_head_) return write([](Connection& me) { me.end_stream(); });
-    source_->start([weak = this->weak_from_this(), mailbox = core_.mailbox] {
-      mailbox->post([weak] {
-        if (const auto me = weak.lock()) me->pull(BodySource::Because::Woken);
-      });
-    });
-    if (is_endless_) watch_for_leaving();
-    is_busy_ = true;
-    write([](Connection& me) { me.go_on(); });
-  }
-
+  void begin_stream(Answered answered);
   /// One look at the source or one write is under way at a time.
-  void pull(BodySource::Because because) {
-    if (state_ != State::Streaming) return;
-    if (is_busy_) {
-      is_more_ = true;
-      return;
-    }
-    is_busy_ = true;
-    timer_.cancel();
-    if (is_ending_) return on_piece({{}, true});
-    if (!source_->blocks()) return on_piece(source_->next(because));
-    asio::post(core_.workers,
-               [source = source_, because, weak = this->weak_from_this(), mailbox = core_.mailbox] {
-                 mailbox->post([weak, piece = source->next(because)]() mutable {
-                   if (const auto me = weak.lock()) me->on_piece(std::move(piece));
-                 });
-               });
-  }
-
-  void on_piece(BodySource::Piece piece) {
-    if (state_ != State::Streaming) return;
-    const bool is_last = piece.is_last || is_ending_;
-    if (piece.bytes.empty() && !is_last) return rest();
-    out_ = version_ == Version::Http11 ? chunk_text(piece.bytes, is_last) : std::move(piece.bytes);
-    set_deadline(core_.limits.write_time);
-    if (is_last)
-      write([](Connection& me) { me.end_stream(); });
-    else
-      write([](Connection& me) { me.go_on(); });
-  }
-
-  void go_on() {
-    is_busy_ = false;
-    is_more_ = false;
-    pull(BodySource::Because::Woken);
-  }
-
+  void pull(BodySource::Because because);
+  void on_piece(BodySource::Piece piece);
+  void go_on();
   /// Until the source wakes us or its patience ends.
-  void rest() {
-    is_busy_ = false;
-    deadline_.reset();
-    if (std::exchange(is_more_, false)) return pull(BodySource::Because::Woken);
-    timer_.expires_after(source_->patience());
-    timer_.async_wait([self = self()](error_code error) {
-      if (!error) self->pull(BodySource::Because::Idle);
-    });
-  }
-
-  void end_stream() {
-    --core_.api.meter().streams;
-    state_ = State::Writing;
-    source_.reset();
-    is_busy_ = is_more_ = false;
-    finish_answer();
-  }
-
+  void rest();
+  void end_stream();
   /// A reader of a stream has nothing more to say: the end of its side is its leaving.
-  void watch_for_leaving() {
-    stream_.async_read_some(asio::buffer(watched_), [self = self()](error_code error, std::size_t) {
-      if (self->state_ != State::Streaming) return;
-      if (error)
-        self->close();
-      else
-        self->watch_for_leaving();
-    });
-  }
+  void watch_for_leaving();
 
   // Parting: closing with bytes unread would reset the connection and lose our last answer.
 
@@ -437,3 +323,5 @@ class Connection final : public ConnectionBase,
 };
 
 }  // namespace berth::api
+
+#include "api/connection_streaming.h"
