@@ -1,0 +1,90 @@
+// What the hub makes of the lines that training code says.
+#include <fmt/format.h>
+
+#include "training/hub.h"
+
+namespace berth {
+
+namespace {
+
+/// Takes as long for a wrong token as for the right one.
+bool is_same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size() || a.empty()) return false;
+  unsigned char difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
+  return difference == 0;
+}
+
+}  // namespace
+
+bool TrainingHub::complain(Peer& peer, std::string_view why) {
+  const bool heard = peer.say(error_line(why)) == Peer::State::Open;
+  return heard && ++peer.wrong_lines < options_.peer.wrong_lines;
+}
+
+bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
+  const auto message = parse_from_code(line);
+  if (!message) return complain(peer, message.error().text());
+  if (const auto* hello = std::get_if<Hello>(&*message)) return hear_hello(peer, *hello, now);
+  if (peer.job == 0) return complain(peer, "say hello first");
+  if (std::holds_alternative<Bye>(*message)) return false;
+  if (const auto* report = std::get_if<Report>(&*message)) {
+    hear_report(peer, *report, now);
+  } else if (const auto* saved = std::get_if<Checkpointed>(&*message)) {
+    const std::lock_guard lock{mutex_};
+    Job& job = jobs_[peer.job];
+    job.book.add(*saved, now);
+    job.is_news = true;
+  }
+  return true;
+}
+
+bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
+  if (peer.job != 0) return complain(peer, "hello was said already");
+  if (hello.version != kTrainingProtocol) {
+    static_cast<void>(peer.say(error_line(
+        fmt::format("version {} is not spoken here, only {}", hello.version, kTrainingProtocol))));
+    return false;
+  }
+  const auto expected = calls_.expected(hello.job);
+  // One answer for all: who may not know learns nothing about other people's jobs.
+  const bool may_speak = expected && (peer.uid == expected->uid || peer.uid == 0) &&
+                         is_same_secret(hello.token, expected->token);
+  if (!may_speak) {
+    static_cast<void>(peer.say(error_line("no such job runs for you, or the token is wrong")));
+    return false;
+  }
+  peer.job = hello.job;
+  peer.rank = hello.rank;
+  std::string answer = welcome_line(hello.job);
+  const std::lock_guard lock{mutex_};
+  Job& job = jobs_[hello.job];
+  if (job.token != expected->token) {
+    job.token = expected->token;
+    job.has_speaker = false;
+    job.book.begin_attempt();
+    model_.begin(hello.job, expected->model, expected->gpus, now);
+  } else if (job.has_speaker && hello.rank == job.speaker) {
+    job.book.reconnect();
+  }
+  if (job.terms) answer += terms_line(*job.terms);
+  return peer.say(answer) == Peer::State::Open;
+}
+
+/// The lowest rank that reports counts; the others see the same iterations.
+void TrainingHub::hear_report(Peer& peer, const Report& report, double now) {
+  const std::lock_guard lock{mutex_};
+  Job& job = jobs_[peer.job];
+  if (!job.has_speaker || peer.rank < job.speaker) {
+    if (job.has_speaker) job.book.begin_attempt();
+    job.has_speaker = true;
+    job.speaker = peer.rank;
+  }
+  if (peer.rank != job.speaker) return;
+  const auto sample = job.book.add(report, now);
+  if (sample) model_.add(peer.job, *sample, now);
+  job.is_news = true;
+}
+
+}  // namespace berth
