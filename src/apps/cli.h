@@ -1,6 +1,6 @@
-// The command line. Only cli.cpp knows the option library; everybody else sees plain data: the
-// parsed Command, and a description of all commands and options from which help and completion are
-// made.
+// The command line. Only cli.cpp and command_line*.cpp know the option library; everybody else sees
+// plain data: the parsed Command, and a description of all commands and options from which help and
+// completion are made.
 #pragma once
 
 #include <string>
