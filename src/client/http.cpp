@@ -1,5 +1,6 @@
 #include "client/http.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -34,6 +35,12 @@ bool same_name(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+bool HttpRequest::is_repeatable() const {
+  if (method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE") return true;
+  return std::ranges::any_of(
+      headers, [](const auto& header) { return same_name(header.first, "Idempotency-Key"); });
+}
+
 std::string_view HttpReply::header(std::string_view name) const {
   for (const auto& [key, value] : headers)
     if (same_name(key, name)) return value;
@@ -62,6 +69,8 @@ HttpClient::HttpClient(Endpoint endpoint, std::chrono::milliseconds timeout)
     : endpoint_(std::move(endpoint)), timeout_(timeout) {}
 HttpClient::~HttpClient() = default;
 
+bool HttpClient::is_connected() const noexcept { return wire_ && wire_->is_quiet(); }
+
 std::string HttpClient::text_of(const HttpRequest& request) const {
   std::string text = fmt::format(
       "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: berth/{}\r\n", request.method, request.target,
@@ -75,16 +84,13 @@ std::string HttpClient::text_of(const HttpRequest& request) const {
   return text + "\r\n" + request.body;
 }
 
-Result<HttpReply> HttpClient::exchange(const std::string& text, const std::string& method,
-                                       bool is_fresh) {
-  retry_ = false;
+Result<HttpReply> HttpClient::exchange(const std::string& text, const std::string& method) {
+  was_closed_ = false;
   auto written = wire_->write(text);
   AnswerReader reader(source_of(*wire_));
   auto reply = reader.head(method != "HEAD");
   if (!reply) {
-    // A kept connection that was closed before the first byte of an answer: nobody read the
-    // request.
-    retry_ = !is_fresh && !reader.saw_anything();
+    was_closed_ = !reader.saw_anything() && !wire_->is_quiet();
     if (!written && !reader.saw_anything()) return tl::unexpected(written.error());
     return reply;
   }
@@ -101,18 +107,21 @@ Result<HttpReply> HttpClient::exchange(const std::string& text, const std::strin
 Result<HttpReply> HttpClient::send(const HttpRequest& request) {
   const std::string text = text_of(request);
   was_sent_ = false;
-  for (const bool is_fresh : {false, true}) {
-    if (!is_fresh && !wire_) continue;
-    if (!wire_) {
+  if (!is_connected()) wire_.reset();  // closed since: nothing is sent, nothing lost
+  while (true) {
+    const bool is_fresh = !wire_;
+    if (is_fresh) {
       BERTH_TRY(wire_, open_wire(endpoint_, timeout_));
     }
     was_sent_ = true;
-    auto reply = exchange(text, request.method, is_fresh);
+    auto reply = exchange(text, request.method);
     if (reply) return reply;
     wire_.reset();
-    if (!retry_) return fail(fmt::format("{}: {}", endpoint_.text(), reply.error().text()));
+    if (!is_fresh && was_closed_ && request.is_repeatable()) continue;
+    return fail(fmt::format(
+        "{}: {}{}", endpoint_.text(), reply.error().text(),
+        request.is_repeatable() ? "" : " (it may have been done: look before you repeat it)"));
   }
-  return fail(fmt::format("{}: the connection was closed", endpoint_.text()));
 }
 
 Result<std::unique_ptr<HttpStream>> HttpClient::open(const HttpRequest& request,

@@ -25,6 +25,8 @@ struct HttpRequest {
   std::string target;  // path and query, percent-encoded
   std::string body{};
   Headers headers{};
+  /// Whether doing it twice is doing it once: by its method, or because it carries a key.
+  [[nodiscard]] bool is_repeatable() const;
 };
 
 struct HttpReply {
@@ -66,24 +68,27 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
+  /// A request that a kept connection lost is sent again if it is repeatable; any other is not:
+  /// the scheduler may have done it.
   [[nodiscard]] Result<HttpReply> send(const HttpRequest& request);
   /// Opens a connection of its own; `silence` is how long nothing may come.
   [[nodiscard]] Result<std::unique_ptr<HttpStream>> open(const HttpRequest& request,
                                                          std::chrono::milliseconds silence);
   /// Whether the last request that failed had reached the other side, at least in part.
   [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
+  /// Whether a connection is kept on which the next request can go out.
+  [[nodiscard]] bool is_connected() const noexcept;
   [[nodiscard]] const Endpoint& endpoint() const noexcept { return endpoint_; }
 
  private:
   [[nodiscard]] std::string text_of(const HttpRequest& request) const;
-  [[nodiscard]] Result<HttpReply> exchange(const std::string& text, const std::string& method,
-                                           bool is_fresh);
+  [[nodiscard]] Result<HttpReply> exchange(const std::string& text, const std::string& method);
 
   Endpoint endpoint_;
   std::chrono::milliseconds timeout_;
   std::unique_ptr<Wire> wire_;
   bool was_sent_ = false;
-  bool retry_ = false;  // the kept connection had been closed meanwhile
+  bool was_closed_ = false;  // by the other side, before it said anything
 };
 
 /// For a path or a query: everything but letters, digits and -._~ as %XX.

@@ -65,6 +65,7 @@ class TlsWire final : public Wire {
     return fail(tls_reason());
   }
   void interrupt() noexcept override { ::shutdown(socket_, SHUT_RDWR); }
+  bool is_quiet() const noexcept override { return client::is_quiet(socket_); }
 
  private:
   int socket_;

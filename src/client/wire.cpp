@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -47,6 +48,7 @@ class PlainWire final : public Wire {
     }
   }
   void interrupt() noexcept override { ::shutdown(socket_, SHUT_RDWR); }
+  bool is_quiet() const noexcept override { return client::is_quiet(socket_); }
 
  private:
   int socket_;
@@ -114,6 +116,11 @@ Result<int> connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds time
 }
 
 }  // namespace
+
+bool is_quiet(int socket) noexcept {
+  pollfd waiting{.fd = socket, .events = POLLIN, .revents = 0};
+  return ::poll(&waiting, 1, 0) == 0;
+}
 
 Result<std::unique_ptr<Wire>> open_wire(const Endpoint& endpoint,
                                         std::chrono::milliseconds timeout) {

@@ -21,7 +21,13 @@ class Wire {
   /// At least one byte, or 0 at the end of what the other side has to say.
   [[nodiscard]] virtual Result<std::size_t> read(std::span<char> into) = 0;
   virtual void interrupt() noexcept = 0;
+  /// Open, and nothing to read: a kept connection that may take another request. One that has been
+  /// closed meanwhile, or on which the other side speaks unasked, may not.
+  [[nodiscard]] virtual bool is_quiet() const noexcept = 0;
 };
+
+/// The same for the socket below.
+[[nodiscard]] bool is_quiet(int socket) noexcept;
 
 [[nodiscard]] Result<std::unique_ptr<Wire>> open_wire(const Endpoint& endpoint,
                                                       std::chrono::milliseconds timeout);

@@ -77,6 +77,79 @@ TEST(Http, RepeatsARequestThatAKeptConnectionLost) {
   EXPECT_EQ(server.connections(), 2);
 }
 
+/// Takes its second request, but hangs up on it.
+class Forgetful {
+ public:
+  Forgetful()
+      : server_("", [this](const Asked&) {
+          Told told{.body = "x"};
+          if (++count_ == 2) told.cut_after = 0;
+          return told;
+        }) {}
+  [[nodiscard]] const ScriptedServer& server() const { return server_; }
+  [[nodiscard]] int taken() const { return count_; }
+
+ private:
+  std::atomic<int> count_ = 0;
+  ScriptedServer server_;
+};
+
+// The scheduler may die after it has done what it was asked and before it has said so.
+TEST(Http, RepeatsOnlyWhatCanBeDoneTwice) {
+  const HttpRequest submit{
+      .method = "POST", .target = "/", .body = "{}", .headers = {{"Idempotency-Key", "k"}}};
+  const std::vector<std::pair<HttpRequest, bool>> rows{
+      {{.target = "/"}, true},
+      {{.method = "PUT", .target = "/", .body = "{}"}, true},
+      {{.method = "DELETE", .target = "/"}, true},
+      {submit, true},
+      {{.method = "POST", .target = "/", .body = "{}"}, false},
+      {{.method = "PATCH", .target = "/", .body = "{}"}, false}};
+  for (const auto& [request, is_repeated] : rows) {
+    Forgetful forgetful;
+    HttpClient client(at(forgetful.server()));
+    ASSERT_TRUE(client.send({.target = "/"}));
+    const auto reply = client.send(request);
+    EXPECT_EQ(reply.has_value(), is_repeated) << request.method;
+    EXPECT_EQ(forgetful.taken(), is_repeated ? 3 : 2) << request.method;
+    if (!reply) {
+      EXPECT_THAT(reply.error().text(), HasSubstr("it may have been done"));
+    }
+  }
+}
+
+TEST(Http, DoesNotSendAnythingOnAConnectionThatWasClosedSince) {
+  std::atomic<int> count = 0;
+  ScriptedServer server("", [&](const Asked&) {
+    Told told{.body = "x"};
+    if (++count == 1) told.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";  // and closes
+    return told;
+  });
+  HttpClient client(at(server));
+  ASSERT_TRUE(client.send({.target = "/"}));
+  ASSERT_TRUE(test::eventually([&] { return !client.is_connected(); }));
+  const auto reply = client.send({.method = "POST", .target = "/", .body = "{}"});
+  EXPECT_TRUE(reply) << reply.error().text();
+  EXPECT_EQ(count, 2);
+}
+
+TEST(Http, DoesNotRepeatWhatIsOnlySlow) {
+  std::atomic<int> count = 0;
+  std::atomic<bool> is_over = false;
+  ScriptedServer server("", [&](const Asked&) {
+    if (++count == 1) return Told{.body = "x"};
+    EXPECT_TRUE(test::eventually([&] { return is_over.load(); }));
+    return Told{.body = "late"};
+  });
+  HttpClient client(at(server), std::chrono::milliseconds(100));
+  ASSERT_TRUE(client.send({.target = "/"}));
+  const auto reply = client.send({.target = "/"});
+  ASSERT_FALSE(reply);
+  EXPECT_THAT(reply.error().text(), HasSubstr("no answer in time"));
+  EXPECT_EQ(count, 2);
+  is_over = true;
+}
+
 struct BadAnswer {
   const char* raw;
   const char* complaint;
