@@ -7,6 +7,7 @@
 
 #include "base/split.h"
 #include "client/draft.h"
+#include "client/draft_setters.h"
 #include "client/job_keys.h"
 #include "client/moment.h"
 #include "model/job_spec_json.h"
@@ -26,21 +27,6 @@ constexpr Text kWhen = "What it waits for";
 constexpr Text kKnown = "What is known of it";
 constexpr Text kTalk = "This command";
 
-template <std::string JobSpec::*Field>
-Result<void> text(Draft& draft, Text value) {
-  draft.spec.*Field = std::string(value);
-  return {};
-}
-template <bool JobSpec::*Field, bool Value>
-Result<void> set(Draft& draft, Text) {
-  draft.spec.*Field = Value;
-  return {};
-}
-template <bool Draft::*Field>
-Result<void> raise(Draft& draft, Text) {
-  draft.*Field = true;
-  return {};
-}
 template <auto Field, std::int64_t Low, std::int64_t High>
 Result<void> count(Draft& draft, Text value) {
   BERTH_TRY(const auto number, parse_count(value, Low, High));

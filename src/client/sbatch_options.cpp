@@ -6,6 +6,7 @@
 
 #include "base/split.h"
 #include "client/draft.h"
+#include "client/draft_setters.h"
 #include "client/moment.h"
 #include "client/sbatch_ignored.h"
 #include "model/node_names.h"
@@ -139,21 +140,6 @@ void check_pattern(Draft& draft, Text option, Text pattern) {
   }
 }
 
-template <std::string JobSpec::*Field>
-Result<void> text(Draft& draft, Text value) {
-  draft.spec.*Field = std::string(value);
-  return {};
-}
-template <bool JobSpec::*Field, bool Value>
-Result<void> set(Draft& draft, Text) {
-  draft.spec.*Field = Value;
-  return {};
-}
-template <bool Draft::*Field>
-Result<void> raise(Draft& draft, Text) {
-  draft.*Field = true;
-  return {};
-}
 template <std::optional<std::int64_t> Draft::*Field>
 Result<void> count(Draft& draft, Text value) {
   BERTH_TRY(draft.*Field, parse_count(value, 1, kMany));

@@ -1,7 +1,8 @@
 #include "client/scheduler.h"
 
-#include <array>
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <random>
 #include <thread>
 
@@ -43,6 +44,32 @@ std::string joined(const std::vector<JobState>& states) {
     text += to_string(state);
   }
   return text;
+}
+
+std::string micros(std::optional<std::int64_t> seconds) {
+  return seconds ? fmt::format("{}", *seconds * 1'000'000) : std::string{};
+}
+
+/// One page after the other until there are no more, or `most` jobs (0: all of them). `cursor` is
+/// the parameter that says where the next one begins.
+template <class Ask>
+Result<JobPage> all_pages(const Query& question, std::string_view cursor, std::size_t most,
+                          Ask ask) {
+  JobPage all;
+  while (true) {
+    const std::size_t wanted = most == 0 ? kPage : std::min(kPage, most - all.jobs.size());
+    const std::string from = all.next;
+    Query text = question;
+    text.add(cursor, from).add("limit", fmt::format("{}", wanted));
+    BERTH_TRY(const std::string body, ask(text));
+    BERTH_TRY(JobPage page, jobs_from(body));
+    all.total = page.total;
+    all.next = page.next;
+    all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
+                    std::make_move_iterator(page.jobs.end()));
+    const bool is_enough = most != 0 && all.jobs.size() >= most;
+    if (page.next.empty() || page.next == from || is_enough) return all;
+  }
 }
 
 std::string_view meaning(int status) {
@@ -147,62 +174,30 @@ Result<JobPage> Scheduler::jobs(const JobQuery& query) {
 Result<JobPage> Scheduler::some_jobs(const JobQuery& query) {
   std::string ids;
   for (const JobNumber id : query.ids) ids += fmt::format("{}{}", ids.empty() ? "" : ",", id);
-  JobPage all;
-  std::string after;
-  while (true) {
-    const std::size_t wanted =
-        query.most == 0 ? kPage : std::min(kPage, query.most - all.jobs.size());
-    Query text;
-    text.add("state", query.any_state ? "all" : joined(query.states))
-        .add("user", query.user)
-        .add("group", query.group)
-        .add("queue", query.queue)
-        .add("name", query.name)
-        .add("ids", ids)
-        .add("after", after)
-        .add("limit", fmt::format("{}", wanted));
-    BERTH_TRY(const std::string body, get("/jobs" + text.text()));
-    BERTH_TRY(auto page, jobs_from(body));
-    all.total = page.total;
-    all.next = page.next;
-    all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
-                    std::make_move_iterator(page.jobs.end()));
-    const bool is_enough = query.most != 0 && all.jobs.size() >= query.most;
-    if (page.next.empty() || page.next == after || is_enough) return all;
-    after = page.next;
-  }
+  Query question;
+  question.add("state", query.any_state ? "all" : joined(query.states))
+      .add("user", query.user)
+      .add("group", query.group)
+      .add("queue", query.queue)
+      .add("name", query.name)
+      .add("ids", ids);
+  return all_pages(question, "after", query.most,
+                   [this](const Query& page) { return get("/jobs" + page.text()); });
 }
 
 Result<JobPage> Scheduler::history(const HistoryQuery& query) {
   std::string outcomes;
   for (const std::string& one : query.outcomes) outcomes += (outcomes.empty() ? "" : ",") + one;
-  const auto micros = [](std::optional<std::int64_t> seconds) {
-    return seconds ? fmt::format("{}", *seconds * 1'000'000) : std::string{};
-  };
-  JobPage all;
-  std::string cursor;
-  while (true) {
-    const std::size_t wanted =
-        query.most == 0 ? kPage : std::min(kPage, query.most - all.jobs.size());
-    Query text;
-    text.add("user", query.user)
-        .add("group", query.group)
-        .add("queue", query.queue)
-        .add("name", query.name)
-        .add("outcome", outcomes)
-        .add("since", micros(query.since))
-        .add("until", micros(query.until))
-        .add("cursor", cursor)
-        .add("limit", fmt::format("{}", wanted));
-    BERTH_TRY(const std::string body, get("/history" + text.text()));
-    BERTH_TRY(auto page, jobs_from(body));
-    all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
-                    std::make_move_iterator(page.jobs.end()));
-    all.next = page.next;
-    const bool is_enough = query.most != 0 && all.jobs.size() >= query.most;
-    if (page.next.empty() || page.next == cursor || is_enough) return all;
-    cursor = page.next;
-  }
+  Query question;
+  question.add("user", query.user)
+      .add("group", query.group)
+      .add("queue", query.queue)
+      .add("name", query.name)
+      .add("outcome", outcomes)
+      .add("since", micros(query.since))
+      .add("until", micros(query.until));
+  return all_pages(question, "cursor", query.most,
+                   [this](const Query& page) { return get("/history" + page.text()); });
 }
 
 Result<JobRow> Scheduler::job(JobNumber number) {

@@ -40,9 +40,11 @@ void take(const json& from, std::vector<T>& to) {
     to.push_back(std::move(value));
   }
 }
-template <class T>
-void get(const json& object, const char* key, T& to) {
+/// What stands under a key, and under as many more as are named; what is not there is left alone.
+template <class T, class... More>
+void get(const json& object, const char* key, T& to, More&&... more) {
   if (const auto found = object.find(key); found != object.end()) take(*found, to);
+  if constexpr (sizeof...(more) > 0) get(object, std::forward<More>(more)...);
 }
 
 std::string plain(const json& value) {
@@ -71,13 +73,19 @@ const json& list_in(const json& value, const char* key) {
   return found != value.end() && found->is_array() ? *found : kEmpty;
 }
 
+template <class Row, class Read>
+Result<std::vector<Row>> rows_from(std::string_view body, const char* key, Read read) {
+  BERTH_TRY(const json value, parsed(body));
+  std::vector<Row> rows;
+  for (const json& item : list_in(value, key)) read(item, rows.emplace_back());
+  return rows;
+}
+
 void take_places(const json& object, std::vector<HeldOn>& to) {
   for (const json& item : list_in(object, "where")) {
     if (!item.is_object()) continue;
     HeldOn held;
-    get(item, "node", held.node);
-    get(item, "devices", held.devices);
-    get(item, "cores", held.cores);
+    get(item, "node", held.node, "devices", held.devices, "cores", held.cores);
     to.push_back(std::move(held));
   }
 }
@@ -93,49 +101,32 @@ JobSpec spec_of(const json& object) {
     if (found->contains(key)) known[key] = (*found)[key];
   }
   if (auto read = job_spec_from_json(known)) return *std::move(read);
-  get(known, "name", spec.name);
-  get(known, "user", spec.user);
-  get(known, "queue", spec.queue);
-  get(known, "gpus", spec.gpus);
+  get(known, "name", spec.name, "user", spec.user, "queue", spec.queue, "gpus", spec.gpus);
   return spec;
 }
 
 JobRow job_of(const json& object) {
   JobRow row;
   if (!object.is_object()) return row;
-  get(object, "number", row.number);
-  get(object, "array", row.array);
-  get(object, "array_index", row.array_index);
+  get(object, "number", row.number, "array", row.array, "array_index", row.array_index);
   row.spec = spec_of(object);
   std::string state;
   get(object, "state", state);
   const auto states = states_from(state);
   if (states.size() == 1) row.state = states.front();
-  get(object, "reason", row.reason);
-  get(object, "submitted", row.submitted);
-  get(object, "started", row.started);
-  get(object, "last_started", row.last_started);
-  get(object, "ended", row.ended);
-  get(object, "run_seconds", row.run_seconds);
-  get(object, "gpu_seconds", row.gpu_seconds);
-  get(object, "attempts", row.attempts);
-  get(object, "preemptions", row.preemptions);
-  get(object, "failures", row.failures);
+  get(object, "reason", row.reason, "submitted", row.submitted, "started", row.started,
+      "last_started", row.last_started, "ended", row.ended, "run_seconds", row.run_seconds,
+      "gpu_seconds", row.gpu_seconds, "attempts", row.attempts, "preemptions", row.preemptions,
+      "failures", row.failures);
   take_places(object, row.where);
-  get(object, "granted", row.granted);
-  get(object, "exit_code", row.exit_code);
-  get(object, "signal", row.signal);
-  get(object, "pid", row.pid);
-  get(object, "output", row.output);
-  get(object, "error", row.error);
+  get(object, "granted", row.granted, "exit_code", row.exit_code, "signal", row.signal, "pid",
+      row.pid, "output", row.output, "error", row.error);
   if (const auto found = object.find("training"); found != object.end() && found->is_object()) {
     Training& training = row.training.emplace();
-    get(*found, "iterations", training.iterations);
-    get(*found, "iterations_per_second", training.iterations_per_second);
-    get(*found, "samples_per_second", training.samples_per_second);
-    get(*found, "loss", training.loss);
-    get(*found, "sub_steps", training.sub_steps);
-    get(*found, "last_heard_seconds_ago", training.last_heard_seconds_ago);
+    get(*found, "iterations", training.iterations, "iterations_per_second",
+        training.iterations_per_second, "samples_per_second", training.samples_per_second, "loss",
+        training.loss, "sub_steps", training.sub_steps, "last_heard_seconds_ago",
+        training.last_heard_seconds_ago);
   }
   row.json = object.dump(-1, ' ', false, json::error_handler_t::replace);
   return row;
@@ -163,136 +154,76 @@ Result<JobPage> jobs_from(std::string_view body) {
 }
 
 Result<std::vector<AttemptRow>> attempts_from(std::string_view body) {
-  BERTH_TRY(const json value, parsed(body));
-  std::vector<AttemptRow> rows;
-  for (const json& item : list_in(value, "attempts")) {
-    AttemptRow& row = rows.emplace_back();
+  return rows_from<AttemptRow>(body, "attempts", [](const json& item, AttemptRow& row) {
     get(item, "id", row.id);
     take_places(item, row.where);
-    get(item, "begun", row.begun);
-    get(item, "ended", row.ended);
-    get(item, "outcome", row.outcome);
-    get(item, "why", row.why);
-    get(item, "exit_code", row.exit_code);
-    get(item, "signal", row.signal);
-    get(item, "gpu_seconds", row.gpu_seconds);
-  }
-  return rows;
+    get(item, "begun", row.begun, "ended", row.ended, "outcome", row.outcome, "why", row.why,
+        "exit_code", row.exit_code, "signal", row.signal, "gpu_seconds", row.gpu_seconds);
+  });
 }
 
 Result<SubmitReply> submit_from(std::string_view body) {
   BERTH_TRY(const json value, parsed(body));
   SubmitReply reply;
-  get(value, "job", reply.first);
-  get(value, "count", reply.count);
-  get(value, "repeat", reply.is_repeat);
-  get(value, "notes", reply.notes);
+  get(value, "job", reply.first, "count", reply.count, "repeat", reply.is_repeat, "notes",
+      reply.notes);
   if (reply.first == 0) return fail("the scheduler's answer names no job");
   return reply;
 }
 
 Result<std::vector<DeedRow>> deeds_from(std::string_view body) {
-  BERTH_TRY(const json value, parsed(body));
-  std::vector<DeedRow> rows;
-  for (const json& item : list_in(value, "results")) {
-    DeedRow& row = rows.emplace_back();
-    get(item, "job", row.job);
-    get(item, "done", row.is_done);
-    get(item, "text", row.text);
-  }
-  return rows;
+  return rows_from<DeedRow>(body, "results", [](const json& item, DeedRow& row) {
+    get(item, "job", row.job, "done", row.is_done, "text", row.text);
+  });
 }
 
 Result<std::vector<NodeRow>> nodes_from(std::string_view body) {
-  BERTH_TRY(const json value, parsed(body));
-  std::vector<NodeRow> rows;
-  for (const json& item : list_in(value, "nodes")) {
-    NodeRow& row = rows.emplace_back();
-    get(item, "name", row.name);
-    get(item, "state", row.state);
-    get(item, "reason", row.reason);
-    get(item, "type", row.type);
-    get(item, "gpus", row.gpus);
-    get(item, "gpus_used", row.gpus_used);
-    get(item, "cpus", row.cpus);
-    get(item, "cpus_used", row.cpus_used);
-    get(item, "memory_mib", row.memory_mib);
-    get(item, "devices", row.devices);
-  }
-  return rows;
+  return rows_from<NodeRow>(body, "nodes", [](const json& item, NodeRow& row) {
+    get(item, "name", row.name, "state", row.state, "reason", row.reason, "type", row.type, "gpus",
+        row.gpus, "gpus_used", row.gpus_used, "cpus", row.cpus, "cpus_used", row.cpus_used,
+        "memory_mib", row.memory_mib, "devices", row.devices);
+  });
 }
 
 Result<ClusterRow> cluster_from(std::string_view body) {
   BERTH_TRY(const json value, parsed(body));
   ClusterRow row;
   if (!value.is_object()) return fail("the scheduler's answer is no cluster");
-  get(value, "policy", row.policy);
-  get(value, "version", row.version);
-  get(value, "trouble", row.trouble);
+  get(value, "policy", row.policy, "version", row.version, "trouble", row.trouble);
   take_map(value, "settings", row.settings);
-  get(value, "uptime_seconds", row.uptime_seconds);
-  get(value, "last_pass_seconds", row.last_pass_seconds);
-  get(value, "worst_pass_seconds", row.worst_pass_seconds);
-  get(value, "pending", row.pending);
-  get(value, "running", row.running);
-  get(value, "held", row.held);
-  get(value, "passes", row.passes);
-  get(value, "gpus", row.gpus);
-  get(value, "gpus_used", row.gpus_used);
+  get(value, "uptime_seconds", row.uptime_seconds, "last_pass_seconds", row.last_pass_seconds,
+      "worst_pass_seconds", row.worst_pass_seconds, "pending", row.pending, "running", row.running,
+      "held", row.held, "passes", row.passes, "gpus", row.gpus, "gpus_used", row.gpus_used);
   return row;
 }
 
 Result<std::vector<ShareRow>> shares_from(std::string_view body) {
-  BERTH_TRY(const json value, parsed(body));
-  std::vector<ShareRow> rows;
-  for (const json& item : list_in(value, "shares")) {
-    ShareRow& row = rows.emplace_back();
-    get(item, "kind", row.kind);
-    get(item, "name", row.name);
-    get(item, "shares", row.shares);
-    get(item, "gpu_seconds", row.gpu_seconds);
-    get(item, "gpus_now", row.gpus_now);
-    get(item, "jobs_now", row.jobs_now);
-    get(item, "waiting", row.waiting);
-    get(item, "gpu_limit", row.gpu_limit);
-    get(item, "job_limit", row.job_limit);
-    get(item, "gpu_seconds_limit", row.gpu_seconds_limit);
-  }
-  return rows;
+  return rows_from<ShareRow>(body, "shares", [](const json& item, ShareRow& row) {
+    get(item, "kind", row.kind, "name", row.name, "shares", row.shares, "gpu_seconds",
+        row.gpu_seconds, "gpus_now", row.gpus_now, "jobs_now", row.jobs_now, "waiting", row.waiting,
+        "gpu_limit", row.gpu_limit, "job_limit", row.job_limit, "gpu_seconds_limit",
+        row.gpu_seconds_limit);
+  });
 }
 
 Result<std::vector<TokenRow>> tokens_from(std::string_view body) {
-  BERTH_TRY(const json value, parsed(body));
-  std::vector<TokenRow> rows;
-  for (const json& item : list_in(value, "tokens")) {
-    TokenRow& row = rows.emplace_back();
-    get(item, "name", row.name);
-    get(item, "user", row.user);
-    get(item, "role", row.role);
-    get(item, "created", row.created);
-    get(item, "expires", row.expires);
-  }
-  return rows;
+  return rows_from<TokenRow>(body, "tokens", [](const json& item, TokenRow& row) {
+    get(item, "name", row.name, "user", row.user, "role", row.role, "created", row.created,
+        "expires", row.expires);
+  });
 }
 
 Result<WhyAnswer> why_from(std::string_view body) {
   BERTH_TRY(const json value, parsed(body));
   WhyAnswer answer;
   if (!value.is_object()) return fail("the scheduler's answer is no explanation");
-  get(value, "job", answer.job);
-  get(value, "state", answer.state);
-  get(value, "summary", answer.summary);
-  get(value, "place", answer.place);
-  get(value, "of", answer.of);
-  get(value, "age_seconds", answer.age_seconds);
-  get(value, "would_start", answer.would_start);
+  get(value, "job", answer.job, "state", answer.state, "summary", answer.summary, "place",
+      answer.place, "of", answer.of, "age_seconds", answer.age_seconds, "would_start",
+      answer.would_start);
   for (const json& item : list_in(value, "reasons")) {
     WhyReason& reason = answer.reasons.emplace_back();
-    get(item, "kind", reason.kind);
-    get(item, "text", reason.text);
-    get(item, "who", reason.who);
-    get(item, "when", reason.when);
-    get(item, "sole", reason.is_sole);
+    get(item, "kind", reason.kind, "text", reason.text, "who", reason.who, "when", reason.when,
+        "sole", reason.is_sole);
     take_map(item, "numbers", reason.numbers);
   }
   return answer;
