@@ -100,6 +100,7 @@ JobFilter filter_from(QueryReader& query) {
   filter.queue = query.text("queue");
   filter.name = query.text("name");
   filter.numbers = query.numbers("ids", kMaxNumbers);
+  filter.ended_since = query.whole("since", 0, kForEver);
   if (const auto after = query.whole("after", 0, kForEver))
     filter.after = static_cast<JobNumber>(*after);
   filter.limit = static_cast<std::size_t>(query.whole("limit", 1, kMaxPage).value_or(100));

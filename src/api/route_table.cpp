@@ -14,6 +14,7 @@ const std::vector<Parameter> kJobFilter{
     {"queue", "string", "of this queue"},
     {"name", "string", "of this name"},
     {"ids", "string", "numbers, as in 3,7-9"},
+    {"since", "integer", "of those that are over: ended at or after this, in Unix microseconds"},
     {"after", "integer", "only numbers above this one: next of the page before"},
     {"limit", "integer", "jobs per page, at most 1000 (default 100)"}};
 const std::vector<Parameter> kHistoryFilter{

@@ -180,7 +180,8 @@ Result<JobPage> Scheduler::some_jobs(const JobQuery& query) {
       .add("group", query.group)
       .add("queue", query.queue)
       .add("name", query.name)
-      .add("ids", ids);
+      .add("ids", ids)
+      .add("since", micros(query.ended_since));
   return all_pages(question, "after", query.most,
                    [this](const Query& page) { return get("/jobs" + page.text()); });
 }

@@ -26,7 +26,8 @@ struct JobQuery {
   bool any_state = false;
   std::string user{}, group{}, queue{}, name{};
   std::vector<JobNumber> ids{};
-  std::size_t most = 0;  // jobs to fetch in all; 0: every page
+  std::optional<std::int64_t> ended_since{};  // of those that are over; Unix seconds
+  std::size_t most = 0;                       // jobs to fetch in all; 0: every page
 };
 
 struct HistoryQuery {

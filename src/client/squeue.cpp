@@ -46,6 +46,9 @@ constexpr std::array kOptions{
     OptionSpec{"version", 'V', Nothing, "", "print the version"},
 };
 
+/// For so many seconds Slurm, as it is delivered, remembers a job that is over (MinJobAge).
+constexpr std::int64_t kRemembered = 300;
+
 constexpr auto kDefault = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 constexpr auto kLong = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 constexpr auto kStart = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R";
@@ -265,7 +268,11 @@ void sort_jobs(std::vector<JobRow>& jobs, const std::string& fields) {
 }
 
 Result<std::string> page_of(Scheduler& scheduler, const Request& request, const Parsed& parsed) {
-  BERTH_TRY(JobPage page, scheduler.jobs(request.query));
+  JobQuery query = request.query;
+  if (query.ids.empty()) query.ended_since = unix_now() - kRemembered;
+  BERTH_TRY(JobPage page, scheduler.jobs(query));
+  if (query.ids.size() == 1 && page.jobs.empty() && query.any_state)
+    return fail("slurm_load_jobs error: Invalid job id specified");  // scripts wait for this
   std::erase_if(page.jobs, [&](const JobRow& job) { return !is_wanted(job, request); });
   sort_jobs(page.jobs, request.sort);
   std::string text;

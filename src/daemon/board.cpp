@@ -237,6 +237,7 @@ JobPage Board::page(const JobFilter& filter, std::int64_t wall) const {
   if (!filter.numbers.empty()) {
     std::vector<JobNumber> numbers = filter.numbers;
     std::ranges::sort(numbers);
+    numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
     for (const JobNumber number : numbers) {
       if (const LedgerJob* job = ledger_.find(number)) consider(*job);
     }

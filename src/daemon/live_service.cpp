@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/job_pages.h"
 #include "daemon/past_cursor.h"
 #include "model/job_spec_json.h"
 
@@ -193,6 +194,15 @@ Answer<JobPage> LiveService::jobs(const Caller& caller, const JobFilter& filter)
   JobFilter bounded = filter;
   bounded.limit = std::clamp<std::size_t>(bounded.limit, 1, kMostPerPage);
   JobPage page = parts_.board.page(bounded, parts_.clock.wall());
+  if (const auto query = past_part(bounded)) {
+    const auto past = parts_.store.past_jobs(*query);
+    if (!past) return fault(FaultKind::Unavailable, past.error().text());
+    const auto total = parts_.store.count_past(*query);
+    if (!total) return fault(FaultKind::Unavailable, total.error().text());
+    std::vector<JobView> views;
+    for (const PastJob& job : *past) views.push_back(parts_.board.past_view(job));
+    add_past(page, std::move(views), *total, bounded.limit);
+  }
   for (JobView& view : page.jobs) view = shown_to(caller, std::move(view));
   return page;
 }

@@ -104,8 +104,9 @@ struct JobFilter {
   std::vector<LiveState> states{};  // empty: all that are not over
   std::optional<std::string> user{}, group{}, queue{}, name{};
   std::vector<JobNumber> numbers{};
-  std::optional<JobNumber> after{};  // page: numbers above this one
-  std::size_t limit = 100;           // at most 1,000
+  std::optional<std::int64_t> ended_since{};  // of those that are over; Unix microseconds
+  std::optional<JobNumber> after{};           // page: numbers above this one
+  std::size_t limit = 100;                    // at most 1,000
 };
 struct JobPage {
   std::vector<JobView> jobs;

@@ -27,6 +27,7 @@ struct SqliteStore::Parts {
   DirectoryLock lock;
   StoreWriter writer;
   std::unique_ptr<StoreReader> reader;
+  std::unique_ptr<StoreReader> lister;  // of lists, which may take long: a submit asks the other
   UsageBook book;
   // Taken for a commit and for questions to the book: a sum that is being begun must see each
   // attempt once, from the table or from the commit.
@@ -109,11 +110,14 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Options& options) {
   BERTH_TRY(StoreWriter writer, StoreWriter::open(std::move(writing)));
   BERTH_TRY(Database reading, Database::open(path, Database::Access::ReadOnly, options.vfs));
   BERTH_TRY(auto reader, StoreReader::open(std::move(reading)));
+  BERTH_TRY(Database listing, Database::open(path, Database::Access::ReadOnly, options.vfs));
+  BERTH_TRY(auto lister, StoreReader::open(std::move(listing)));
   BERTH_TRY_VOID(sync_directory(options.directory));
   auto parts = std::unique_ptr<Parts>(new Parts{.options = options,
                                                 .lock = std::move(lock),
                                                 .writer = std::move(writer),
                                                 .reader = std::move(reader),
+                                                .lister = std::move(lister),
                                                 .book = {},
                                                 .book_mutex = {},
                                                 .is_broken = {},
@@ -172,7 +176,12 @@ Result<std::optional<PastJob>> SqliteStore::past(JobNumber job) {
 
 Result<std::vector<PastJob>> SqliteStore::past_jobs(const PastQuery& query) {
   BERTH_TRY_VOID(usable());
-  return parts_->reader->past_jobs(query);
+  return parts_->lister->past_jobs(query);
+}
+
+Result<std::size_t> SqliteStore::count_past(const PastQuery& query) {
+  BERTH_TRY_VOID(usable());
+  return parts_->lister->count_past(query);
 }
 
 Result<std::vector<AttemptRow>> SqliteStore::attempts(JobNumber job) {

@@ -30,6 +30,7 @@ class SqliteStore final : public Store {
 
   [[nodiscard]] Result<std::optional<PastJob>> past(JobNumber job) override;
   [[nodiscard]] Result<std::vector<PastJob>> past_jobs(const PastQuery& query) override;
+  [[nodiscard]] Result<std::size_t> count_past(const PastQuery& query) override;
   [[nodiscard]] Result<std::vector<AttemptRow>> attempts(JobNumber job) override;
   [[nodiscard]] Result<std::optional<JobNumber>> by_key(const std::string& user,
                                                         const std::string& key) override;

@@ -16,12 +16,15 @@
 
 namespace berth {
 
-/// Which past jobs, newest end first. Cursor: jobs that ended before this one (ended, number).
+/// Which past jobs, newest end first or by number, and where a page of them begins.
 struct PastQuery {
   std::optional<std::string> user{}, group{}, queue{}, name{};
+  std::vector<JobNumber> numbers{};                        // empty: all
   std::vector<Outcome> outcomes{};                         // empty: all
   std::optional<std::int64_t> since_wall{}, until_wall{};  // ended in [since, until)
-  std::optional<std::pair<std::int64_t, JobNumber>> before{};
+  enum class Order : std::uint8_t { NewestEnd, Number } order = Order::NewestEnd;
+  std::optional<std::pair<std::int64_t, JobNumber>> before{};  // (ended, number), of NewestEnd
+  std::optional<JobNumber> after{};                            // of Number
   std::size_t limit = 100;
 };
 
@@ -51,6 +54,8 @@ class Store {
 
   [[nodiscard]] virtual Result<std::optional<PastJob>> past(JobNumber job) = 0;
   [[nodiscard]] virtual Result<std::vector<PastJob>> past_jobs(const PastQuery& query) = 0;
+  /// How many there are over all pages.
+  [[nodiscard]] virtual Result<std::size_t> count_past(const PastQuery& query) = 0;
   [[nodiscard]] virtual Result<std::vector<AttemptRow>> attempts(JobNumber job) = 0;
   /// The job, live or past, that this user made with this key.
   [[nodiscard]] virtual Result<std::optional<JobNumber>> by_key(const std::string& user,

@@ -27,14 +27,15 @@ struct Conditions {
     add(condition);
     values.emplace_back(*value);
   }
-  void one_of(const std::vector<Outcome>& outcomes) {
-    if (outcomes.empty()) return;
+  template <class Wanted, class AsValue>
+  void one_of(std::string_view column, const std::vector<Wanted>& wanted, AsValue as_value) {
+    if (wanted.empty()) return;
     std::string places;
-    for (const Outcome outcome : outcomes) {
+    for (const Wanted& one : wanted) {
       places += places.empty() ? "?" : ", ?";
-      values.emplace_back(std::string(to_string(outcome)));
+      values.emplace_back(as_value(one));
     }
-    add(fmt::format("j.outcome IN ({})", places));
+    add(fmt::format("j.{} IN ({})", column, places));
   }
   void bind(Statement& statement) const {
     int at = 0;
@@ -48,21 +49,35 @@ struct Conditions {
   }
 };
 
+/// Of the whole list.
 Conditions conditions_of(const PastQuery& query) {
   Conditions all;
   all.equal("user", query.user);
   all.equal("\"group\"", query.group);
   all.equal("queue", query.queue);
   all.equal("name", query.name);
-  all.one_of(query.outcomes);
+  all.one_of("number", query.numbers,
+             [](JobNumber number) { return static_cast<std::int64_t>(number); });
+  all.one_of("outcome", query.outcomes,
+             [](Outcome outcome) { return std::string(to_string(outcome)); });
   all.bound("j.ended_wall >= ?", query.since_wall);
   all.bound("j.ended_wall < ?", query.until_wall);
+  return all;
+}
+
+/// Adds where the page begins; how it is ordered.
+std::string_view begin_page(Conditions& all, const PastQuery& query) {
+  if (query.order == PastQuery::Order::Number) {
+    if (query.after) all.bound("j.number > ?", static_cast<std::int64_t>(*query.after));
+    // With a plus the rows are found by when they ended and then sorted: the last few of many.
+    return query.since_wall ? "+j.number" : "j.number";
+  }
   if (query.before) {
     all.add("(j.ended_wall, j.number) < (?, ?)");
     all.values.emplace_back(query.before->first);
     all.values.emplace_back(static_cast<std::int64_t>(query.before->second));
   }
-  return all;
+  return "j.ended_wall DESC, j.number DESC";
 }
 
 Result<AttemptRow> read_attempt(const Statement& row) {
@@ -115,10 +130,11 @@ Result<std::optional<PastJob>> StoreReader::past(JobNumber job) {
 
 Result<std::vector<PastJob>> StoreReader::past_jobs(const PastQuery& query) {
   const std::lock_guard lock(mutex_);
-  const Conditions conditions = conditions_of(query);
-  BERTH_TRY(Statement select, database_.prepare(fmt::format(
-                                  "{}{} ORDER BY j.ended_wall DESC, j.number DESC LIMIT {}",
-                                  past_query(), conditions.sql, std::min(query.limit, kMostRows))));
+  Conditions conditions = conditions_of(query);
+  const std::string_view order = begin_page(conditions, query);
+  BERTH_TRY(Statement select,
+            database_.prepare(fmt::format("{}{} ORDER BY {} LIMIT {}", past_query(), conditions.sql,
+                                          order, std::min(query.limit, kMostRows))));
   conditions.bind(select);
   std::vector<PastJob> found;
   specs_.forget();
@@ -130,6 +146,20 @@ Result<std::vector<PastJob>> StoreReader::past_jobs(const PastQuery& query) {
   }
   specs_.forget();
   return found;
+}
+
+Result<std::size_t> StoreReader::count_past(const PastQuery& query) {
+  const std::lock_guard lock(mutex_);
+  const Conditions conditions = conditions_of(query);
+  // By how they ended alone there is no index; through another each row would be looked up apart.
+  const bool is_by_outcome =
+      conditions.values.size() == query.outcomes.size() && !query.outcomes.empty();
+  BERTH_TRY(Statement count,
+            database_.prepare(fmt::format("SELECT count(*) FROM jobs j {}{}",
+                                          is_by_outcome ? "NOT INDEXED " : "", conditions.sql)));
+  conditions.bind(count);
+  BERTH_TRY(const bool has_row, count.step());
+  return has_row ? static_cast<std::size_t>(count.natural(0)) : 0;
 }
 
 Result<std::vector<AttemptRow>> StoreReader::attempts(JobNumber job) {

@@ -18,6 +18,7 @@ class StoreReader {
 
   [[nodiscard]] Result<std::optional<PastJob>> past(JobNumber job);
   [[nodiscard]] Result<std::vector<PastJob>> past_jobs(const PastQuery& query);
+  [[nodiscard]] Result<std::size_t> count_past(const PastQuery& query);
   [[nodiscard]] Result<std::vector<AttemptRow>> attempts(JobNumber job);
   [[nodiscard]] Result<std::optional<JobNumber>> by_key(const std::string& user,
                                                         const std::string& key);

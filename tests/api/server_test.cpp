@@ -140,6 +140,22 @@ TEST_F(ServerRoutes, HistoryIsPagedFromTheLatestEnd) {
   EXPECT_EQ(ask("GET", "/api/v1/history?cursor=1").status, 400);
 }
 
+TEST_F(ServerRoutes, AListCanReachBackToJobsThatAreOver) {
+  EXPECT_GT(submit(), 0U);
+  const auto number = submit();
+  service_.run(number);
+  service_.finish(number, LiveState::Failed, 3);
+  const auto listed = [&](const std::string& query) {
+    return ask("GET", "/api/v1/jobs" + query).json()["jobs"].size();
+  };
+  EXPECT_EQ(listed(""), 1U);
+  EXPECT_EQ(listed("?state=all"), 2U);
+  EXPECT_EQ(listed("?state=failed"), 1U);
+  EXPECT_EQ(listed("?state=all&since=1"), 2U);
+  EXPECT_EQ(listed("?state=all&since=4000000000000000"), 1U) << "because it ended before";
+  EXPECT_EQ(ask("GET", "/api/v1/jobs?since=yesterday").status, 400);
+}
+
 TEST_F(ServerRoutes, TheClusterIsShownToAllAndChangedByFew) {
   EXPECT_EQ(ask("GET", "/api/v1/cluster").json()["policy"], "fifo");
   EXPECT_EQ(ask("GET", "/api/v1/nodes").json()["nodes"].size(), 2U);

@@ -43,7 +43,8 @@ json job(std::uint64_t number, const std::string& name, const std::string& user,
 
 constexpr auto kCluster =
     R"({"policy":"las","settings":{"quantum":"60"},"version":"0.1.0","generation":3,"started":1,"uptime_seconds":7200,
-        "pending":2,"running":1,"held":0,"gpus":8,"gpus_used":2,"passes":9,"last_pass_seconds":0.001,
+        "pending":2,"running":1,"held":0,"gpus":8,"gpus_used":2,
+        "queues":[{"name":"gpu","max_time_limit":0},{"name":"day","max_time_limit":86400}],"passes":9,"last_pass_seconds":0.001,
         "worst_pass_seconds":0.01,"trouble":""})";
 constexpr auto kNodes =
     R"({"nodes":[{"name":"n1","state":"up","reason":"","type":"a100","gpus":4,"gpus_used":2,"cpus":16,"cpus_used":8,
@@ -150,6 +151,7 @@ Told PlayedScheduler::answer(const Asked& asked) {
     return {.body = json{{"jobs", {jobs_.front()}}, {"next", nullptr}}.dump()};
   }
   if (path == "/api/v1/cluster" || path == "/api/v1/policy") return {.body = kCluster};
+  if (path == "/api/v1/whoami") return {.body = R"({"user":"ann","uid":null,"role":"user"})"};
   if (path == "/api/v1/nodes") return {.body = kNodes};
   if (path.starts_with("/api/v1/nodes/")) return {.body = R"({"name":"n3"})"};
   if (path == "/api/v1/shares") return {.body = kShares};
@@ -173,6 +175,8 @@ Told PlayedScheduler::list_jobs(const Asked& asked) {
     const std::string user = asked.parameter("user"), ids = asked.parameter("ids");
     if (states.empty() ? is_over(state) : states != "all" && !among(states, state)) continue;
     if (!user.empty() && one["spec"]["user"] != user) continue;
+    const std::string since = asked.parameter("since");
+    if (!since.empty() && is_over(state) && one["ended"] < std::stoll(since)) continue;
     if (!ids.empty() && !among(ids, fmt::format("{}", one["number"].get<int>()))) continue;
     list.push_back(one);
   }

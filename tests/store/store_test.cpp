@@ -121,6 +121,13 @@ TYPED_TEST(StoreTest, AnswersAboutPastJobs) {
     EXPECT_EQ(this->numbers({.queue = "night", .name = "train"}), (std::vector{third}));
     EXPECT_EQ(this->numbers({.outcomes = {Outcome::Failed}}), (std::vector{second}));
     EXPECT_EQ(this->numbers({.limit = 1}), (std::vector{third}));
+    EXPECT_EQ(this->numbers({.numbers = {third, 99, first}}), (std::vector{third, first}));
+    constexpr auto kByNumber = PastQuery::Order::Number;
+    EXPECT_EQ(this->numbers({.order = kByNumber}), (std::vector{first, second, third}));
+    EXPECT_EQ(this->numbers({.order = kByNumber, .after = first, .limit = 1}),
+              (std::vector{second}));
+    EXPECT_EQ(*this->store->count_past({.user = "bob", .order = kByNumber, .after = second}), 2U);
+    EXPECT_EQ(*this->store->count_past({.outcomes = {Outcome::Failed}, .limit = 0}), 1U);
     const auto failed = this->store->past(second);
     ASSERT_TRUE(failed && *failed);
     EXPECT_EQ((*failed)->exit_code, 3);

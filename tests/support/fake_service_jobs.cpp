@@ -26,7 +26,9 @@ bool fits(const JobFilter& filter, const JobView& job) {
   const bool has_state = filter.states.empty()
                              ? !is_over(job.state) || !filter.numbers.empty()
                              : std::ranges::find(filter.states, job.state) != filter.states.end();
-  return is_named && has_state && is(filter.user, job.spec->user) &&
+  const bool is_recent =
+      !filter.ended_since || !is_over(job.state) || job.ended >= *filter.ended_since;
+  return is_named && has_state && is_recent && is(filter.user, job.spec->user) &&
          is(filter.group, job.spec->group) && is(filter.queue, job.spec->queue) &&
          is(filter.name, job.spec->name);
 }

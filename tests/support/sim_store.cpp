@@ -53,6 +53,8 @@ bool is_asked(const PastQuery& query, const PastJob& past) {
          (!query.group || *query.group == spec.group) &&
          (!query.queue || *query.queue == spec.queue) &&
          (!query.name || *query.name == spec.name) &&
+         (query.numbers.empty() ||
+          std::ranges::find(query.numbers, past.job.number) != query.numbers.end()) &&
          (query.outcomes.empty() ||
           std::ranges::find(query.outcomes, past.outcome) != query.outcomes.end()) &&
          (!query.since_wall || past.ended_wall >= *query.since_wall) &&
@@ -215,12 +217,26 @@ Result<std::optional<PastJob>> SimStore::past(JobNumber job) {
 Result<std::vector<PastJob>> SimStore::past_jobs(const PastQuery& query) {
   BERTH_TRY_VOID(usable());
   std::vector<PastJob> found;
+  if (query.order == PastQuery::Order::Number) {
+    auto at = tables_.past.upper_bound(query.after.value_or(0));
+    for (; at != tables_.past.end() && found.size() < query.limit; ++at) {
+      if (is_asked(query, at->second)) found.push_back(at->second);
+    }
+    return found;
+  }
   auto from = query.before ? tables_.by_end.lower_bound(*query.before) : tables_.by_end.end();
   while (from != tables_.by_end.begin() && found.size() < query.limit) {
     const PastJob& past = tables_.past.at((--from)->second);
     if (is_asked(query, past)) found.push_back(past);
   }
   return found;
+}
+
+Result<std::size_t> SimStore::count_past(const PastQuery& query) {
+  BERTH_TRY_VOID(usable());
+  const auto count = std::ranges::count_if(
+      tables_.past, [&](const auto& entry) { return is_asked(query, entry.second); });
+  return static_cast<std::size_t>(count);
 }
 
 Result<std::vector<AttemptRow>> SimStore::attempts(JobNumber job) {

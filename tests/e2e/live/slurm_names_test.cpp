@@ -1,4 +1,6 @@
 // The program under Slurm's names.
+#include <ctime>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,6 +97,10 @@ TEST(Squeue, TakesTheUsualOptions) {
             " PENDING\n");
   EXPECT_EQ(scheduler.server().asked("GET", "/api/v1/jobs").back().parameter("state"),
             "held,blocked,pending,running");
+  EXPECT_EQ(scheduler.sh("squeue -h -t all -u ann -o %i").out, "12\n14\n");  // 9 ended long ago
+  scheduler.set_job({{"number", 9}, {"ended", (std::time(nullptr) - 200) * 1'000'000}});
+  EXPECT_EQ(scheduler.sh("squeue -h -t all -u ann -o '%i %t'").out, "9 F\n12 R\n14 PD\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -t F,CD -o '%i %t'").out, "9 F\n");
   EXPECT_EQ(scheduler.sh("squeue -h -n train,later -o %i").out, "12\n14\n");
   EXPECT_EQ(scheduler.sh("squeue -h -S -i -o %A | head -2").out, "22\n21\n");
   EXPECT_EQ(scheduler.sh("squeue --me -h -o %i").out, "");
@@ -103,6 +109,10 @@ TEST(Squeue, TakesTheUsualOptions) {
   EXPECT_EQ(scheduler.sh("squeue -o %y").exit, 2);
   EXPECT_EQ(scheduler.sh("squeue -t sleeping").exit, 2);
   EXPECT_EQ(scheduler.sh("squeue 12").exit, 2);
+  const Ran unknown = scheduler.sh("squeue -h -j 4711");  // what scripts that poll wait for
+  EXPECT_EQ(unknown.exit, 1);
+  EXPECT_EQ(unknown.err, "squeue: slurm_load_jobs error: Invalid job id specified\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 12,4711 -o %i").out, "12\n");
 }
 
 TEST(Scancel, NamesJobsArraysAndFilters) {
