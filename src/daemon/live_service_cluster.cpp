@@ -1,5 +1,6 @@
 // What can be asked of the cluster rather than of a job.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -21,8 +22,12 @@ tl::unexpected<Fault> needs(Role role) {
                fmt::format("this needs {} {}", role == Role::User ? "a" : "an", to_string(role)));
 }
 
-/// A token tells a name; who that is on this machine is looked up when a job starts.
-constexpr std::uint32_t kNoUid = 0xffffffffU;
+/// Users do not take names from each other: theirs are kept behind the user's.
+std::string own_token_name(const Caller& caller, const std::string& name) {
+  return fmt::format("{}.{}", caller.user, name);
+}
+
+constexpr std::size_t kMostTokens = 100;  // of one user: all settings are kept in memory
 
 bool is_name(const std::string& text) {
   return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](unsigned char c) {
@@ -206,12 +211,18 @@ Answer<std::string> LiveService::make_token(const Caller& caller, const TokenVie
   const bool own = asked.user == caller.user && asked.role <= caller.role;
   if (!own && caller.role != Role::Admin) return needs(Role::Admin);
   if (!is_name(asked.name) || !is_name(asked.user))
-    return fault(FaultKind::BadRequest, "a token has a name of letters, digits, - and _");
-  if (caller.role == Role::User) asked.name = caller.user + "." + asked.name;
+    return fault(FaultKind::BadRequest, "a token has a name of letters, digits and -_.@");
+  asked.created = parts_.clock.wall() / 1'000'000;
+  if (asked.expires != 0 && asked.expires <= asked.created)
+    return fault(FaultKind::BadRequest, "expires: lies in the past");
+  if (caller.role == Role::User) asked.name = own_token_name(caller, asked.name);
   if (parts_.board.setting("token/" + asked.name))
     return fault(FaultKind::Conflict, fmt::format("there is a token '{}'", asked.name));
+  if (const auto kept = tokens(caller);
+      kept && caller.role == Role::User && kept->size() >= kMostTokens)
+    return fault(FaultKind::TooMany,
+                 fmt::format("{} has {} tokens: revoke some", caller.user, kept->size()));
   const std::string text = new_token_text();
-  asked.created = parts_.clock.wall() / 1'000'000;
   const KeptToken kept{.view = asked, .hash = token_hash(text)};
   if (auto written = write_setting(
           {.key = "token/" + asked.name, .value = to_setting(kept), .by = caller.user});
@@ -231,11 +242,17 @@ Answer<std::vector<TokenView>> LiveService::tokens(const Caller& caller) {
 }
 
 Answer<void> LiveService::revoke_token(const Caller& caller, const std::string& name) {
-  const auto setting = parts_.board.setting("token/" + name);
-  const auto token = setting ? token_from_setting("token/" + name, *setting) : std::nullopt;
-  const bool mine = token && (caller.role == Role::Admin || token->view.user == caller.user);
-  if (!mine) return fault(FaultKind::NotFound, fmt::format("there is no token '{}'", name));
-  return write_setting({.key = "token/" + name, .value = {}, .by = caller.user});
+  // By the name that it was given, or as it is listed.
+  std::array<std::string, 2> names{own_token_name(caller, name), name};
+  if (caller.role != Role::User) std::swap(names[0], names[1]);
+  for (const std::string& kept : names) {
+    const std::string key = "token/" + kept;
+    const auto setting = parts_.board.setting(key);
+    const auto token = setting ? token_from_setting(key, *setting) : std::nullopt;
+    if (token && (caller.role == Role::Admin || token->view.user == caller.user))
+      return write_setting({.key = key, .value = {}, .by = caller.user});
+  }
+  return fault(FaultKind::NotFound, fmt::format("there is no token '{}'", name));
 }
 
 std::optional<Caller> LiveService::caller_of(const std::string& text) {

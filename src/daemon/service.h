@@ -20,6 +20,9 @@ enum class Role : std::uint8_t { User, Operator, Admin };
 [[nodiscard]] std::string_view to_string(Role role) noexcept;
 [[nodiscard]] std::optional<Role> role_from(std::string_view text) noexcept;
 
+/// A token tells a name; who that is on this machine is looked up when a job starts.
+inline constexpr std::uint32_t kNoUid = 0xffffffffU;
+
 /// Who asks: known by the socket's peer credentials or by a token.
 struct Caller {
   std::string user;

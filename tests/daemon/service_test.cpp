@@ -76,5 +76,83 @@ TEST(Service, ListsJobsThatAreOverAmongThoseThatAreNot) {
   EXPECT_EQ(world.violations(), std::vector<std::string>{});
 }
 
+Caller user(const std::string& name, Role role = Role::User) {
+  return {.user = name, .uid = 1'000, .gid = 1'000, .role = role};
+}
+
+TEST(Service, RevokesATokenByTheNameItWasGivenOrAsListed) {
+  LiveWorld world{{}};
+  bool done = false;
+  world.at(1, [&](LiveService& service) {
+    done = true;
+    const auto make = [&](const Caller& caller, const std::string& name) {
+      TokenView asked;
+      asked.name = name;
+      const auto made = service.make_token(caller, asked);
+      EXPECT_TRUE(made);
+      return made.value_or("");
+    };
+    const auto revoke = [&](const Caller& caller, const std::string& name) {
+      return service.revoke_token(caller, name).has_value();
+    };
+    const Caller ann = user("ann"), bob = user("bob");
+    const std::string of_ann = make(ann, "laptop"), of_bob = make(bob, "laptop");
+    const std::string of_root = make(kRoot, "laptop");
+    EXPECT_FALSE(revoke(ann, "bob.laptop"));
+    EXPECT_FALSE(revoke(user("op", Role::Operator), "laptop"));
+    EXPECT_TRUE(revoke(ann, "laptop"));  // hers, not root's of that name
+    EXPECT_FALSE(service.caller_of(of_ann));
+    EXPECT_TRUE(service.caller_of(of_bob));
+    EXPECT_TRUE(service.caller_of(of_root));
+    EXPECT_FALSE(revoke(ann, "laptop"));  // what is left is not hers
+    EXPECT_TRUE(revoke(kRoot, "bob.laptop"));
+    EXPECT_FALSE(service.caller_of(of_bob));
+    EXPECT_TRUE(revoke(kRoot, "laptop"));
+    EXPECT_FALSE(service.caller_of(of_root));
+    make(bob, "other");
+    EXPECT_TRUE(revoke(bob, "bob.other"));  // as he sees it listed
+    EXPECT_TRUE(service.tokens(kRoot)->empty());
+  });
+  world.run();
+  EXPECT_TRUE(done);
+}
+
+TEST(Service, MakesNoTokenThatIsGoodForNothing) {
+  LiveWorld world{{}};
+  bool done = false;
+  world.at(1, [&](LiveService& service) {
+    done = true;
+    TokenView asked;
+    asked.name = "late";
+    asked.expires = world.wall_micros() / 1'000'000;
+    const auto refused = service.make_token(kRoot, asked);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, FaultKind::BadRequest);
+    asked.expires += 60;
+    EXPECT_TRUE(service.make_token(kRoot, asked));
+  });
+  world.run();
+  EXPECT_TRUE(done);
+}
+
+// All of them are in memory, and read again whenever one of them changes.
+TEST(Service, AUserHasOnlySoManyTokens) {
+  LiveWorld world{{}};
+  std::size_t made = 0;
+  world.at(1, [&](LiveService& service) {
+    TokenView asked;
+    for (; made < 1'000; ++made) {
+      asked.name = std::to_string(made);
+      const auto token = service.make_token(user("ann"), asked);
+      if (token) continue;
+      EXPECT_EQ(token.error().kind, FaultKind::TooMany);
+      break;
+    }
+    EXPECT_TRUE(service.make_token(user("bob"), asked));
+  });
+  world.run();
+  EXPECT_EQ(made, 100U);
+}
+
 }  // namespace
 }  // namespace berth::test
