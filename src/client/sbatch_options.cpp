@@ -10,6 +10,7 @@
 #include "client/moment.h"
 #include "client/sbatch_ignored.h"
 #include "model/node_names.h"
+#include "model/path_pattern.h"
 
 namespace berth::client {
 
@@ -19,6 +20,8 @@ using Text = std::string_view;
 constexpr std::int64_t kMany = 1'000'000;
 
 /// "2", "a100:2": how many, and of which type.
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 Result<std::int64_t> typed_count(Draft& draft, Text text) {
   if (const auto colon = text.rfind(':'); colon != Text::npos) {
     draft.spec.gpu_type = std::string(text.substr(0, colon));
@@ -43,7 +46,8 @@ Result<void> take_gres(Draft& draft, Text value) {
       continue;
     }
     draft.gpus_per_node = 1;
-    if (pieces.size() == 2 && !parse_count(pieces[1], 0, kMany))
+    // A type begins with a letter: "gpu:-2" is a wrong number, not a strange type.
+    if (pieces.size() == 2 && !pieces[1].empty() && is_letter(pieces[1].front()))
       draft.spec.gpu_type = std::string(pieces[1]);
     else if (pieces.size() > 1) {
       BERTH_TRY(draft.gpus_per_node, typed_count(draft, rest.substr(4)));
@@ -129,17 +133,11 @@ Result<void> take_open_mode(Draft& draft, Text value) {
   return {};
 }
 
-/// %J, %s and their like mean steps, which there are none of here.
-void check_pattern(Draft& draft, Text option, Text pattern) {
-  for (std::size_t i = 0; i + 1 < pattern.size(); ++i) {
-    if (pattern[i] != '%') continue;
-    ++i;
-    if (Text("jxuAaNnt%").find(pattern[i]) == Text::npos)
-      draft.note(fmt::format("--{}: %{} is not replaced (known: %j %x %u %A %a %N %n %t %%)",
-                             option, pattern[i]));
-  }
+template <std::string JobSpec::*Field>
+Result<void> pattern(Draft& draft, Text value) {
+  BERTH_TRY_VOID(check_path_pattern(value));
+  return text<Field>(draft, value);
 }
-
 template <std::optional<std::int64_t> Draft::*Field>
 Result<void> count(Draft& draft, Text value) {
   BERTH_TRY(draft.*Field, parse_count(value, 1, kMany));
@@ -181,11 +179,7 @@ std::vector<OptionTable::Row> honoured() {
          return {};
        }},
       {{"dependency", 'd', Value, "LIST", "as in afterok:12:13"}, take_dependency},
-      {{"error", 'e', Value, "FILE", "standard error"},
-       [](Draft& d, Text v) -> Result<void> {
-         check_pattern(d, "error", v);
-         return text<&JobSpec::error>(d, v);
-       }},
+      {{"error", 'e', Value, "FILE", "standard error"}, pattern<&JobSpec::error>},
       {{"exclusive", 0, Maybe, "MODE", "no other job on its nodes"},
        set<&JobSpec::exclusive, true>},
       {{"export", 0, Value, "LIST", "ALL, NONE, or variables"},
@@ -215,11 +209,7 @@ std::vector<OptionTable::Row> honoured() {
       {{"ntasks-per-gpu", 0, Value, "N", "tasks on each GPU"}, count<&Draft::tasks_per_gpu>},
       {{"ntasks-per-node", 0, Value, "N", "tasks on each node"}, count<&Draft::tasks_per_node>},
       {{"open-mode", 0, Value, "MODE", "append or truncate"}, take_open_mode},
-      {{"output", 'o', Value, "FILE", "standard output"},
-       [](Draft& d, Text v) -> Result<void> {
-         check_pattern(d, "output", v);
-         return text<&JobSpec::output>(d, v);
-       }},
+      {{"output", 'o', Value, "FILE", "standard output"}, pattern<&JobSpec::output>},
       {{"parsable", 0, Nothing, "", "print the number alone"}, raise<&Draft::parsable>},
       {{"partition", 'p', Value, "NAME", "queue"}, take_partition},
       {{"priority", 0, Value, "N", "larger is more urgent"}, take_priority},

@@ -2,30 +2,11 @@
 
 #include <optional>
 
+#include "model/path_pattern.h"
+
 namespace berth {
 
 namespace {
-
-constexpr std::size_t kMaxWidth = 10;  // Slurm's
-
-struct Piece {
-  char letter = 0;
-  std::size_t width = 0;
-  std::size_t length = 0;  // of "%4j" in the pattern
-};
-
-/// What begins at a percent sign; nothing if the pattern ends before its letter.
-std::optional<Piece> piece_at(std::string_view text) {
-  Piece piece;
-  std::size_t at = 1;
-  for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
-    if (piece.width <= kMaxWidth)
-      piece.width = piece.width * 10 + static_cast<std::size_t>(text[at] - '0');
-  if (at == text.size()) return std::nullopt;
-  piece.letter = text[at];
-  piece.length = at + 1;
-  return piece;
-}
 
 std::string padded(std::string number, std::size_t width) {
   if (number.size() < width) number.insert(0, width - number.size(), '0');
@@ -43,10 +24,13 @@ std::string tame(std::string_view value) {
   return safe == "." || safe == ".." ? std::string(safe.size(), '_') : safe;
 }
 
-std::optional<std::string> value_of(const Piece& piece, const PatternContext& context) {
+std::optional<std::string> value_of(const PathPiece& piece, const PatternContext& context) {
   const auto number = [&](auto value) { return padded(std::to_string(value), piece.width); };
   switch (piece.letter) {
-    case 'j': return number(context.job);
+    case 'j':
+    case 'J': return number(context.job);  // with its step, of which there are none
+    case 's': return "batch";
+    case 'b': return number(context.array_index % 10);
     case 'A': return number(context.array != 0 ? context.array : context.job);
     case 'a': return number(context.array_index);
     case 'n': return number(0);
@@ -60,24 +44,17 @@ std::optional<std::string> value_of(const Piece& piece, const PatternContext& co
 }  // namespace
 
 Result<std::string> expand_pattern(std::string_view pattern, const PatternContext& context) {
+  BERTH_TRY_VOID(check_path_pattern(pattern));
   std::string path;
   while (!pattern.empty()) {
     const auto percent = pattern.find('%');
     path += pattern.substr(0, percent);
     if (percent == std::string_view::npos) break;
     pattern.remove_prefix(percent);
-    const auto piece = piece_at(pattern);
-    if (!piece) return fail("the pattern ends with a lone % (write %% for a percent sign)");
-    if (piece->width > kMaxWidth) return fail("a pattern pads to at most 10 digits");
-    const std::string_view written = pattern.substr(0, piece->length);
-    if (piece->letter == 't' || piece->letter == '%') {
-      path += written;
-    } else if (const auto value = value_of(*piece, context)) {
-      path += *value;
-    } else {
-      return fail("unknown pattern " + std::string(written) +
-                  " (known: %j %x %u %A %a %N %n %t %%)");
-    }
+    const auto piece = path_piece(pattern);
+    if (!piece) break;  // cannot be: it was checked
+    const auto value = value_of(*piece, context);
+    path += value ? *value : pattern.substr(0, piece->length);
     pattern.remove_prefix(piece->length);
   }
   return path;
@@ -90,7 +67,7 @@ std::string path_of_task(std::string_view pattern, std::int32_t task) {
     path += pattern.substr(0, percent);
     if (percent == std::string_view::npos) break;
     pattern.remove_prefix(percent);
-    const auto piece = piece_at(pattern);
+    const auto piece = path_piece(pattern);
     if (!piece || (piece->letter != 't' && piece->letter != '%')) {
       path += '%';  // not ours: as it stands
       pattern.remove_prefix(1);

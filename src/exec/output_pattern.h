@@ -1,7 +1,8 @@
-// Names of output files: "%x-%j.out" and the like, as Slurm writes them.
-//   %j job  %x its name  %u user  %A array (or job)  %a array index  %N node  %n node's number here
-//   %t task  %% a percent sign; a number between pads with zeros: %4j
-// Done in two steps, for a task is known only to the shim: the first leaves %t and %%.
+// Names of output files: "%x-%j.out" and the like, as Slurm writes them (model/path_pattern.h).
+//   %j %J job    %A array (or job)  %a array index  %b its last digit  %x name  %u user
+//   %N its node  %n node's number here  %s batch  %t task  %% a percent sign
+// A number between pads with zeros: %4j is 0012. Done in two steps, for a task is known only to the
+// shim: the first leaves %t and %%.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ std::optional<DependencyKind> dependency_kind_from(std::string_view text) {
   return std::nullopt;
 }
 
-/// "4", "0-9" or "0-9:3", appended.
+/// "4", "0-9" or "0-9:3", appended; not many more than an array may have.
 bool add_indices(std::string_view part, std::vector<std::int32_t>& indices) {
   std::int32_t step = 1;
   if (const auto colon = part.find(':'); colon != std::string_view::npos) {
@@ -52,10 +52,10 @@ bool add_indices(std::string_view part, std::vector<std::int32_t>& indices) {
   const auto last =
       dash == std::string_view::npos ? first : whole<std::int32_t>(part.substr(dash + 1));
   if (!first || !last || *first < 0 || *last < *first) return false;
-  if (static_cast<std::size_t>((*last - *first) / step) >= kMaxArraySize) return false;
-  for (std::int64_t index = *first; index <= *last; index += step)
+  for (std::int64_t index = *first; index <= *last && indices.size() <= kMaxArraySize;
+       index += step)
     indices.push_back(static_cast<std::int32_t>(index));
-  return indices.size() <= kMaxArraySize;
+  return true;
 }
 
 /// "90s", "15m", "1.5h", "2d".
@@ -114,11 +114,11 @@ Result<ArraySpec> parse_array(std::string_view text) {
     list = text.substr(0, percent);
   }
   for (const std::string_view part : split(list, ',')) {
-    if (!add_indices(part, array.indices)) {
+    if (!add_indices(part, array.indices))
       return fail(
-          fmt::format("array '{}': '{}' is no index or range (as in 0-9:3,20%2, at most {} jobs)",
-                      text, part, kMaxArraySize));
-    }
+          fmt::format("array '{}': '{}' is no index or range (as in 0-9:3,20%2)", text, part));
+    if (array.indices.size() > kMaxArraySize)
+      return fail(fmt::format("array '{}': more than {} jobs", text, kMaxArraySize));
   }
   std::ranges::sort(array.indices);
   array.indices.erase(std::unique(array.indices.begin(), array.indices.end()), array.indices.end());

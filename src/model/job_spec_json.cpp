@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/suggest.h"
+#include "model/path_pattern.h"
 
 namespace berth {
 
@@ -25,7 +26,7 @@ void visit_fields(Spec& s, Visitor&& v) {
   v("workdir", s.workdir, "absolute path of the directory it runs in");
   v("env", s.env, "environment variables");
   v("input", s.input, "path of standard input (default: none)");
-  v("output", s.output, "path of standard output; %j %x %u %A %a %N %n %t are replaced");
+  v("output", s.output, "path of standard output; %j %J %x %u %A %a %b %N %n %s %t are replaced");
   v("error", s.error, "path of standard error (default: with output)");
   v("open_mode", s.open_mode, "truncate or append to output that is there");
   v("name", s.name, "what people call it");
@@ -250,6 +251,11 @@ void write_value(JsonWriter& out, const std::optional<T>& value) {
 
 bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
+/// Line breaks, escapes: names stand in tables, logs and measurements. NUL has its own complaint.
+bool has_control(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) { return (c > 0 && c < ' ') || c == '\x7f'; });
+}
+
 void check_texts(const JobSpec& spec, std::vector<std::string>& faults) {
   const auto check = [&](std::string_view key, std::string_view text, std::size_t limit) {
     if (has_nul(text)) faults.push_back(fmt::format("{}: holds a NUL byte", key));
@@ -264,8 +270,10 @@ void check_texts(const JobSpec& spec, std::vector<std::string>& faults) {
                                   {"gpu_type", &spec.gpu_type},
                                   {"model", &spec.model},
                                   {"study", &spec.study},
-                                  {"key", &spec.key}})
+                                  {"key", &spec.key}}) {
     check(key, *text, kMaxNameBytes);
+    if (has_control(*text)) faults.push_back(fmt::format("{}: holds a control character", key));
+  }
   for (const auto& [key, text] : {std::pair{"workdir", &spec.workdir},
                                   {"input", &spec.input},
                                   {"output", &spec.output},
@@ -274,8 +282,11 @@ void check_texts(const JobSpec& spec, std::vector<std::string>& faults) {
     check(key, *text, 4'096);
   if (!spec.workdir.empty() && spec.workdir.front() != '/')
     faults.push_back(fmt::format("workdir: '{}' is not absolute", spec.workdir));
-  if (std::ranges::any_of(spec.name, [](char c) { return c == '/' || c == '\n'; }))
-    faults.emplace_back("name: holds a slash or a line break");
+  if (spec.name.find('/') != std::string::npos) faults.emplace_back("name: holds a slash");
+  for (const auto& [key, pattern] : {std::pair{"output", &spec.output}, {"error", &spec.error}}) {
+    if (const auto fine = check_path_pattern(*pattern); !fine)
+      faults.push_back(fmt::format("{}: {}", key, fine.error().text()));
+  }
 }
 
 void check_program(const JobSpec& spec, std::vector<std::string>& faults) {
@@ -320,6 +331,7 @@ void check_counts(const JobSpec& spec, std::vector<std::string>& faults) {
   within("warn_seconds", static_cast<double>(spec.warn_seconds), 0, 86'400);
   within("grace_seconds", static_cast<double>(spec.grace_seconds), 0, 86'400);
   within("begin", static_cast<double>(spec.begin), 0, 1e11);
+  if (spec.deadline) within("deadline", static_cast<double>(*spec.deadline), 0, 1e11);
   within("batch_size", spec.batch_size, 0, 1e9);
   within("iterations", static_cast<double>(spec.iterations), 0, 1e15);
   if (spec.requeue_exit_code) within("requeue_exit_code", *spec.requeue_exit_code, 1, 255);

@@ -141,6 +141,8 @@ TEST(OutputPattern, KnowsItsLetters) {
   };
   EXPECT_EQ(expand("%j %x %u %A %a %N %n"), "42 net ann 40 6 n1 0");
   EXPECT_EQ(expand("%6j.%3a"), "000042.006");
+  EXPECT_EQ(expand("%J %s %b"), "42 batch 6");
+  EXPECT_EQ(expand_pattern("%b", {.job = 1, .array = 1, .array_index = 123}).value(), "3");
   EXPECT_EQ(expand("%t %%"), "%t %%");  // left to the shim
   EXPECT_EQ(path_of_task("%t %%t %3t", 5), "5 %t 005");
   EXPECT_EQ(expand("%q"), "error");

@@ -107,6 +107,32 @@ TEST(JobSpec, WhatCannotBeRightAnywhereIsSaid) {
   spec.gpus = 2;
   spec.gpus_min = 3;
   EXPECT_THAT(problems(spec), SizeIs(2));
+  spec = sleeper();
+  spec.name = "a\nb";
+  spec.user = "root\x1b[2J";
+  spec.deadline = -1;
+  EXPECT_THAT(problems(spec), SizeIs(3));
+}
+
+// A job that is taken and can never be started is worse than one that is refused.
+TEST(JobSpec, NamesOfFilesAreCheckedBeforeItIsTaken) {
+  const auto faults = [](const std::string& pattern) {
+    JobSpec spec = sleeper();
+    spec.output = pattern;
+    return problems(spec);
+  };
+  for (const char* fine : {"", "x", "%j", "%4j-%x.%%", "%A_%3a", "%J.%s", "/tmp/%u/%N-%n-%t-%b"})
+    EXPECT_THAT(faults(fine), IsEmpty()) << fine;
+  EXPECT_THAT(faults("%q"), ElementsAre(HasSubstr("output: unknown pattern %q (known: %j")));
+  EXPECT_THAT(faults("%j%4"), ElementsAre(HasSubstr("lone %")));
+  EXPECT_THAT(faults("%11j"), ElementsAre(HasSubstr("at most 10 digits")));
+}
+
+TEST(JobSpec, ArraysHaveAnEnd) {
+  for (const char* large : {"0-10000", "0-2147483647", "0-9999,20000"})
+    EXPECT_THAT(parse_array(large).error().text(), HasSubstr("more than 10000 jobs")) << large;
+  EXPECT_EQ(parse_array("0-9999")->indices.size(), 10'000U);
+  EXPECT_EQ(parse_array("0-2000000000:1000000")->indices.size(), 2'001U);
 }
 
 TEST(JobSpec, EveryFieldHasAMeaning) {
