@@ -127,7 +127,12 @@ void write(JsonWriter& out, const ClusterView& cluster) {
   out.field("uptime_seconds", cluster.uptime_seconds);
   out.field("pending", cluster.pending).field("running", cluster.running);
   out.field("held", cluster.held).field("gpus", cluster.gpus);
-  out.field("gpus_used", cluster.gpus_used).field("passes", cluster.passes);
+  out.field("gpus_used", cluster.gpus_used).key("queues").begin_array();
+  for (const QueueView& queue : cluster.queues) {
+    out.begin_object().field("name", queue.name);
+    out.field("max_time_limit", queue.max_time_limit).end_object();
+  }
+  out.end_array().field("passes", cluster.passes);
   out.field("last_pass_seconds", cluster.last_pass_seconds);
   out.field("worst_pass_seconds", cluster.worst_pass_seconds);
   out.field("trouble", cluster.trouble).end_object();

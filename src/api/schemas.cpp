@@ -100,10 +100,14 @@ const char* schemas_json() noexcept {
   "held":{"type":"integer"},
   "gpus":{"type":"integer"},
   "gpus_used":{"type":"integer"},
+  "queues":{"type":"array","items":{"$ref":"#/components/schemas/Queue"},"description":"the first is where jobs go that name none"},
   "passes":{"type":"integer"},
   "last_pass_seconds":{"type":"number"},
   "worst_pass_seconds":{"type":"number"},
   "trouble":{"type":"string","description":"empty: all is well"}}},
+"Queue":{"type":"object","properties":{
+  "name":{"type":"string"},
+  "max_time_limit":{"type":"integer","description":"seconds; 0: none"}}},
 "Node":{"type":"object","properties":{
   "name":{"type":"string"},
   "state":{"type":"string","description":"up, down, drained, off or booting"},

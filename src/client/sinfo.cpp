@@ -1,3 +1,4 @@
+// sinfo: the nodes in the columns that scripts know. Queues are its partitions; all have all nodes.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -18,7 +19,7 @@ namespace {
 using enum Takes;
 
 constexpr std::array kOptions{
-    OptionSpec{"all", 'a', Nothing, "", "all partitions (there is one)"},
+    OptionSpec{"all", 'a', Nothing, "", "all partitions (the default)"},
     OptionSpec{"format", 'o', Value, "FORMAT", "columns, as in '%P %D %t %N'"},
     OptionSpec{"help", 0, Nothing, "", "this text"},
     OptionSpec{"json", 0, Nothing, "", "the scheduler's JSON"},
@@ -27,7 +28,7 @@ constexpr std::array kOptions{
     OptionSpec{"Node", 'N', Nothing, "", "a line for each node"},
     OptionSpec{"nodes", 'n', Value, "NAMES", "only these nodes"},
     OptionSpec{"noheader", 'h', Nothing, "", "no line of titles"},
-    OptionSpec{"partition", 'p', Value, "NAMES", "there is one: all"},
+    OptionSpec{"partition", 'p', Value, "NAMES", "only these partitions"},
     OptionSpec{"states", 't', Value, "STATES",
                "only nodes in these states: idle, mix, alloc, down, drain"},
     OptionSpec{"version", 'V', Nothing, "", "print the version"},
@@ -82,16 +83,24 @@ std::string gres_of(const NodeRow& node) {
   return fmt::format("gpu{}{}:{}", node.type.empty() ? "" : ":", node.type, node.gpus);
 }
 
+struct Partition {
+  QueueRow queue;
+  bool is_default = false;
+};
+
 /// Nodes that share a line.
 using Group = std::vector<const NodeRow*>;
 
-std::string value_of(const Group& group, char type) {
+std::string value_of(const Partition& partition, const Group& group, char type) {
   const NodeRow& first = *group.front();
   switch (type) {
-    case 'P': return "all*";
-    case 'R': return "all";
+    case 'P': return partition.queue.name + (partition.is_default ? "*" : "");
+    case 'R': return partition.queue.name;
     case 'a': return "up";
-    case 'l': return "infinite";
+    case 'l':
+      return partition.queue.max_time_limit > 0
+                 ? clock_span(static_cast<double>(partition.queue.max_time_limit))
+                 : "infinite";
     case 'D': return fmt::format("{}", group.size());
     case 't': return state_of(first, true);
     case 'T': return state_of(first, false);
@@ -118,11 +127,12 @@ std::string value_of(const Group& group, char type) {
   }
 }
 
+bool among(const std::string& list, const std::string& one) {
+  const auto words = split(list, ',');
+  return list.empty() || std::ranges::find(words, one) != words.end();
+}
+
 bool is_wanted(const NodeRow& node, const Parsed& parsed) {
-  const auto among = [](const std::string& list, const std::string& one) {
-    const auto words = split(list, ',');
-    return list.empty() || std::ranges::find(words, one) != words.end();
-  };
   std::string states = parsed.value("states");
   for (char& c : states) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (parsed.has("list-reasons") && node.reason.empty()) return false;
@@ -141,7 +151,7 @@ std::vector<Group> groups_of(const std::vector<NodeRow>& nodes,
     for (const FormatPart& part : format) {
       if (part.type == 'n') key += node.name;
       if (part.type != 0 && part.type != 'N' && part.type != 'D' && part.type != 'C')
-        key += value_of({&node}, part.type) + '\n';
+        key += value_of({}, {&node}, part.type) + '\n';
     }
     if (parsed.has("Node")) key = node.name;
     const auto [place, is_new] = known.emplace(key, groups.size());
@@ -149,6 +159,29 @@ std::vector<Group> groups_of(const std::vector<NodeRow>& nodes,
     groups[place->second].push_back(&node);
   }
   return groups;
+}
+
+/// Those that were asked for, the default one first.
+std::vector<Partition> partitions_of(const ClusterRow& cluster, const Parsed& parsed) {
+  std::vector<QueueRow> queues = cluster.queues;
+  if (queues.empty()) queues.push_back({.name = "all"});  // an older scheduler does not say
+  std::vector<Partition> partitions;
+  for (const QueueRow& queue : queues) {
+    if (among(parsed.value("partition"), queue.name))
+      partitions.push_back({.queue = queue, .is_default = &queue == &queues.front()});
+  }
+  return partitions;
+}
+
+std::string lines_of(const std::vector<Partition>& partitions, const std::vector<Group>& groups,
+                     const std::vector<FormatPart>& format, bool by_partition) {
+  std::string out;
+  for (const Partition& partition : partitions) {
+    for (const Group& group : groups)
+      out += format_line(format, [&](char type) { return value_of(partition, group, type); });
+    if (!by_partition) break;  // no column would tell one line from the other
+  }
+  return out;
 }
 
 }  // namespace
@@ -175,12 +208,16 @@ int run_sinfo(std::span<const std::string> words, Console& console) {
   if (parsed.has("json")) return console.put(*body + "\n"), console.done();
   const auto nodes = nodes_from(*body);
   if (!nodes) return console.complain(kFailure, nodes.error());
+  const auto cluster = scheduler.cluster();
+  if (!cluster) return console.complain(kFailure, cluster.error());
   std::string out;
   if (parsed.has("long") && !parsed.has("noheader"))
     out += local_time(unix_now() * 1'000'000) + "\n";
   if (!parsed.has("noheader")) out += format_line(*format, title);
-  for (const Group& group : groups_of(*nodes, *format, parsed))
-    out += format_line(*format, [&](char type) { return value_of(group, type); });
+  const bool by_partition = std::ranges::any_of(
+      *format, [](const FormatPart& part) { return part.type == 'P' || part.type == 'R'; });
+  out += lines_of(partitions_of(*cluster, parsed), groups_of(*nodes, *format, parsed), *format,
+                  by_partition);
   console.put(out);
   return console.done();
 }

@@ -191,6 +191,10 @@ Result<ClusterRow> cluster_from(std::string_view body) {
   if (!value.is_object()) return fail("the scheduler's answer is no cluster");
   get(value, "policy", row.policy, "version", row.version, "trouble", row.trouble);
   take_map(value, "settings", row.settings);
+  for (const json& item : list_in(value, "queues")) {
+    QueueRow& queue = row.queues.emplace_back();
+    get(item, "name", queue.name, "max_time_limit", queue.max_time_limit);
+  }
   get(value, "uptime_seconds", row.uptime_seconds, "last_pass_seconds", row.last_pass_seconds,
       "worst_pass_seconds", row.worst_pass_seconds, "pending", row.pending, "running", row.running,
       "held", row.held, "passes", row.passes, "gpus", row.gpus, "gpus_used", row.gpus_used);

@@ -114,8 +114,14 @@ struct NodeRow {
   std::vector<std::vector<JobNumber>> devices;
 };
 
+struct QueueRow {
+  std::string name;
+  std::int64_t max_time_limit = 0;  // seconds; 0: none
+};
+
 struct ClusterRow {
   std::string policy, version, trouble;
+  std::vector<QueueRow> queues;  // the first is where jobs go that name none
   std::map<std::string, std::string> settings;
   double uptime_seconds = 0, last_pass_seconds = 0, worst_pass_seconds = 0;
   std::uint64_t pending = 0, running = 0, held = 0, passes = 0;

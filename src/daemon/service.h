@@ -146,6 +146,11 @@ struct NodeView {
   std::vector<std::vector<JobNumber>> devices;  // who is on which
 };
 
+struct QueueView {
+  std::string name;
+  std::int64_t max_time_limit = 0;  // seconds; 0: none
+};
+
 struct ClusterView {
   std::string policy;
   std::vector<std::pair<std::string, std::string>> settings;
@@ -155,6 +160,7 @@ struct ClusterView {
   double uptime_seconds = 0;
   std::size_t pending = 0, running = 0, held = 0;
   std::int32_t gpus = 0, gpus_used = 0;
+  std::vector<QueueView> queues;  // the first is where jobs go that name none
   std::uint64_t passes = 0;
   double last_pass_seconds = 0, worst_pass_seconds = 0;
   std::string trouble;  // "no space left for the journal"; empty: all is well

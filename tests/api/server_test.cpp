@@ -158,6 +158,7 @@ TEST_F(ServerRoutes, AListCanReachBackToJobsThatAreOver) {
 
 TEST_F(ServerRoutes, TheClusterIsShownToAllAndChangedByFew) {
   EXPECT_EQ(ask("GET", "/api/v1/cluster").json()["policy"], "fifo");
+  EXPECT_EQ(ask("GET", "/api/v1/cluster").json()["queues"][1]["name"], "night");
   EXPECT_EQ(ask("GET", "/api/v1/nodes").json()["nodes"].size(), 2U);
   EXPECT_EQ(ask("POST", "/api/v1/nodes/n1/drain").status, 403);
   const auto drained = ask("POST", "/api/v1/nodes/n1/drain", "olga", R"({"reason":"fan"})").json();

@@ -39,6 +39,7 @@ FakeService::FakeService() {
   cluster_.generation = 1;
   cluster_.started = now_wall();
   cluster_.gpus = 8;
+  cluster_.queues = {{.name = "main"}, {.name = "night", .max_time_limit = 3'600}};
   committer_ = std::thread([this] { commit_loop(); });
 }
 

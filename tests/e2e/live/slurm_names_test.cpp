@@ -144,13 +144,17 @@ TEST(Sinfo, GroupsNodesByState) {
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_EQ(ran.out,
             "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
-            "all*         up   infinite      1    mix n1\n"
-            "all*         up   infinite      1   idle n2\n"
-            "all*         up   infinite      1  drain n3\n");
-  EXPECT_EQ(scheduler.sh("sinfo -N -h").out,
-            "n1                      1      all* mix\n"
-            "n2                      1      all* idle\n"
-            "n3                      1      all* drain\n");
+            "gpu*         up   infinite      1    mix n1\n"
+            "gpu*         up   infinite      1   idle n2\n"
+            "gpu*         up   infinite      1  drain n3\n"
+            "day          up 1-00:00:00      1    mix n1\n"
+            "day          up 1-00:00:00      1   idle n2\n"
+            "day          up 1-00:00:00      1  drain n3\n");
+  EXPECT_EQ(scheduler.sh("sinfo -N -h -p day").out,
+            "n1                      1       day mix\n"
+            "n2                      1       day idle\n"
+            "n3                      1       day drain\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p night").out, "");
   EXPECT_EQ(scheduler.sh("sinfo -h -o '%G %D %N'").out, "gpu:a100:4 2 n[1-2]\ngpu:v100:4 1 n3\n");
   EXPECT_EQ(scheduler.sh("sinfo -h -t idle -o %n").out, "n2\n");
   EXPECT_EQ(scheduler.sh("sinfo -R -h").out, "new fan              n3\n");
