@@ -2,9 +2,6 @@
 #include <algorithm>
 #include <ctime>
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include "client/commands.h"
 #include "client/endpoint.h"
 
@@ -19,11 +16,6 @@ int exit_code_of(const JobRow& job) {
   if (job.state == JobState::Completed) return kSuccess;
   if (job.signal != 0) return 128 + job.signal;
   return job.exit_code != 0 ? job.exit_code : kFailure;
-}
-
-std::string own_user() {
-  const passwd* entry = ::getpwuid(::geteuid());
-  return entry != nullptr ? entry->pw_name : "";
 }
 
 std::int64_t unix_now() { return std::time(nullptr); }

@@ -71,8 +71,6 @@ struct LiveCommand {
 [[nodiscard]] Result<std::vector<JobRow>> wait_for(Scheduler& scheduler,
                                                    const std::vector<JobNumber>& jobs,
                                                    const Console& console);
-/// "ann" or, for an empty one, the name behind our uid.
-[[nodiscard]] std::string own_user();
 [[nodiscard]] std::int64_t unix_now();  // seconds
 
 }  // namespace berth::client

@@ -35,7 +35,7 @@ constexpr std::array kOptions{
 Result<ActionQuery> query_of(const Parsed& parsed) {
   ActionQuery query;
   query.verb = "cancel";
-  query.user = parsed.has("me") ? own_user() : parsed.value("user");
+  query.user = parsed.has("me") ? std::string(kMe) : parsed.value("user");
   query.name = parsed.has("name") ? parsed.value("name") : parsed.value("jobname");
   query.queue = parsed.value("partition");
   query.group = parsed.value("account");

@@ -171,12 +171,22 @@ Result<JobPage> Scheduler::jobs(const JobQuery& query) {
   return all;
 }
 
+Result<std::string> Scheduler::name_of(const std::string& user) {
+  if (user != kMe) return user;
+  if (me_.empty()) {
+    BERTH_TRY(const std::string body, get("/whoami"));
+    BERTH_TRY(me_, caller_from(body));
+  }
+  return me_;
+}
+
 Result<JobPage> Scheduler::some_jobs(const JobQuery& query) {
+  BERTH_TRY(const std::string user, name_of(query.user));
   std::string ids;
   for (const JobNumber id : query.ids) ids += fmt::format("{}{}", ids.empty() ? "" : ",", id);
   Query question;
   question.add("state", query.any_state ? "all" : joined(query.states))
-      .add("user", query.user)
+      .add("user", user)
       .add("group", query.group)
       .add("queue", query.queue)
       .add("name", query.name)
@@ -187,10 +197,11 @@ Result<JobPage> Scheduler::some_jobs(const JobQuery& query) {
 }
 
 Result<JobPage> Scheduler::history(const HistoryQuery& query) {
+  BERTH_TRY(const std::string user, name_of(query.user));
   std::string outcomes;
   for (const std::string& one : query.outcomes) outcomes += (outcomes.empty() ? "" : ",") + one;
   Query question;
-  question.add("user", query.user)
+  question.add("user", user)
       .add("group", query.group)
       .add("queue", query.queue)
       .add("name", query.name)
@@ -212,9 +223,10 @@ Result<std::vector<AttemptRow>> Scheduler::attempts(JobNumber number) {
 }
 
 Result<std::vector<DeedRow>> Scheduler::act(const ActionQuery& query) {
+  BERTH_TRY(const std::string user, name_of(query.user));
   json body{{"verb", query.verb}};
   if (!query.ids.empty()) body["ids"] = query.ids;
-  for (const auto& [key, value] : {std::pair{"user", &query.user},
+  for (const auto& [key, value] : {std::pair{"user", &user},
                                    {"group", &query.group},
                                    {"queue", &query.queue},
                                    {"name", &query.name},

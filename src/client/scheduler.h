@@ -20,6 +20,9 @@
 
 namespace berth::client {
 
+/// As a user of a query: who we are to the scheduler, which a token may decide and not the machine.
+inline constexpr std::string_view kMe = "@me";
+
 /// Which jobs; empty parts do not restrict.
 struct JobQuery {
   std::vector<JobState> states{};  // empty: all that are not over
@@ -69,6 +72,8 @@ class Scheduler {
   [[nodiscard]] Result<std::string> why(JobNumber number);
   [[nodiscard]] Result<ClusterRow> cluster();
   [[nodiscard]] Result<std::vector<NodeRow>> nodes();
+  /// The user, or for kMe our own name.
+  [[nodiscard]] Result<std::string> name_of(const std::string& user);
 
   /// Any other route; the body of the answer. `path` is below /api/v1.
   [[nodiscard]] Result<std::string> get(const std::string& path);
@@ -86,6 +91,7 @@ class Scheduler {
   [[nodiscard]] Result<JobPage> some_jobs(const JobQuery& query);
 
   std::unique_ptr<HttpClient> http_;  // on the heap: a Scheduler can be handed on
+  std::string me_;                    // once it was asked for
   int status_ = 0;
 };
 

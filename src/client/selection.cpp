@@ -27,7 +27,7 @@ Result<States> parse_states(std::string_view text) {
 
 Result<Selection> selection_of(const Call& call) {
   Selection selection;
-  selection.user = call.has("me") ? own_user() : call.value("user");
+  selection.user = call.has("me") ? std::string(kMe) : call.value("user");
   selection.group = call.value("group");
   selection.queue = call.value("queue");
   selection.name = call.value("name");

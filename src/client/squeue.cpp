@@ -202,7 +202,10 @@ void one_or_many(const std::string& text, std::string& one, std::vector<std::str
 Result<Request> request_of(const Parsed& parsed) {
   Request request;
   JobQuery& query = request.query;
-  one_or_many(parsed.has("me") ? own_user() : parsed.value("user"), query.user, request.users);
+  if (parsed.has("me"))
+    query.user = kMe;
+  else
+    one_or_many(parsed.value("user"), query.user, request.users);
   one_or_many(parsed.value("name"), query.name, request.names);
   one_or_many(parsed.value("partition"), query.queue, request.queues);
   one_or_many(parsed.value("account"), query.group, request.groups);

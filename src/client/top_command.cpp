@@ -113,7 +113,7 @@ class Top {
 }  // namespace
 
 int run_top(const Call& call) {
-  const std::string user = call.has("me") ? own_user() : call.value("user");
+  const std::string user = call.has("me") ? std::string(kMe) : call.value("user");
   auto endpoint = find_endpoint(call.value("server"), process_variables());
   if (!endpoint) return call.console.complain(kMisuse, endpoint.error());
   // The first answer comes before the screen is taken: a wrong address is told plainly.

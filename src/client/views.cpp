@@ -162,6 +162,14 @@ Result<std::vector<AttemptRow>> attempts_from(std::string_view body) {
   });
 }
 
+Result<std::string> caller_from(std::string_view body) {
+  BERTH_TRY(const json value, parsed(body));
+  std::string user;
+  get(value, "user", user);
+  if (user.empty()) return fail("the scheduler's answer does not say who we are");
+  return user;
+}
+
 Result<SubmitReply> submit_from(std::string_view body) {
   BERTH_TRY(const json value, parsed(body));
   SubmitReply reply;

@@ -157,6 +157,8 @@ struct WhyAnswer {
 [[nodiscard]] Result<JobRow> job_from(std::string_view body);
 [[nodiscard]] Result<JobPage> jobs_from(std::string_view body);
 [[nodiscard]] Result<std::vector<AttemptRow>> attempts_from(std::string_view body);
+/// The user of /whoami.
+[[nodiscard]] Result<std::string> caller_from(std::string_view body);
 [[nodiscard]] Result<SubmitReply> submit_from(std::string_view body);
 [[nodiscard]] Result<std::vector<DeedRow>> deeds_from(std::string_view body);
 [[nodiscard]] Result<std::vector<NodeRow>> nodes_from(std::string_view body);

@@ -36,6 +36,8 @@ TEST(Queue, PassesFiltersOn) {
   EXPECT_EQ(asked.parameter("state"), "running,held");
   EXPECT_THAT(scheduler.run("queue 9").out, HasSubstr("failed"));  // by number, whatever its state
   EXPECT_EQ(scheduler.run("queue --user nobody").out, "no jobs\n");
+  EXPECT_EQ(scheduler.run("queue --me").exit, 0);  // by the name that the scheduler knows us by
+  EXPECT_EQ(scheduler.server().asked("GET", "/api/v1/jobs").back().parameter("user"), "ann");
 }
 
 TEST(Queue, TakesPartsOfArrays) {

@@ -103,7 +103,7 @@ TEST(Squeue, TakesTheUsualOptions) {
   EXPECT_EQ(scheduler.sh("squeue -h -t F,CD -o '%i %t'").out, "9 F\n");
   EXPECT_EQ(scheduler.sh("squeue -h -n train,later -o %i").out, "12\n14\n");
   EXPECT_EQ(scheduler.sh("squeue -h -S -i -o %A | head -2").out, "22\n21\n");
-  EXPECT_EQ(scheduler.sh("squeue --me -h -o %i").out, "");
+  EXPECT_EQ(scheduler.sh("squeue --me -h -o %i").out, "12\n14\n");
   EXPECT_THAT(scheduler.sh("squeue -l").out, HasSubstr("STATE       TIME TIME_LIMI  NODES"));
   EXPECT_EQ(json::parse(scheduler.sh("squeue --json -u ann").out)["jobs"].size(), 2U);
   EXPECT_EQ(scheduler.sh("squeue -o %y").exit, 2);
