@@ -144,6 +144,13 @@ void read_wanted(BodyReader& body, Wanted& wanted) {
     body.wrong("signal", "which one (1 to 64)?");
 }
 
+/// It is not there, it is somebody else's, or it is not in the state for it.
+Answered not_done(const Call& call, const Deed& deed) {
+  const auto job = call.service.job(call.request.caller, deed.job);
+  if (!job) return fault_answer(job.error());
+  return error_answer(may_look_inside(call.request.caller, *job) ? 409 : 403, {deed.text});
+}
+
 Answered act_on_one(const Call& call, Verb verb) {
   const auto number = job_of(call);
   if (!number) return fault_answer(number.error());
@@ -161,7 +168,7 @@ Answered act_on_one(const Call& call, Verb verb) {
       call.service.act(call.request.caller, wanted.verb, filter, wanted.why, wanted.signal);
   if (!deeds) return fault_answer(deeds.error());
   if (deeds->empty()) return error_answer(404, {fmt::format("there is no job {}", *number)});
-  if (!deeds->front().is_done) return error_answer(409, {deeds->front().text});
+  if (!deeds->front().is_done) return not_done(call, deeds->front());
   return json_answer(to_json(deeds->front()));
 }
 

@@ -192,8 +192,17 @@ std::string to_json(const Submitted& submitted) {
 
 std::string to_json(const Caller& caller) {
   JsonWriter out;
-  out.begin_object().field("user", caller.user).field("uid", caller.uid);
-  out.field("gid", caller.gid).field("role", to_string(caller.role)).end_object();
+  const auto id_field = [&](std::string_view key, std::uint32_t id) {
+    out.key(key);
+    if (id == kNoUid)
+      out.null();
+    else
+      out.value(id);
+  };
+  out.begin_object().field("user", caller.user);
+  id_field("uid", caller.uid);
+  id_field("gid", caller.gid);
+  out.field("role", to_string(caller.role)).end_object();
   return out.take();
 }
 

@@ -163,8 +163,8 @@ const char* schemas_json() noexcept {
   "expires":{"type":"integer","nullable":true}}},
 "Caller":{"type":"object","properties":{
   "user":{"type":"string"},
-  "uid":{"type":"integer"},
-  "gid":{"type":"integer"},
+  "uid":{"type":"integer","nullable":true,"description":"null: known by a token, not by the machine"},
+  "gid":{"type":"integer","nullable":true},
   "role":{"type":"string","enum":["user","operator","admin"]}}},
 "Health":{"type":"object","properties":{"status":{"type":"string","enum":["ok","trouble"]}}},
 "Document":{"type":"object","description":"OpenAPI 3.0"}

@@ -46,8 +46,7 @@ int tell(const Call& call, const ActionQuery& query, const std::vector<DeedRow>&
   json list = json::array();
   for (const DeedRow& deed : deeds) {
     if (deed.is_done) ++done;
-    if (!deed.is_done && !call.has("json"))
-      call.console.note(fmt::format("job {}: {}", deed.job, deed.text));
+    if (!deed.is_done && !call.has("json")) call.console.note(told(deed));
     list.push_back({{"job", deed.job}, {"done", deed.is_done}, {"text", deed.text}});
   }
   if (call.has("json"))

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include <fmt/format.h>
+
 #include "client/commands.h"
 #include "client/endpoint.h"
 
@@ -16,6 +18,12 @@ int exit_code_of(const JobRow& job) {
   if (job.state == JobState::Completed) return kSuccess;
   if (job.signal != 0) return 128 + job.signal;
   return job.exit_code != 0 ? job.exit_code : kFailure;
+}
+
+std::string told(const DeedRow& deed) {
+  const std::string job = fmt::format("job {}", deed.job);
+  return deed.text.find(job) != std::string::npos ? deed.text
+                                                  : fmt::format("{}: {}", job, deed.text);
 }
 
 std::int64_t unix_now() { return std::time(nullptr); }

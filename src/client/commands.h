@@ -71,6 +71,8 @@ struct LiveCommand {
 [[nodiscard]] Result<std::vector<JobRow>> wait_for(Scheduler& scheduler,
                                                    const std::vector<JobNumber>& jobs,
                                                    const Console& console);
+/// What became of it, for people: names the job.
+[[nodiscard]] std::string told(const DeedRow& deed);
 [[nodiscard]] std::int64_t unix_now();  // seconds
 
 }  // namespace berth::client

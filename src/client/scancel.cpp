@@ -80,7 +80,7 @@ int run_scancel(std::span<const std::string> words, Console& console) {
   for (const DeedRow& deed : *deeds) {
     if (!deed.is_done) code = kFailure;
     if ((!deed.is_done && !parsed.has("quiet")) || parsed.has("verbose"))
-      console.note(fmt::format("{}job {}: {}", deed.is_done ? "" : "error: ", deed.job, deed.text));
+      console.note(fmt::format("{}{}", deed.is_done ? "" : "error: ", told(deed)));
   }
   return parsed.has("quiet") ? kSuccess : code;
 }

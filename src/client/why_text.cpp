@@ -30,8 +30,12 @@ std::string numbers_of(const WhyReason& reason) {
 }  // namespace
 
 std::string why_text(const WhyAnswer& why) {
-  std::string text =
-      fmt::format("job {} is {}: {}\n", why.job, harmless(why.state), clipped(why.summary, 2'000));
+  constexpr std::string_view kOver = "is over";
+  const std::string summary = clipped(why.summary, 2'000);
+  std::string text = summary.starts_with(kOver)
+                         ? fmt::format("job {} is over ({}){}\n", why.job, harmless(why.state),
+                                       std::string_view(summary).substr(kOver.size()))
+                         : fmt::format("job {} is {}: {}\n", why.job, harmless(why.state), summary);
   std::vector<const WhyReason*> order;
   for (const WhyReason& reason : why.reasons) order.push_back(&reason);
   std::ranges::stable_partition(order, [](const WhyReason* one) { return one->when == "never"; });

@@ -95,7 +95,7 @@ TEST_F(ServerRoutes, AJobIsShownChangedAndActedUpon) {
   EXPECT_EQ(ask("POST", path + "/signal", "alice", R"({"signal":65})").status, 400);
   EXPECT_EQ(ask("POST", path + "/signal", "alice", R"({"signal":10})").status, 200);
   EXPECT_EQ(ask("POST", path + "/requeue").status, 200);
-  EXPECT_EQ(ask("POST", path + "/cancel", "bob").status, 409);
+  EXPECT_EQ(ask("POST", path + "/cancel", "bob").status, 403);
   EXPECT_EQ(ask("GET", path + "/why").json()["job"], number);
   EXPECT_EQ(ask("GET", path + "/attempts").json()["attempts"].size(), 1U);
   EXPECT_EQ(ask("DELETE", path).json()["done"], true);

@@ -132,6 +132,15 @@ TEST(Why, TellsReasonsAndWhatWouldHelp) {
   EXPECT_EQ(json::parse(scheduler.run("why 13 --json").out)["place"], 1);
 }
 
+TEST(Why, SaysOnceThatAJobIsOver) {
+  PlayedScheduler scheduler;
+  scheduler.first = [](const Asked& asked) {
+    if (!asked.path().ends_with("/why")) return Told{.status = 0};
+    return Told{.body = R"({"job":9,"state":"failed","summary":"is over: exit code 3"})"};
+  };
+  EXPECT_EQ(scheduler.run("why 9").out, "job 9 is over (failed): exit code 3\n");
+}
+
 TEST(Why, ExitsWithThreeIfItCanNeverStart) {
   PlayedScheduler scheduler;
   scheduler.first = [](const Asked& asked) {

@@ -134,6 +134,11 @@ TEST(Scancel, NamesJobsArraysAndFilters) {
   EXPECT_EQ(scheduler.sent("POST", kActions),
             json::parse(R"({"verb":"signal","ids":[12],"signal":10})"));
   EXPECT_EQ(scheduler.sh("scancel 9").err, "scancel: error: job 9: it is over\n");
+  scheduler.first = [](const Asked& asked) -> Told {
+    if (asked.path() != kActions) return {.status = 0};
+    return {.body = R"({"results":[{"job":9,"done":false,"text":"job 9 is not yours"}]})"};
+  };
+  EXPECT_EQ(scheduler.sh("scancel 9").err, "scancel: error: job 9 is not yours\n");
   EXPECT_EQ(scheduler.sh("scancel").exit, 2);
   EXPECT_EQ(scheduler.sh("scancel x").exit, 2);
 }
