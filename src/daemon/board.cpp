@@ -29,6 +29,10 @@ LiveState final_state(Outcome outcome) {
   return LiveState::Failed;
 }
 
+std::string by_whom(std::string_view what, const std::string& who, const std::string& why) {
+  return fmt::format("{} by {}{}{}", what, who, why.empty() ? "" : ": ", why);
+}
+
 template <class T>
 bool matches(const std::optional<T>& wanted, const T& value) {
   return !wanted || *wanted == value;
@@ -120,12 +124,13 @@ LiveState Board::state_of(const LedgerJob& job) const {
   const auto note = notes_.find(job.number);
   if (job.attempt) {
     if (job.stopping) return LiveState::Stopping;
-    if (job.attempt->is_suspended) return LiveState::Suspended;
+    if (job.attempt->is_suspended || job.is_frozen) return LiveState::Suspended;
     const bool running = note != notes_.end() && note->second.is_running;
     return running ? LiveState::Running : LiveState::Starting;
   }
   if (job.stopping == Wish::Cancel) return LiveState::Stopping;
   if (job.is_held) return LiveState::Held;
+  if (job.is_frozen) return LiveState::Suspended;
   const bool blocked = note != notes_.end() && note->second.is_blocked;
   return blocked ? LiveState::Blocked : LiveState::Pending;
 }
@@ -156,9 +161,10 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall) const {
   }
   if (view.state == LiveState::Pending && view.reason.empty())
     view.reason = job.spec->gpus > free_gpus_ ? "resources" : "priority";
-  if (job.is_held && !job.attempt)
-    view.reason = job.held_why.empty() ? fmt::format("held by {}", job.held_by)
-                                       : fmt::format("held by {}: {}", job.held_by, job.held_why);
+  if (view.state == LiveState::Suspended)
+    view.reason = job.is_frozen ? by_whom("suspended", job.frozen_by, job.frozen_why)
+                                : "its slice of time is over";
+  if (job.is_held && !job.attempt) view.reason = by_whom("held", job.held_by, job.held_why);
   if (job.attempt) {
     view.last_started = job.attempt->wall;
     view.where = job.attempt->where;

@@ -40,6 +40,7 @@ std::int32_t gpus_of_request(const JobSpec& spec) { return std::max(spec.gpus, s
 std::string_view to_string(GateKind kind) noexcept {
   switch (kind) {
     case GateKind::Hold: return "hold";
+    case GateKind::Suspension: return "suspension";
     case GateKind::Begin: return "begin";
     case GateKind::Dependency: return "dependency";
     case GateKind::Array: return "array";
@@ -66,6 +67,7 @@ void Gates::add(const LedgerJob& job, Time now, std::int64_t wall) {
   row.spec = job.spec;
   row.array = job.array;
   row.is_held = job.is_held;
+  row.is_frozen = job.is_frozen;
   row.has_started = job.first_start.has_value();
   set_times(row, now, wall);
   set_dependencies(job.number, row);
@@ -116,27 +118,6 @@ void Gates::doom(JobNumber job, std::string why) {
   Row& row = rows_.at(job);
   if (std::exchange(row.is_doomed, true)) return;
   doomed_.push_back({job, std::move(why)});
-}
-
-bool Gates::is_held(JobNumber job) const {
-  const auto found = rows_.find(job);
-  return found != rows_.end() && found->second.is_held;
-}
-
-void Gates::hold(JobNumber job, bool runs) {
-  const auto found = rows_.find(job);
-  if (found == rows_.end()) return;
-  found->second.is_held = true;
-  if (!found->second.is_in || runs) return;
-  leave(job, found->second);
-  withdrawn_.push_back(job);
-}
-
-void Gates::release(JobNumber job) {
-  const auto found = rows_.find(job);
-  if (found == rows_.end()) return;
-  found->second.is_held = false;
-  look_at(job);
 }
 
 void Gates::started(JobNumber job) {
@@ -218,6 +199,7 @@ void Gates::change(const LedgerJob& job, Time now, std::int64_t wall) {
   timers_.erase({row.not_before, job.number});
   row.spec = job.spec;
   row.is_held = job.is_held;
+  row.is_frozen = job.is_frozen;
   row.not_before = now;
   set_times(row, now, wall);
   set_dependencies(job.number, row);
@@ -257,8 +239,8 @@ bool Gates::has_array_room(const Row& row) const {
 }
 
 bool Gates::may_enter(JobNumber job, const Row& row, Time now) const {
-  return !row.is_doomed && !row.is_held && row.not_before <= now && !depends(row) &&
-         !is_singleton_blocked(job, row) && has_array_room(row) && has_quota(row);
+  return !row.is_doomed && !row.is_held && !row.is_frozen && row.not_before <= now &&
+         !depends(row) && !is_singleton_blocked(job, row) && has_array_room(row) && has_quota(row);
 }
 
 void Gates::enter(JobNumber job, Row& row) {

@@ -18,7 +18,7 @@
 
 namespace berth {
 
-enum class GateKind : std::uint8_t { Hold, Begin, Dependency, Array, Quota, Pace };
+enum class GateKind : std::uint8_t { Hold, Suspension, Begin, Dependency, Array, Quota, Pace };
 [[nodiscard]] std::string_view to_string(GateKind kind) noexcept;
 
 /// The most it may take: an elastic job counts with its upper end.
@@ -51,8 +51,13 @@ class Gates {
   void add(const LedgerJob& job, Time now, std::int64_t wall);
   /// A job that runs goes on; it is held when it would be in line again.
   void hold(JobNumber job, bool runs);
-  [[nodiscard]] bool is_held(JobNumber job) const;
   void release(JobNumber job);
+  /// The same for a job that a person has suspended.
+  void freeze(JobNumber job, bool runs);
+  void thaw(JobNumber job);
+  /// Held or suspended: in line again it would be shut out.
+  [[nodiscard]] bool is_kept(JobNumber job) const;
+  [[nodiscard]] bool is_frozen(JobNumber job) const;
   void started(JobNumber job);
   /// It is over for good, or its attempt is (`is_final` false): then it is in line again, not
   /// before `not_before`.
@@ -102,6 +107,7 @@ class Gates {
     std::shared_ptr<const JobSpec> spec;
     JobNumber array = 0;
     bool is_held = false;
+    bool is_frozen = false;
     bool is_in = false;
     bool has_started = false;
     Time not_before{};             // begin time or pause after a failure
@@ -136,6 +142,7 @@ class Gates {
   [[nodiscard]] bool may_enter(JobNumber job, const Row& row, Time now) const;
   void try_to_enter(JobNumber job, Time now, std::vector<JobNumber>& ready);
   void enter(JobNumber job, Row& row);
+  void keep_out(JobNumber job, Row& row, bool runs);
   void leave(JobNumber job, Row& row);
   void settle(Share& share, Time now) const;
   void settle_budgets(Time now);

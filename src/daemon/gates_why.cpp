@@ -51,6 +51,7 @@ std::vector<ShutGate> Gates::shut(JobNumber job, Time now) const {
   if (found == rows_.end() || found->second.is_in) return shut;
   const Row& row = found->second;
   if (row.is_held) shut.push_back({.kind = GateKind::Hold, .text = "held"});
+  if (row.is_frozen) shut.push_back({.kind = GateKind::Suspension, .text = "suspended"});
   if (row.not_before > now) {
     const double seconds = to_seconds(row.not_before - now);
     shut.push_back(

@@ -155,8 +155,14 @@ void LiveExecutor::hear_wish(const WishRecord& wish) {
     case Wish::Requeue:
       if (runs) parts_.yard.stop(wish.job, Ending::Requeue, wish.why);
       break;
-    case Wish::Suspend: parts_.yard.freeze(wish.job); break;
-    case Wish::Resume: parts_.yard.thaw(wish.job); break;
+    case Wish::Suspend:
+      parts_.gates.freeze(wish.job, runs || parts_.yard.is_about_to_start(wish.job));
+      parts_.yard.freeze(wish.job);
+      break;
+    case Wish::Resume:
+      parts_.gates.thaw(wish.job);
+      parts_.yard.thaw(wish.job);
+      break;
     case Wish::Preempt: break;  // ours
   }
 }
@@ -172,7 +178,7 @@ void LiveExecutor::hear_end(const AttemptEnd& end) {
     parts_.gates.ended(end.job, end.verdict.outcome, true);
     return;
   }
-  const bool pauses = end.verdict.pause > Duration::zero() || parts_.gates.is_held(end.job);
+  const bool pauses = end.verdict.pause > Duration::zero() || parts_.gates.is_kept(end.job);
   if (!slot || pauses) {
     if (slot) give_up_slot(end.job);
     parts_.gates.ended(end.job, end.verdict.outcome, false, last_ + end.verdict.pause);

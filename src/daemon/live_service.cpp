@@ -67,9 +67,11 @@ std::string cannot(Verb verb, const LedgerJob& job) {
     case Verb::Hold: return {};
     case Verb::Release: return job.is_held ? "" : "is not held";
     case Verb::Requeue: return runs ? "" : "does not run";
-    case Verb::Suspend:
-      return !runs ? "does not run" : job.attempt->is_suspended ? "is suspended already" : "";
-    case Verb::Resume: return runs && job.attempt->is_suspended ? "" : "is not suspended";
+    case Verb::Suspend: return job.is_frozen ? "is suspended already" : runs ? "" : "does not run";
+    case Verb::Resume:
+      if (job.is_frozen) return {};
+      return runs && job.attempt->is_suspended ? "sleeps until the policy wakes it"
+                                               : "is not suspended";
     case Verb::Signal: return runs ? "" : "does not run";
   }
   return {};

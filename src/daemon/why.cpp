@@ -22,6 +22,7 @@ constexpr std::size_t kMostTries = 12;
 std::string_view who_opens(GateKind kind) {
   switch (kind) {
     case GateKind::Hold: return "user";
+    case GateKind::Suspension: return "operator";
     case GateKind::Quota: return "admin";
     case GateKind::Begin:
     case GateKind::Dependency:
@@ -183,7 +184,8 @@ void Explainer::add_gates(const JobView& job, Why& why) const {
   for (const ShutGate& gate : parts_.gates.shut(job.number, now)) {
     WhyReason reason;
     reason.kind = to_string(gate.kind);
-    reason.text = gate.kind == GateKind::Hold && !job.reason.empty() ? job.reason : gate.text;
+    const bool by_name = gate.kind == GateKind::Hold || gate.kind == GateKind::Suspension;
+    reason.text = by_name && !job.reason.empty() ? job.reason : gate.text;
     reason.who = who_opens(gate.kind);
     if (gate.need != 0 || gate.have != 0)
       reason.numbers = {{"have", gate.have}, {"need", gate.need}};
@@ -366,7 +368,15 @@ Why Explainer::explain(const JobView& job, bool may_see_all) const {
     return why;
   }
   if (job.granted > 0) {
-    why.summary = fmt::format("runs on {} GPU{}", job.granted, job.granted == 1 ? "" : "s");
+    const std::string gpus = fmt::format("{} GPU{}", job.granted, job.granted == 1 ? "" : "s");
+    why.summary = job.state == LiveState::Suspended
+                      ? fmt::format("is asleep on {}: {}", gpus, job.reason)
+                      : fmt::format("runs on {}", gpus);
+    if (parts_.gates.is_frozen(job.number)) {
+      why.reasons.push_back(
+          {.kind = "suspension", .text = job.reason, .who = "operator", .sole = true});
+      why.would_start.push_back(fmt::format("berth resume {}", job.number));
+    }
     return why;
   }
   add_gates(job, why);

@@ -137,13 +137,16 @@ void Yard::suspend(JobNumber job) {
 
 void Yard::freeze(JobNumber job) {
   const auto found = attempts_.find(job);
-  if (found != attempts_.end())
-    signals_.push_back({.kind = Signal::Kind::Suspend, .attempt = found->second.id});
+  if (found == attempts_.end()) return;
+  found->second.is_frozen = true;
+  signals_.push_back({.kind = Signal::Kind::Suspend, .attempt = found->second.id});
 }
 
 void Yard::thaw(JobNumber job) {
   const auto found = attempts_.find(job);
-  if (found != attempts_.end() && (found->second.is_granted || !found->second.is_suspended))
+  if (found == attempts_.end()) return;
+  found->second.is_frozen = false;
+  if (!found->second.is_suspended)
     signals_.push_back({.kind = Signal::Kind::Resume, .attempt = found->second.id});
 }
 
@@ -202,7 +205,8 @@ void Yard::wake_sleepers() {
     attempt.is_suspended = false;
     records_.emplace_back(
         WishRecord{.job = *next, .wish = Wish::Resume, .by = kSchedulerName, .why = {}});
-    signals_.push_back({.kind = Signal::Kind::Resume, .attempt = attempt.id});
+    if (!attempt.is_frozen)
+      signals_.push_back({.kind = Signal::Kind::Resume, .attempt = attempt.id});
     next = resuming_.erase(next);
   }
 }
@@ -256,6 +260,8 @@ void Yard::begin_vacant_starts(std::vector<JobNumber>& begun) {
     attempt.gpus = next->second.gpus;
     attempt.since = parts_.clock.now();
     attempt.is_granted = true;
+    const auto record = parts_.job(job);
+    attempt.is_frozen = record && record->is_frozen;
     records_.emplace_back(IntentRecord{.job = job,
                                        .attempt = attempt.id,
                                        .where = attempt.where,

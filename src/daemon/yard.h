@@ -23,9 +23,6 @@
 
 namespace berth {
 
-/// Who wishes, if nobody asked us to; no user can be called so.
-inline constexpr const char* kSchedulerName = "@scheduler";
-
 struct Attempt {
   AttemptId id;
   JobNumber job = 0;
@@ -37,8 +34,9 @@ struct Attempt {
   bool is_granted =
       false;  // the engine knows it is there; otherwise it is about to go or unclaimed
   bool is_left_alone = false;  // the engine has forgotten it on purpose; it ends by itself
-  bool is_suspended = false;
-  bool is_running = false;  // the program was seen to run
+  bool is_suspended = false;   // by the engine: its slice is over
+  bool is_frozen = false;      // by a person; the engine does not know
+  bool is_running = false;     // the program was seen to run
   std::int64_t pid = 0;
 };
 
@@ -86,7 +84,7 @@ class Yard {
   /// One that is asleep is stopped, for nobody would ever wake it.
   void leave_alone(JobNumber job);
   void suspend(JobNumber job);
-  /// The same by name, devices kept: the engine does not notice.
+  /// A person suspends it, devices kept: the engine does not notice. It runs when neither does.
   void freeze(JobNumber job);
   void thaw(JobNumber job);
   /// A running job is bound to another number of cores, in all.

@@ -77,6 +77,9 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
       launch_failures_.erase(job);
       started_.push_back(job);
       records_.emplace_back(StartedRecord{.job = job, .attempt = attempt.id, .pid = event.pid});
+      // What was told to a program that did not run yet was lost.
+      if (attempt.is_suspended || attempt.is_frozen)
+        signals_.push_back({.kind = Signal::Kind::Suspend, .attempt = attempt.id});
       return std::nullopt;
     case HostEventKind::Ended:
       verdict = judge(*record->spec, attempt.ending, event.exit, record->failures);
@@ -109,6 +112,7 @@ Result<void> Yard::recover(const Ledger& ledger) {
     attempt.gpus = live.gpus;
     attempt.since = live.since;
     attempt.is_suspended = live.is_suspended;
+    attempt.is_frozen = job.is_frozen;
     if (job.stopping) {
       attempt.ending = *job.stopping == Wish::Cancel    ? Ending::Cancel
                        : *job.stopping == Wish::Requeue ? Ending::Requeue
@@ -132,9 +136,9 @@ Result<void> Yard::recover(const Ledger& ledger) {
           signals_.push_back(
               {.kind = Signal::Kind::Stop, .attempt = live.id, .grace = job.spec->grace_seconds});
         } else {
+          const bool sleeps = live.is_suspended || job.is_frozen;
           signals_.push_back(
-              {.kind = live.is_suspended ? Signal::Kind::Suspend : Signal::Kind::Resume,
-               .attempt = live.id});
+              {.kind = sleeps ? Signal::Kind::Suspend : Signal::Kind::Resume, .attempt = live.id});
         }
         break;
       case Found::Ended:

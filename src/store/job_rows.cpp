@@ -14,8 +14,8 @@ namespace {
 constexpr std::string_view kColumns =
     "number, spec, array, array_index, submitted, submitted_wall, is_held, held_by, held_why, "
     "stopping, attempt_generation, attempt_counter, is_suspended, attempts, failures, preemptions, "
-    "first_start, first_start_wall, gpu_seconds, run_seconds";
-constexpr int kColumnCount = 20;
+    "first_start, first_start_wall, gpu_seconds, run_seconds, is_frozen, frozen_by, frozen_why";
+constexpr int kColumnCount = 23;
 constexpr int kAttemptColumn = kColumnCount;   // held, gpus, begun, begun_wall of the live attempt
 constexpr int kPastColumn = kColumnCount + 4;  // outcome … held of a job that is over
 
@@ -153,6 +153,9 @@ Result<LedgerJob> read_job(const Statement& row, SpecRows& specs) {
   job.first_start_wall = row.integer(17);
   job.gpu_seconds = row.real(18);
   job.run_seconds = row.real(19);
+  job.is_frozen = row.integer(20) != 0;
+  job.frozen_by = row.text(21);
+  job.frozen_why = row.text(22);
   return job;
 }
 
@@ -193,7 +196,8 @@ void bind_job(Statement& statement, const LedgerJob& job, std::optional<std::int
                  std::string_view(job.held_by), std::string_view(job.held_why), stopping,
                  generation, counter, job.attempt && job.attempt->is_suspended, job.attempts,
                  job.failures, job.preemptions, first_start, job.first_start_wall, job.gpu_seconds,
-                 job.run_seconds);
+                 job.run_seconds, job.is_frozen, std::string_view(job.frozen_by),
+                 std::string_view(job.frozen_why));
 }
 
 Result<std::vector<HeldDevices>> read_held(std::string_view text) {

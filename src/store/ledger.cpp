@@ -148,16 +148,21 @@ struct Ledger::Folder {
 
   Result<Change> operator()(const WishRecord& wish) const {
     BERTH_TRY(LedgerJob * job, alive(wish.job));
-    const bool needs_attempt =
-        wish.wish != Wish::Hold && wish.wish != Wish::Release && wish.wish != Wish::Cancel;
+    const bool is_thaw = wish.wish == Wish::Resume && job->is_frozen && is_person(wish);
+    const bool needs_attempt = wish.wish != Wish::Hold && wish.wish != Wish::Release &&
+                               wish.wish != Wish::Cancel && !is_thaw;
     if (needs_attempt && !job->attempt)
       return fail(
           fmt::format("job {} does not run: nothing to {}", wish.job, to_string(wish.wish)));
     switch (wish.wish) {
       case Wish::Hold: hold(*job, wish); break;
       case Wish::Release: release(*job); break;
-      case Wish::Suspend: job->attempt->is_suspended = true; break;
-      case Wish::Resume: job->attempt->is_suspended = false; break;
+      case Wish::Suspend:
+        is_person(wish) ? freeze(*job, wish) : void(job->attempt->is_suspended = true);
+        break;
+      case Wish::Resume:
+        is_person(wish) ? thaw(*job) : void(job->attempt->is_suspended = false);
+        break;
       case Wish::Cancel:
       case Wish::Preempt:
       case Wish::Requeue:
@@ -176,6 +181,17 @@ struct Ledger::Folder {
     job.is_held = false;
     job.held_by.clear();
     job.held_why.clear();
+  }
+  static bool is_person(const WishRecord& wish) { return wish.by != kSchedulerName; }
+  static void freeze(LedgerJob& job, const WishRecord& wish) {
+    job.is_frozen = true;
+    job.frozen_by = wish.by;
+    job.frozen_why = wish.why;
+  }
+  static void thaw(LedgerJob& job) {
+    job.is_frozen = false;
+    job.frozen_by.clear();
+    job.frozen_why.clear();
   }
 
   Result<Change> operator()(const EndRecord& end) const {

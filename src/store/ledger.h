@@ -24,9 +24,9 @@ struct LiveAttempt {
   AttemptId id;
   std::vector<HeldDevices> where{};
   std::int32_t gpus = 0;
-  Time since{};           // of the intent
-  std::int64_t wall = 0;  // of the intent
-  bool is_suspended = false;
+  Time since{};               // of the intent
+  std::int64_t wall = 0;      // of the intent
+  bool is_suspended = false;  // by the scheduler: its slice of time is over
 };
 
 struct LedgerJob {
@@ -38,6 +38,9 @@ struct LedgerJob {
   std::int64_t submitted_wall = 0;
   bool is_held = false;
   std::string held_by, held_why;
+  /// Suspended by a person, whatever becomes of the attempt: without one it does not start.
+  bool is_frozen = false;
+  std::string frozen_by{}, frozen_why{};
   std::optional<Wish> stopping;  // Cancel, Preempt or Requeue is under way
   std::optional<LiveAttempt> attempt;
   std::int32_t attempts = 0;  // begun so far

@@ -30,6 +30,9 @@ class LedgerDigest {
     add(std::uint64_t{job.is_held});
     add(job.held_by);
     add(job.held_why);
+    add(std::uint64_t{job.is_frozen});
+    add(job.frozen_by);
+    add(job.frozen_why);
     add(job.stopping ? static_cast<std::uint64_t>(*job.stopping) + 1 : 0);
     add(std::uint64_t{job.attempt.has_value()});
     if (job.attempt) add(*job.attempt);

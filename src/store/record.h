@@ -81,11 +81,14 @@ struct StartedRecord {
 enum class Wish : std::uint8_t { Hold, Release, Cancel, Preempt, Suspend, Resume, Requeue };
 [[nodiscard]] std::string_view to_string(Wish wish) noexcept;
 [[nodiscard]] std::optional<Wish> wish_from(std::string_view text) noexcept;
-/// Somebody wants something of a job; what comes of it is told by its end.
+/// Who wishes, if no person does; no user can be called so.
+inline constexpr const char* kSchedulerName = "@scheduler";
+/// Somebody wants something of a job; what comes of it is told by its end. A suspend by the
+/// scheduler ends a slice of time; one by a person lasts until a person resumes the job.
 struct WishRecord {
   JobNumber job = 0;
   Wish wish{};
-  std::string by{};   // user, or "scheduler"
+  std::string by{};   // user, or kSchedulerName
   std::string why{};  // for people
 };
 /// The attempt is over and its processes are gone. `is_final`: so is the job.

@@ -71,7 +71,25 @@ CREATE TABLE base_jobs (
 CREATE TABLE base_settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<const char*, 1> kMigrations{kVersion1};
+// Who suspended a job: a slice of time ends by the scheduler, a person's wish lasts. Before, both
+// were one mark; the journal knows whose the last one was.
+constexpr const char* kVersion2 = R"sql(
+ALTER TABLE jobs ADD COLUMN is_frozen INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN frozen_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN frozen_why TEXT NOT NULL DEFAULT '';
+ALTER TABLE base_jobs ADD COLUMN is_frozen INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE base_jobs ADD COLUMN frozen_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE base_jobs ADD COLUMN frozen_why TEXT NOT NULL DEFAULT '';
+UPDATE jobs SET is_frozen = 1, is_suspended = 0, frozen_by = w.who, frozen_why = w.why
+FROM (SELECT json_extract(body, '$.job') AS job, json_extract(body, '$.by') AS who,
+             json_extract(body, '$.why') AS why, max(sequence)
+      FROM journal WHERE kind = 'wish' AND json_extract(body, '$.wish') = 'suspend'
+      GROUP BY job) AS w
+WHERE jobs.number = w.job AND jobs.is_suspended AND jobs.outcome IS NULL
+      AND w.who <> '@scheduler';
+)sql";
+
+constexpr std::array<const char*, 2> kMigrations{kVersion1, kVersion2};
 
 /// An empty file, or one of ours; anything else belongs to somebody.
 Result<void> check_owner(Database& database, std::int64_t version, const std::string& path) {

@@ -16,7 +16,8 @@ constexpr std::string_view kUpdateJob =
     "submitted_wall = ?6, is_held = ?7, held_by = ?8, held_why = ?9, stopping = ?10, "
     "attempt_generation = ?11, attempt_counter = ?12, is_suspended = ?13, attempts = ?14, "
     "failures = ?15, preemptions = ?16, first_start = ?17, first_start_wall = ?18, "
-    "gpu_seconds = ?19, run_seconds = ?20 WHERE number = ?1";
+    "gpu_seconds = ?19, run_seconds = ?20, is_frozen = ?21, frozen_by = ?22, frozen_why = ?23 "
+    "WHERE number = ?1";
 
 const LedgerJob& job_of(const Ledger::Change& change) {
   return change.past ? change.past->job : *change.live;

@@ -161,12 +161,32 @@ TEST_F(LedgerTest, TheStrongerWishStands) {
   EXPECT_EQ(ledger.find(job)->stopping, std::nullopt);
 }
 
-TEST_F(LedgerTest, SuspensionBelongsToTheAttempt) {
+// A person's wish is another one than the end of a slice; neither undoes the other.
+TEST_F(LedgerTest, SuspensionByAPersonOutlivesTheAttempt) {
   const JobNumber job = submit();
   const AttemptId attempt = start(job);
-  take(WishRecord{job, Wish::Suspend, "scheduler", ""});
+  take(WishRecord{job, Wish::Suspend, "ann", "too hot"});
+  EXPECT_FALSE(ledger.find(job)->attempt->is_suspended);
+  take(WishRecord{job, Wish::Suspend, kSchedulerName, ""});
+  take(WishRecord{job, Wish::Resume, kSchedulerName, ""});
+  EXPECT_TRUE(ledger.find(job)->is_frozen);
+  EXPECT_EQ(ledger.find(job)->frozen_by, "ann");
+  EXPECT_EQ(ledger.find(job)->frozen_why, "too hot");
+  take(EndRecord{.job = job, .attempt = attempt, .outcome = Outcome::Preempted, .is_final = false});
+  EXPECT_TRUE(ledger.find(job)->is_frozen);
+  EXPECT_EQ(try_apply(WishRecord{job, Wish::Resume, kSchedulerName, ""}),
+            "job 1 does not run: nothing to resume");
+  take(WishRecord{job, Wish::Resume, "bob", ""});
+  EXPECT_FALSE(ledger.find(job)->is_frozen);
+}
+
+TEST_F(LedgerTest, SuspensionBySliceBelongsToTheAttempt) {
+  const JobNumber job = submit();
+  const AttemptId attempt = start(job);
+  take(WishRecord{job, Wish::Suspend, kSchedulerName, ""});
   EXPECT_TRUE(ledger.find(job)->attempt->is_suspended);
-  take(WishRecord{job, Wish::Resume, "scheduler", ""});
+  EXPECT_FALSE(ledger.find(job)->is_frozen);
+  take(WishRecord{job, Wish::Resume, kSchedulerName, ""});
   EXPECT_FALSE(ledger.find(job)->attempt->is_suspended);
   take(
       EndRecord{.job = job, .attempt = attempt, .outcome = Outcome::NotStarted, .is_final = false});

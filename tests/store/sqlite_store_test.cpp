@@ -127,6 +127,31 @@ TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
             static_cast<std::int64_t>(ledger.next_number() - 1));
 }
 
+// Schema 1 had one mark for both kinds of suspension.
+TEST_F(SqliteStoreTest, WhoSuspendedAJobIsFoundInAnOldJournal) {
+  std::filesystem::create_directories(state());
+  {
+    auto database = Database::open(file(), Database::Access::ReadWrite, "");
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(migrate(*database, migrations().first(1), file()));
+  }
+  for (const char* by : {"ann", "@scheduler"}) {
+    const int job = by[0] == 'a' ? 1 : 2;
+    run_sql(fmt::format(
+        "INSERT INTO jobs (number, spec, array, array_index, submitted, submitted_wall, is_held, "
+        "held_by, held_why, is_suspended, attempts, failures, preemptions, first_start_wall, "
+        "gpu_seconds, run_seconds) VALUES ({}, 1, 0, 0, 0, 0, 0, '', '', 1, 1, 0, 0, 0, 0, 0)",
+        job));
+    run_sql(fmt::format("INSERT INTO journal VALUES ({}, 0, 0, 'wish', '{}', 0, NULL)", job,
+                        encode(WishRecord{static_cast<JobNumber>(job), Wish::Suspend, by, "hot"})));
+  }
+  auto database = Database::open(file(), Database::Access::ReadWrite, "");
+  ASSERT_TRUE(migrate(*database, migrations(), file()));
+  EXPECT_EQ(*database->text("SELECT group_concat(is_frozen || frozen_by || frozen_why || "
+                            "is_suspended, ' ') FROM (SELECT * FROM jobs ORDER BY number)"),
+            "1annhot0 01");
+}
+
 TEST_F(SqliteStoreTest, AFailedMigrationLeavesTheOldFile) {
   open().reset();
   std::vector<const char*> steps(migrations().begin(), migrations().end());

@@ -57,9 +57,11 @@ RecordBody RandomHistory::intent(const LedgerJob& job, const Ledger& ledger) {
 }
 
 RecordBody RandomHistory::wish(const LedgerJob& job) {
+  if (job.is_frozen && rng_.below(4) == 0)  // by a person, with an attempt or without
+    return WishRecord{job.number, Wish::Resume, "operator", ""};
   const std::uint64_t kinds = job.attempt ? 7 : 3;  // the first three need no attempt
   return WishRecord{job.number, static_cast<Wish>(rng_.below(kinds)),
-                    rng_.below(2) == 0 ? job.spec->user : "scheduler", "because"};
+                    rng_.below(2) == 0 ? job.spec->user : kSchedulerName, "because"};
 }
 
 RecordBody RandomHistory::change(const LedgerJob& job) {
