@@ -121,7 +121,7 @@ struct QueueRow {
 
 struct ClusterRow {
   std::string policy, version, trouble;
-  std::vector<QueueRow> queues;  // the first is where jobs go that name none
+  std::vector<QueueRow> queues{};  // the first is where jobs go that name none
   std::map<std::string, std::string> settings;
   double uptime_seconds = 0, last_pass_seconds = 0, worst_pass_seconds = 0;
   std::uint64_t pending = 0, running = 0, held = 0, passes = 0;
