@@ -21,9 +21,9 @@ constexpr std::int64_t kLastSecond = 253'402'300'799;  // the year 9999
 /// Reads an object with `read` and refuses keys it did not ask for.
 template <class Read>
 tl::expected<void, Response> read_body(const Call& call, Read read) {
-  const auto json = parse_body(call.body);
-  if (!json) return tl::unexpected<Response>(error_response(400, json.error().messages));
-  BodyReader body(*json);
+  const auto document = parse_body(call.body);
+  if (!document) return tl::unexpected<Response>(error_response(400, document.error().messages));
+  BodyReader body(*document);
   read(body);
   body.finish();
   if (!body.is_good()) return tl::unexpected<Response>(error_response(400, body.faults()));

@@ -72,9 +72,9 @@ Result<void> take_key(JobSpec& spec, const std::string& header) {
 }
 
 tl::expected<JobSpec, Response> spec_from(const Call& call) {
-  const auto json = parse_body(call.body);
-  if (!json) return tl::unexpected<Response>(error_response(400, json.error().messages));
-  auto spec = job_spec_from_json(*json);
+  const auto document = parse_body(call.body);
+  if (!document) return tl::unexpected<Response>(error_response(400, document.error().messages));
+  auto spec = job_spec_from_json(*document);
   if (!spec) return tl::unexpected<Response>(error_response(400, spec.error().messages));
   if (const auto key = take_key(*spec, call.request.head.idempotency_key); !key)
     return tl::unexpected<Response>(error_response(400, key.error().messages));
@@ -154,9 +154,9 @@ Answered not_done(const Call& call, const Deed& deed) {
 Answered act_on_one(const Call& call, Verb verb) {
   const auto number = job_of(call);
   if (!number) return fault_answer(number.error());
-  const auto json = parse_body(call.body);
-  if (!json) return error_answer(400, json.error().messages);
-  BodyReader body(*json);
+  const auto document = parse_body(call.body);
+  if (!document) return error_answer(400, document.error().messages);
+  BodyReader body(*document);
   Wanted wanted{verb, {}, 0};
   read_wanted(body, wanted);
   body.finish();
@@ -277,9 +277,9 @@ Answered act_on_job(const Call& call) {
 }
 
 Answered act_on_jobs(const Call& call) {
-  const auto json = parse_body(call.body);
-  if (!json) return error_answer(400, json.error().messages);
-  BodyReader body(*json);
+  const auto document = parse_body(call.body);
+  if (!document) return error_answer(400, document.error().messages);
+  BodyReader body(*document);
   Wanted wanted;
   const auto name = body.text("verb", kMaxNameBytes);
   const auto verb = name ? verb_from(*name) : std::nullopt;

@@ -126,13 +126,13 @@ std::string bash_script(const CliCommand& root) {
 }
 
 /// Inside single quotes of zsh and fish.
-std::string quoted(std::string text) {
+std::string in_quotes(std::string text) {
   std::erase(text, '\'');
   return text;
 }
 std::string in_brackets(std::string text) {
   std::string result;
-  for (const char c : quoted(std::move(text))) {
+  for (const char c : in_quotes(std::move(text))) {
     if (c == '[' || c == ']' || c == ':' || c == '\\') result += '\\';
     result += c;
   }
@@ -190,7 +190,7 @@ std::string fish_script(const CliCommand& root) {
       "berth -f\n";
   for (const CliCommand& command : root.commands) {
     text += fmt::format("complete -c berth -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
-                        quoted(command.summary));
+                        in_quotes(command.summary));
     for (const CliOption& option : command.options) {
       text += fmt::format("complete -c berth -n '__fish_seen_subcommand_from {}'", command.name);
       for (const std::string& name : option.names) {
@@ -207,7 +207,7 @@ std::string fish_script(const CliCommand& root) {
       } else if (!option.value.empty()) {
         text += " -x";
       }
-      text += fmt::format(" -d '{}'\n", quoted(option.help));
+      text += fmt::format(" -d '{}'\n", in_quotes(option.help));
     }
   }
   return text;

@@ -117,22 +117,22 @@ Result<std::vector<const Reproduction*>> chosen(const ReproduceCommand& command)
 
 }  // namespace
 
-Verdict judged(double ours, double published) noexcept {
-  if (ours >= published) return Verdict::Reproduced;
-  return ours > kNoGain ? Verdict::InShape : Verdict::Missed;
+Judgement judged(double ours, double published) noexcept {
+  if (ours >= published) return Judgement::Reproduced;
+  return ours > kNoGain ? Judgement::InShape : Judgement::Missed;
 }
 
-Verdict judged_everywhere(double least, double most, double published) noexcept {
-  const Verdict best = judged(most, published);
-  return best == Verdict::Reproduced && least <= 1 ? Verdict::InShape : best;
+Judgement judged_everywhere(double least, double most, double published) noexcept {
+  const Judgement best = judged(most, published);
+  return best == Judgement::Reproduced && least <= 1 ? Judgement::InShape : best;
 }
 
-std::string_view to_string(Verdict verdict) noexcept {
+std::string_view to_string(Judgement verdict) noexcept {
   switch (verdict) {
-    case Verdict::Measured: return "measured";
-    case Verdict::Reproduced: return "reproduced";
-    case Verdict::InShape: return "in shape";
-    case Verdict::Missed: break;
+    case Judgement::Measured: return "measured";
+    case Judgement::Reproduced: return "reproduced";
+    case Judgement::InShape: return "in shape";
+    case Judgement::Missed: break;
   }
   return "not reproduced";
 }

@@ -26,7 +26,7 @@ struct ReproducedFigure {
   std::string why;        // why they differ, one sentence; empty if they agree
 };
 
-enum class Verdict : std::uint8_t {
+enum class Judgement : std::uint8_t {
   Measured,    // nothing published to hold it against
   Reproduced,  // as large as published, or larger
   InShape,     // better, as published, but by less, or not everywhere
@@ -37,15 +37,15 @@ enum class Verdict : std::uint8_t {
 struct Headline {
   std::string published;
   std::string ours;
-  Verdict verdict = Verdict::Measured;
+  Judgement verdict = Judgement::Measured;
 };
 
 /// How many times better than the rival, ours and published; of a published range the lower end.
-[[nodiscard]] Verdict judged(double ours, double published) noexcept;
+[[nodiscard]] Judgement judged(double ours, double published) noexcept;
 /// Of several settings the least and the largest gain; where one of them is none, it is in shape at
 /// best.
-[[nodiscard]] Verdict judged_everywhere(double least, double most, double published) noexcept;
-[[nodiscard]] std::string_view to_string(Verdict verdict) noexcept;
+[[nodiscard]] Judgement judged_everywhere(double least, double most, double published) noexcept;
+[[nodiscard]] std::string_view to_string(Judgement verdict) noexcept;
 
 struct Reproduced {
   std::string setting;  // cluster, workload, seeds: enough to do it again by hand

@@ -10,7 +10,7 @@ namespace berth {
 namespace {
 
 /// Always quoted: a name may look like a number or hold a colon.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -29,7 +29,7 @@ bool is_plain(std::string_view text) {
 }
 
 std::string word(std::string_view text) {
-  return is_plain(text) ? std::string(text) : quoted(text);
+  return is_plain(text) ? std::string(text) : in_quotes(text);
 }
 
 std::string number(double value) { return fmt::format("{:.8g}", value); }
@@ -42,7 +42,7 @@ void write_sources(std::string& out, const Profile& profile) {
                        to_string(source.provenance));
     if (source.error > 0) out += fmt::format(", error: {:.4g}", source.error);
     if (source.points > 0) out += fmt::format(", points: {}", source.points);
-    if (!source.source.empty()) out += fmt::format(", source: {}", quoted(source.source));
+    if (!source.source.empty()) out += fmt::format(", source: {}", in_quotes(source.source));
     out += "}\n";
   }
 }

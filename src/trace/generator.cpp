@@ -28,7 +28,8 @@ Result<const SourceTable*> find_source(std::string_view like) {
     if (source.name == like) return &source;
     known.emplace_back(source.name);
   }
-  return fail(fmt::format("like: no statistics for {}{}", quoted(like), suggestion(like, known)));
+  return fail(
+      fmt::format("like: no statistics for {}{}", in_quotes(like), suggestion(like, known)));
 }
 
 bool is_share(double value) { return value >= 0 && value <= 1; }

@@ -55,7 +55,7 @@ Result<void> check_is_known(std::string_view format) {
   for (const FormatInfo& info : trace_formats()) known.push_back(info.name);
   if (std::ranges::find(known, format) != known.end()) return {};
   return fail(
-      fmt::format("trace format {} is not known{}", quoted(format), suggestion(format, known)));
+      fmt::format("trace format {} is not known{}", in_quotes(format), suggestion(format, known)));
 }
 
 // With half of our columns there, naming the missing ones helps; with fewer it is another file.

@@ -154,7 +154,7 @@ class TableReader {
       if (name.empty() || std::ranges::find(known, name) != known.end()) continue;
       const auto near = nearest_names(name, known);
       const std::string hint = near.empty() ? "" : fmt::format(" (did you mean {}?)", near.front());
-      builder_.note(fmt::format("column {} is not known and was ignored{}", quoted(name), hint));
+      builder_.note(fmt::format("column {} is not known and was ignored{}", in_quotes(name), hint));
     }
   }
 

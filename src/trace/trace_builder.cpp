@@ -41,7 +41,7 @@ void TraceBuilder::problem(RowProblem problem) {
     ++untold_messages_;
     return;
   }
-  const std::string got = problem.got.empty() ? "" : ", got " + quoted(problem.got);
+  const std::string got = problem.got.empty() ? "" : ", got " + in_quotes(problem.got);
   const std::string_view remedy = problem.remedy.empty() ? "drop the row or pass --skip-invalid"
                                                          : std::string_view(problem.remedy);
   const std::string place = items_ ? fmt::format("{}: item {}", file_, line_)
@@ -154,7 +154,7 @@ void TraceBuilder::fill(ReadReport& report) const {
   }
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   const auto is_plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '+';
   };

@@ -79,6 +79,6 @@ class TraceBuilder {
 };
 
 /// Text from a file made fit for a message: quoted unless a plain word or number, short, printable.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 }  // namespace berth

@@ -66,9 +66,9 @@ TEST(Body, IsAnObjectOfBoundedDepth) {
 }
 
 TEST(Body, ReportsEveryFault) {
-  const auto json = nlohmann::json::parse(
+  const auto document = nlohmann::json::parse(
       R"({"why":7,"signal":99,"ids":[1,"x"],"shares":"many","more":1,"huge":18446744073709551615})");
-  BodyReader body(json);
+  BodyReader body(document);
   EXPECT_FALSE(body.text("why", 10));
   EXPECT_FALSE(body.whole("signal", 1, 64));
   EXPECT_FALSE(body.whole("huge", 1, INT64_MAX));

@@ -29,12 +29,12 @@ TEST(ReplayError, CountsJobsTheAverageAndTheOrder) {
 }
 
 TEST(Verdict, IsByTheLowerEndOfWhatWasPublished) {
-  EXPECT_EQ(judged(1.5, 1.43), Verdict::Reproduced);
-  EXPECT_EQ(judged(1.2, 1.43), Verdict::InShape);
-  EXPECT_EQ(judged(1.01, 1.43), Verdict::Missed);
-  EXPECT_EQ(judged_everywhere(0.9, 20, 14.7), Verdict::InShape);
-  EXPECT_EQ(judged_everywhere(1.1, 20, 14.7), Verdict::Reproduced);
-  EXPECT_EQ(judged_everywhere(0.3, 0.9, 14.7), Verdict::Missed);
+  EXPECT_EQ(judged(1.5, 1.43), Judgement::Reproduced);
+  EXPECT_EQ(judged(1.2, 1.43), Judgement::InShape);
+  EXPECT_EQ(judged(1.01, 1.43), Judgement::Missed);
+  EXPECT_EQ(judged_everywhere(0.9, 20, 14.7), Judgement::InShape);
+  EXPECT_EQ(judged_everywhere(1.1, 20, 14.7), Judgement::Reproduced);
+  EXPECT_EQ(judged_everywhere(0.3, 0.9, 14.7), Judgement::Missed);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ Result<Reproduced> reproduce_gandiva_fair(const ReproduceOptions& options) {
   }
   result.headline = {"trading: up to about 30 % more work, nobody worse off",
                      fmt::format("JCT {:.2f} to {:.2f} x shorter by user", least, most),
-                     least >= 1 ? judged(most, 1.3) : Verdict::Missed};
+                     least >= 1 ? judged(most, 1.3) : Judgement::Missed};
   return result;
 }
 

@@ -93,9 +93,9 @@ Result<Reproduced> reproduce_locality(const ReproduceOptions&) {
   result.headline = {
       "up to 27 % by a bad pair of GPUs, up to 40 % by a neighbour",
       fmt::format("up to {}, up to {}", percent(inside.times), percent(beside.times)),
-      both     ? Verdict::Reproduced
-      : either ? Verdict::InShape
-               : Verdict::Missed};
+      both     ? Judgement::Reproduced
+      : either ? Judgement::InShape
+               : Judgement::Missed};
   return result;
 }
 

@@ -244,7 +244,7 @@ Result<Reproduced> reproduce_testbed(const ReproduceOptions& options) {
                             one.name, 100 * error.of_average, 100 * error.per_job);
   }
   if (!options.quick) BERTH_TRY_VOID(add_ablations(bench, result));
-  result.headline = {"the completion times of the real runs", headline, Verdict::Measured};
+  result.headline = {"the completion times of the real runs", headline, Judgement::Measured};
   result.setting = fmt::format(
       "8 x 8 V100, 400 jobs of the testbed's trace; run time = iterations x iteration time of the "
       "trace; a start costs {:.0f} s and executing takes {:.3f} of the predicted time, by least "
