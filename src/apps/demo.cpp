@@ -178,6 +178,8 @@ Exit execute(const DemoOptions& options) {
     return write_stdout(fmt::format("loss {:.6f}\n", demo_training(options.train)));
   if (options.speed < 0.1 || options.speed > 100)
     return complain(Exit::Misuse, "--speed: between 0.1 and 100");
+  if (!options.trainer.empty() && ::access(options.trainer.c_str(), X_OK) != 0)
+    return complain(Exit::Misuse, fmt::format("--trainer: {} is no program", options.trainer));
   const Interrupts interrupts;
   const std::string cluster = fmt::format("1x{}:cpu", kDemoGpus);
   const auto home = EmbeddedScheduler::start(

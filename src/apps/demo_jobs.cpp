@@ -81,17 +81,18 @@ JobSpec demo_spec(const DemoJob& job, const DemoOptions& options, const std::str
     spec.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "demo", "--train",
                     std::to_string(epochs)};
   } else {
-    spec.command = {options.trainer,
-                    "--epochs",
-                    std::to_string(epochs),
-                    "--samples",
-                    std::to_string(kSamples),
-                    "--batch",
-                    std::to_string(kBatch),
-                    "--device-ms",
-                    std::to_string(kDeviceMillis),
-                    "--workers",
-                    "1"};
+    spec.command = {
+        std::filesystem::absolute(options.trainer).string(),  // jobs have their own directory
+        "--epochs",
+        std::to_string(epochs),
+        "--samples",
+        std::to_string(kSamples),
+        "--batch",
+        std::to_string(kBatch),
+        "--device-ms",
+        std::to_string(kDeviceMillis),
+        "--workers",
+        "1"};
   }
   return spec;
 }

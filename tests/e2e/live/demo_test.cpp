@@ -56,6 +56,18 @@ TEST(Demo, WithAPolicyNobodyKnowsSaysWhy) {
   EXPECT_THAT(folder.names(), testing::IsEmpty());
 }
 
+// Jobs run in a directory of their own, where a relative path would lead nowhere.
+TEST(Demo, TakesATrainerByARelativePath) {
+  const TempFolder folder;
+  const Ran ran = shell(folder,
+                        "printf '#!/bin/sh\nexit 0\n' > trainer; chmod +x trainer; mkdir work; "
+                        "TMPDIR=$PWD/work $BERTH demo --speed 100 --trainer ./trainer");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  const Ran missing = shell(folder, "TMPDIR=$PWD $BERTH demo --trainer ./nothing");
+  EXPECT_EQ(missing.exit, 2);
+  EXPECT_THAT(missing.err, HasSubstr("--trainer: ./nothing is no program"));
+}
+
 TEST(Export, WritesAHistoryThatCanBeReplayed) {
   const Served served;
   ASSERT_NE(served.port(), 0);
