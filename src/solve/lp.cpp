@@ -60,6 +60,7 @@ struct LinearProgram::Model {
   void flush();
   [[nodiscard]] Solution relaxed(const SolveLimits& limits);
   [[nodiscard]] Solution answer_of_simplex() const;
+  [[nodiscard]] Solution answer_without_columns() const;
   [[nodiscard]] Solution search(const SolveLimits& limits, std::span<const double> start);
   [[nodiscard]] Solution answer_of_search(const CbcModel& tree) const;
 };
@@ -92,8 +93,21 @@ Solution LinearProgram::Model::answer_of_simplex() const {
   return solution;
 }
 
+/// Every row sums up to nothing. The solver itself does not survive a program of no columns and
+/// rows.
+Solution LinearProgram::Model::answer_without_columns() const {
+  for (std::int32_t row = 0; row < rows; ++row) {
+    if (simplex.rowLower()[row] > 0 || simplex.rowUpper()[row] < 0)
+      return {.status = SolveStatus::Infeasible, .values = {}, .prices = {}};
+  }
+  return {.status = SolveStatus::Optimal,
+          .values = {},
+          .prices = std::vector<double>(static_cast<std::size_t>(rows))};
+}
+
 Solution LinearProgram::Model::relaxed(const SolveLimits& limits) {
   flush();
+  if (kinds.empty()) return answer_without_columns();
   simplex.setMaximumSeconds(limits.seconds);
   if (!has_basis) {
     ClpSolve how;

@@ -61,10 +61,13 @@ struct Solution {
   SolveStatus status = SolveStatus::Failed;
   double objective = 0;
   double bound = 0;            // no solution is better than this
-  std::vector<double> values;  // by column; empty if there is none
+  std::vector<double> values;  // by column; empty if there is no solution, or no column
   std::vector<double> prices;  // by row, of the linear program: change of objective per unit
 
-  [[nodiscard]] bool has_values() const noexcept { return !values.empty(); }
+  /// A solution was found: also that of a program without columns, which has no values to show.
+  [[nodiscard]] bool has_values() const noexcept {
+    return status == SolveStatus::Optimal || !values.empty();
+  }
   [[nodiscard]] double operator[](ColumnId column) const noexcept {
     return values[static_cast<std::size_t>(column.value)];
   }

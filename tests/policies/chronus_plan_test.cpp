@@ -129,6 +129,10 @@ TEST(Selection, KeepsPromisesOrSaysThatItCannot) {
   EXPECT_DOUBLE_EQ(best_selection(jobs, capacity, {})->reward, 1);
   jobs[1].is_promised = true;
   EXPECT_FALSE(best_selection(jobs, capacity, {}).has_value());
+  const auto nobody = best_selection({}, capacity, {});
+  ASSERT_TRUE(nobody.has_value());
+  EXPECT_TRUE(nobody->is_proven);
+  EXPECT_EQ(nobody->reward, 0);
 }
 
 // Trying everything, for few jobs and terms: a job at a time, every set of its terms.

@@ -138,6 +138,12 @@ TEST(OasisOffline, TheIntegerProgramFindsWhatTryingEverythingFinds) {
   }
 }
 
+TEST(OasisOffline, NobodyIsWorthNothing) {
+  const auto optimum = offline_optimum(4, 3, {});
+  ASSERT_TRUE(optimum.has_value());
+  EXPECT_EQ(*optimum, 0);
+}
+
 TEST(OasisGuarantee, CapacityHoldsOnRandomStreams) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Rng rng{seed};

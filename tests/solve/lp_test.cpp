@@ -74,6 +74,32 @@ TEST(LinearProgram, SaysInfeasibleAndUnbounded) {
   EXPECT_EQ(endless.solve().status, SolveStatus::Unbounded);
 }
 
+// Nothing to choose: the sum of nothing is zero, which the rows allow or not.
+TEST(LinearProgram, WithoutColumnsIsSolvedOrInfeasible) {
+  for (const bool integer : {false, true}) {
+    const auto solve = [&](LinearProgram& program) {
+      return integer ? program.solve_integer() : program.solve();
+    };
+    LinearProgram program{Sense::Maximise};
+    Solution nothing = solve(program);
+    EXPECT_EQ(nothing.status, SolveStatus::Optimal);
+    EXPECT_TRUE(nothing.has_values());
+    EXPECT_EQ(nothing.objective, 0);
+    EXPECT_EQ(nothing.gap(), 0);
+    program.add_row({}, Bounds::at_most(4));
+    const RowId row = program.add_row({}, Bounds::at_least(1));
+    EXPECT_EQ(solve(program).status, SolveStatus::Infeasible);
+    EXPECT_FALSE(solve(program).has_values());
+    program.set_bounds(row, Bounds::exactly(0));
+    nothing = solve(program);
+    EXPECT_EQ(nothing.status, SolveStatus::Optimal);
+    EXPECT_EQ(nothing.prices, (std::vector<double>{0, 0}));
+    const ColumnId x = program.add_column(3, {0, 2});  // and there is something after all
+    EXPECT_NEAR(solve(program).objective, 6, 1e-9);
+    EXPECT_NEAR(solve(program)[x], 2, 1e-9);
+  }
+}
+
 TEST(LinearProgram, EqualityRangeAndFreeColumns) {
   LinearProgram program{Sense::Minimise};
   const ColumnId x = program.add_column(1, {-kNoBound, kNoBound});

@@ -64,7 +64,6 @@ void add_rows(LinearProgram& program, std::span<const SelectionJob> jobs,
 std::optional<Selection> best_selection(std::span<const SelectionJob> jobs,
                                         std::span<const std::int64_t> capacity,
                                         const SolveLimits& limits) {
-  if (jobs.empty()) return Selection{.leases = {}, .is_proven = true};
   LinearProgram program{Sense::Maximise};
   const std::vector<Columns> columns = add_columns(program, jobs, capacity.size());
   add_rows(program, jobs, capacity, columns);
