@@ -100,6 +100,18 @@ TEST(Chronus, StartsOnIdleGpusBeforeItsFirstTerm) {
   EXPECT_EQ(outcome.finish[0], 130);
 }
 
+TEST(Chronus, ADeadlineIsNotPromisedOnTheStrengthOfAnIdleTerm) {
+  // Idle GPUs would do it by 130, but no whole term ends by 190.
+  const Outcome outcome = run(exact("1x4", {slo(30, 2, 100, 190)}));
+  EXPECT_EQ(outcome.state[0], JobState::Rejected);
+}
+
+TEST(Chronus, AJobThatEndsInsideItsLeaseLeavesTheRestOfItToOthers) {
+  const Outcome outcome = run(exact("1x2", {slo(0, 2, 50, 100), best_effort(0, 2, 40)}));
+  EXPECT_EQ(outcome.start[1], 50);
+  EXPECT_EQ(outcome.finish[1], 90);
+}
+
 TEST(Chronus, RenewsALeaseWithoutARestart) {
   Scenario scenario = exact("1x4", {slo(0, 2, 450, 1200), best_effort(0, 2, 450)});
   scenario.settings = {{"lease", "100"}, {"restart", "10"}, {"slack", "1"}};
@@ -203,11 +215,46 @@ TEST(Chronus, BreaksTheNewestPromiseWhenAServerIsLost) {
   EXPECT_EQ(outcome.state[1], JobState::Completed);
 }
 
+/// Why a job was started or stopped, in order.
+class Reasons final : public Observer {
+ public:
+  explicit Reasons(std::uint32_t job) : job_(job) {}
+  void append(Time, const Action& action) override {
+    if (action.job.value == job_) seen.push_back(action.reason);
+  }
+  std::vector<Reason> seen;
+
+ private:
+  std::uint32_t job_;
+};
+
+TEST(Chronus, TellsOfAPromiseThatWasBroken) {
+  Scenario scenario = exact("2x4", {slo(0, 4, 400, 400), slo(0, 4, 400, 400)});
+  scenario.sim.outages = {{NodeId{1}, seconds_to_time(50), seconds_to_time(1000)}};
+  Reasons kept{0};
+  static_cast<void>(run(scenario, &kept));
+  Reasons broken{1};
+  static_cast<void>(run(scenario, &broken));
+  EXPECT_TRUE(std::ranges::count(kept.seen, Reason::Deadline) == 0);
+  ASSERT_GE(broken.seen.size(), 2U);
+  EXPECT_EQ(broken.seen.front(), Reason::Reservation);
+  EXPECT_EQ(broken.seen.back(), Reason::Deadline) << "how it goes on";
+}
+
+TEST(Chronus, LetsAShortJobGoBeforeALeaseThatCanWait) {
+  // The lease of term 0 may as well be in term 1 or 2.
+  Scenario scenario = exact("1x4", {slo(0, 4, 100, 300), best_effort(0, 4, 50)});
+  EXPECT_EQ(run(scenario).finish, (std::vector<double>{100, 150}));
+  scenario.settings.push_back({"be_in_milp", "on"});
+  EXPECT_EQ(run(scenario).finish, (std::vector<double>{150, 50}));
+}
+
 TEST(Chronus, RefusesBadSettings) {
   EXPECT_FALSE(make_policy("chronus", {{"lease", "30"}}).has_value());
   EXPECT_FALSE(make_policy("chronus", {{"slack", "0.5"}}).has_value());
   EXPECT_FALSE(make_policy("chronus", {{"grace", "soon"}}).has_value());
   EXPECT_FALSE(make_policy("chronus", {{"unmet", "maybe"}}).has_value());
+  EXPECT_FALSE(make_policy("chronus", {{"mig_cost", "dear"}}).has_value());
 }
 
 TEST(Edf, RunsTheEarliestDeadlineAndStopsLaterOnes) {
@@ -238,7 +285,7 @@ class Watcher final : public Observer {
 // With exact estimates, no failures, and switch costs within `restart`.
 TEST(Chronus, AnAdmittedJobMeetsItsDeadline) {
   int refused = 0, leases = 0, in_time = 0;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 18; ++seed) {
     Rng rng{seed};
     std::vector<JobSpec> jobs;
     double submit = 0;
@@ -254,6 +301,7 @@ TEST(Chronus, AnAdmittedJobMeetsItsDeadline) {
     Scenario scenario = exact(seed % 3 == 0 ? "3x6" : seed % 3 == 1 ? "2x8" : "4x4", jobs);
     scenario.settings = {{"lease", "100"}, {"restart", "20"}, {"slack", "1"}};
     if (seed % 2 == 0) scenario.settings.push_back({"lend_padding", "off"});
+    if (seed > 12) scenario.settings.push_back({"be_in_milp", "on"});
     scenario.sim.costs = {.start = std::chrono::seconds{5},
                           .preempt = std::chrono::seconds{5},
                           .resume = std::chrono::seconds{15},
@@ -293,6 +341,8 @@ TEST(Chronus, BringsBestEffortJobsTogetherWhereDistanceCosts) {
   EXPECT_EQ(spread.migrations[2], 0);
   EXPECT_EQ(moved.migrations[2], 1);
   EXPECT_LT(moved.finish[2], spread.finish[2]);
+  scenario.settings.push_back({"mig_cost", "1"});  // more than any place is worth
+  EXPECT_EQ(run(scenario).migrations[2], 0);
 }
 
 }  // namespace

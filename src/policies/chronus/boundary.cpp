@@ -8,6 +8,8 @@ namespace berth::chronus {
 
 void Chronus::begin_term(const View& view, Plan& plan) {
   refresh_promises(view, plan);
+  invited_.clear();
+  if (options_.best_effort_in_program) invite(view, plan);
   choose_leases(view);
   const std::vector<JobId> promised(promised_.begin(), promised_.end());
   for (const JobId job : promised) {
@@ -91,8 +93,15 @@ void Chronus::choose_best_effort(const View& view, const Plan& plan) {
   chosen_.clear();
   note_starved(view);
   choose_from(view, starved_, nullptr);
+  for (const JobId job : invited_) {
+    const bool runs = rows_[job.value].holds;
+    const bool comes = choose(view, job, runs ? std::optional{plan.pool_of(job)} : std::nullopt);
+    if (comes && !runs) waiting_.forget(view.jobs.shape[job], job);  // back below
+  }
   order_.clear();
-  for (const JobId job : best_effort_) order_.push_back(key_of(view, job));
+  for (const JobId job : best_effort_) {
+    if (!rows_[job.value].is_chosen) order_.push_back(key_of(view, job));
+  }
   std::ranges::sort(order_);
   for (const OrderKey& key : order_) {
     choose_from(view, waiting_, &key);

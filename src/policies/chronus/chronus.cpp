@@ -110,7 +110,7 @@ void Chronus::set_holding(const View& view, JobId job, bool holds) {
 }
 
 void Chronus::stop(const View& view, Plan& plan, JobId job) {
-  plan.preempt(job, Reason::Lease);
+  plan.preempt(job, rows_[job.value].is_broken ? Reason::Deadline : Reason::Lease);
   set_holding(view, job, false);
 }
 
@@ -124,6 +124,7 @@ bool Chronus::start_in(const View& view, Plan& plan, JobId job, PoolId pool, Rea
 }
 
 bool Chronus::start(const View& view, Plan& plan, JobId job, Reason reason) {
+  if (rows_[job.value].is_broken) reason = Reason::Deadline;  // so the log tells of it
   const bool started = padding_.empty()
                            ? plan.try_start(job, reason)
                            : std::ranges::any_of(view.shape(job).pools, [&](PoolId pool) {

@@ -37,9 +37,11 @@ struct ChronusOptions {
   bool refuses = true;                     // otherwise what cannot be promised is best effort
   bool kills_late = false;                 // a strict job that cannot be in time any more
   BestEffortKey key = BestEffortKey::Remaining;
-  std::int64_t starve_leases = 36;   // waits this many: goes first
-  bool lends_padding = true;         // GPUs that rounding up leaves idle
-  std::int32_t search_steps = 1000;  // of the local search
+  std::int64_t starve_leases = 36;      // waits this many: goes first
+  bool best_effort_in_program = false;  // leases are moved out of the way of short jobs
+  bool lends_padding = true;            // GPUs that rounding up leaves idle
+  std::int32_t search_steps = 1000;     // of the local search
+  double move_cost = 0.025;             // speed that moving a job must gain there
   SearchEffort effort;
 };
 
@@ -64,6 +66,7 @@ class Chronus final : public Policy {
     bool is_promised = false;
     bool holds = false;
     bool is_starved = false;
+    bool is_broken = false;  // was promised what cannot be kept
     bool is_chosen = false;  // scratch of a pass: has a lease or leftover GPUs in the coming term
     PoolId pool;             // of its promise
     Term end = 0;            // by which it was promised
@@ -78,7 +81,6 @@ class Chronus final : public Policy {
   [[nodiscard]] Term term_at(Time time) const noexcept;  // the first that begins then or later
   [[nodiscard]] Term end_of(Time deadline) const noexcept;
   [[nodiscard]] Term last_end(const View& view, JobId job) const;
-  [[nodiscard]] double rate(const View& view, JobId job, PoolId pool, Level level) const;
   [[nodiscard]] std::int64_t leases_needed(const View& view, JobId job, PoolId pool) const;
   [[nodiscard]] LeaseRequest request(const View& view, JobId job, PoolId pool, Term end) const;
   [[nodiscard]] Verdict try_promise(const View& view, JobId job, Term end);
@@ -112,6 +114,9 @@ class Chronus final : public Policy {
   void choose_from(const View& view, ShapeQueues& queue, const OrderKey* before);
   [[nodiscard]] bool choose(const View& view, JobId job, std::optional<PoolId> preferred);
   void note_starved(const View& view);
+  void invite(const View& view, const Plan& plan);
+  void invite_to(const View& view, const Plan& plan, PoolId pool);
+  [[nodiscard]] std::vector<JobId> shortest_in(const View& view, const Plan& plan, PoolId pool);
   using Places = std::vector<std::optional<BuddyBlocks>>;  // by job
   void place_leases(const View& view, Plan& plan, PoolId pool);
   [[nodiscard]] Places make_places(const View& view, Plan& plan, PoolId pool,
@@ -149,6 +154,7 @@ class Chronus final : public Policy {
   std::vector<std::uint64_t> padding_;  // by NodeId: not lent in this term; empty if all is lent
   std::vector<JobId> leased_;           // scratch: have a lease in the coming term
   std::vector<JobId> chosen_;           // scratch: best effort that runs in the coming term
+  std::vector<JobId> invited_;          // scratch: best effort for whom leases made way, ascending
   std::vector<std::int64_t> room_;      // scratch: GPUs by pool
   std::vector<std::uint64_t> needed_;   // scratch: devices by NodeId that leases are about to take
   std::vector<OrderKey> order_;         // scratch

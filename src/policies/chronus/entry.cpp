@@ -23,6 +23,11 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   BERTH_TRY(options.lends_padding, params.flag("lend_padding"));
   BERTH_TRY(const auto steps, params.integer("ls_iters", 0, 1'000'000));
   options.search_steps = static_cast<std::int32_t>(steps);
+  options.move_cost = to_seconds(options.restart) / to_seconds(options.lease);
+  if (params.text("mig_cost") != "auto") {
+    BERTH_TRY(options.move_cost, params.number("mig_cost", 0, 1000));
+  }
+  BERTH_TRY(options.best_effort_in_program, params.flag("be_in_milp"));
   BERTH_TRY(const auto jobs, params.integer("exact_jobs", 0, 1000));
   options.effort.jobs = static_cast<std::size_t>(jobs);
   BERTH_TRY(options.effort.nodes, params.integer("solver_nodes", 1, 1'000'000'000));
@@ -47,7 +52,9 @@ PolicyEntry chronus_entry() {
        {"be_key", "remaining", "order without deadline: remaining (work) or attained (service)"},
        {"be_starve", "36", "leases of waiting after which such a job goes first"},
        {"lend_padding", "on", "lend the GPUs that rounding up to blocks leaves idle"},
+       {"be_in_milp", "off", "leases that can come later make way for short jobs without deadline"},
        {"ls_iters", "1000", "steps of the search for closer places, if distance costs speed"},
+       {"mig_cost", "auto", "speed that moving a job there must gain; auto = restart / lease"},
        {"exact_jobs", "30", "jobs up to which the integer program decides; 0 = never"},
        {"solver_nodes", "200", "size of its search tree at most"}},
       make};

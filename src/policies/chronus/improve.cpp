@@ -4,6 +4,7 @@
 
 #include "policies/chronus/chronus.h"
 #include "policies/chronus/local_search.h"
+#include "policies/common/believed_rate.h"
 
 namespace berth::chronus {
 
@@ -37,11 +38,11 @@ bool take_parts(std::vector<std::uint64_t>& free, const std::vector<Part>& parts
 Resident Chronus::resident(const View& view, const Plan& plan, JobId job, PoolId pool) const {
   const std::int32_t gpus = view.gpus(job);
   const std::int32_t largest = view.cluster.largest_node(pool);
-  const double close = rate(view, job, pool, view.believed().best_level(pool, gpus));
+  const double close = believed_rate(view, job, pool, gpus);
   return {.job = job,
           .gpus = gpus,
           .fewest = (gpus + largest - 1) / largest,
-          .spread_speed = std::min(1.0, rate(view, job, pool, Level::Rack) / close),
+          .spread_speed = std::min(1.0, believed_rate(view, job, pool, gpus, Level::Rack) / close),
           .is_free_to_move = plan.holds(job) && view.jobs.is_waiting(job),
           .at = parts_of(plan.slices(job))};
 }
@@ -84,8 +85,7 @@ void Chronus::improve(const View& view, Plan& plan, PoolId pool) {
     free[i] = plan.cluster().free_mask(NodeId{i}) & ~(padding_.empty() ? 0 : padding_[i]);
     count[i] = std::popcount(free[i]);
   }
-  LocalSearch search{count, before, candidates(view, plan, pool),
-                     to_seconds(options_.restart) / to_seconds(options_.lease)};
+  LocalSearch search{count, before, candidates(view, plan, pool), options_.move_cost};
   if (search.run(options_.search_steps) == 0) return;
   carry_out(view, plan, pool, before, search, std::move(free));
 }

@@ -156,11 +156,16 @@ std::vector<LeaseRequest> LeasePlan::movable(const LeaseRequest& more) const {
     if (promise.request.leases > 0 && (in_the_way || jobs_.size() < effort_.jobs))
       jobs.push_back(promise.request);
   }
-  std::size_t columns = 0;
+  if (!is_within_effort(jobs, 0)) jobs.clear();
+  return jobs;
+}
+
+bool LeasePlan::is_within_effort(std::span<const LeaseRequest> jobs,
+                                 std::size_t guests) const noexcept {
+  std::size_t columns = guests;
   for (const LeaseRequest& request : jobs)
     columns += static_cast<std::size_t>(request.end - first_);
-  if (jobs.size() > effort_.jobs || columns > effort_.columns) jobs.clear();
-  return jobs;
+  return jobs.size() + guests <= effort_.jobs && columns <= effort_.columns;
 }
 
 bool LeasePlan::search(const LeaseRequest& more) {
@@ -189,6 +194,52 @@ bool LeasePlan::search(const LeaseRequest& more) {
     take(jobs[i], std::move(terms));
   }
   return true;
+}
+
+std::optional<std::vector<bool>> LeasePlan::make_way(std::span<const LeaseGuest> guests) {
+  std::vector<LeaseRequest> jobs;
+  Term last = first_ + 1;
+  for (const auto& [job, promise] : jobs_) {
+    if (promise.request.leases == 0) continue;
+    jobs.push_back(promise.request);
+    last = std::max(last, promise.request.end);
+  }
+  if (!is_within_effort(jobs, guests.size())) return std::nullopt;
+  std::vector<SelectionJob> choice;
+  for (const LeaseRequest& request : jobs) {
+    choice.push_back({.gpus = request.gpus,
+                      .leases = request.leases,
+                      .end = request.end - first_,
+                      .is_promised = true});
+  }
+  double dearest = 0;  // counts 1, so that the solver tells the others apart
+  for (const LeaseGuest& guest : guests) dearest = std::max(dearest, guest.reward);
+  for (const LeaseGuest& guest : guests) {
+    choice.push_back({.gpus = guest.gpus, .leases = 1, .end = 1, .reward = guest.reward / dearest});
+  }
+  const std::vector<std::int64_t> capacity(static_cast<std::size_t>(last - first_), capacity_);
+  const SolveLimits limits{.seconds = effort_.seconds, .nodes = effort_.nodes};
+  const auto chosen = best_selection(choice, capacity, limits);
+  if (!chosen) return std::nullopt;
+  // Rewards of guests may differ by so much that the price of a delay is lost beside them: with the
+  // guests settled the promises are laid out once more, as early as they can be.
+  std::vector<bool> comes(guests.size());
+  std::vector<SelectionJob> settled(choice.begin(), choice.begin() + std::ssize(jobs));
+  for (std::size_t i = 0; i < guests.size(); ++i) {
+    comes[i] = !chosen->leases[jobs.size() + i].empty();
+    if (!comes[i]) continue;
+    settled.push_back(choice[jobs.size() + i]);
+    settled.back().is_promised = true;
+  }
+  const auto found = best_selection(settled, capacity, limits);
+  if (!found) return std::nullopt;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    remove(jobs[i].job);
+    std::vector<Term> terms = found->leases[i];
+    for (Term& term : terms) term += first_;
+    take(jobs[i], std::move(terms));
+  }
+  return comes;
 }
 
 bool LeasePlan::resize(JobId job, std::int64_t leases) {

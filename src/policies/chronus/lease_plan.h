@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,12 @@ enum class Verdict : std::uint8_t {
 [[nodiscard]] constexpr bool is_admitted(Verdict verdict) noexcept {
   return verdict <= Verdict::Searched;
 }
+
+/// Would like the next term, if that breaks no promise.
+struct LeaseGuest {
+  std::int64_t gpus = 1;
+  double reward = 1;  // above zero
+};
 
 /// How far the exact search goes; zero jobs switch it off.
 struct SearchEffort {
@@ -77,6 +84,10 @@ class LeasePlan {
   /// repair().
   [[nodiscard]] bool set_capacity(std::int64_t capacity);
   [[nodiscard]] bool repair();
+  /// Lays out all promises anew so that the guests who find room in the next term are worth most.
+  /// By position: who does. Nothing: too many jobs or terms for the exact search, or it found no
+  /// answer; then nothing has changed.
+  [[nodiscard]] std::optional<std::vector<bool>> make_way(std::span<const LeaseGuest> guests);
   /// Terms before this one are past, whoever held them.
   void advance(Term first);
 
@@ -93,6 +104,8 @@ class LeasePlan {
   [[nodiscard]] bool lay_out(const LeaseRequest* more);
   [[nodiscard]] bool search(const LeaseRequest& more);
   [[nodiscard]] std::vector<LeaseRequest> movable(const LeaseRequest& more) const;
+  [[nodiscard]] bool is_within_effort(std::span<const LeaseRequest> jobs,
+                                      std::size_t guests) const noexcept;
   void take(const LeaseRequest& request, std::vector<Term> terms);
   void book(std::vector<std::int64_t>& used, std::span<const Term> terms, std::int64_t gpus) const;
   void owe(Term end, std::int64_t gpu_leases);

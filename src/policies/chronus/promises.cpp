@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "policies/chronus/chronus.h"
+#include "policies/common/believed_rate.h"
 
 namespace berth::chronus {
 
@@ -33,25 +34,12 @@ Term Chronus::last_end(const View& view, JobId job) const {
   return end + std::clamp<std::int64_t>(later, 0, kMostLater);
 }
 
-double Chronus::rate(const View& view, JobId job, PoolId pool, Level level) const {
-  Standing standing;
-  standing.profile = view.jobs.profile[job];
-  standing.pool = pool;
-  standing.reference = view.jobs.reference[job];
-  standing.gpus = view.gpus(job);
-  standing.wanted = view.gpus(job);
-  standing.batch = view.jobs.batch[job];
-  standing.level = level;
-  return view.believed().alone(standing);
-}
-
 /// Every lease may begin with a restart, so that any gap in the plan is safe.
 std::int64_t Chronus::leases_needed(const View& view, JobId job, PoolId pool) const {
   const auto left = std::max<std::int64_t>(view.estimated_left(job).count(), 1);
-  const Level level = view.believed().best_level(pool, view.gpus(job));
   const auto useful = static_cast<double>((options_.lease - options_.restart).count());
-  const double leases =
-      options_.slack * static_cast<double>(left) / (rate(view, job, pool, level) * useful);
+  const double leases = options_.slack * static_cast<double>(left) /
+                        (believed_rate(view, job, pool, view.gpus(job)) * useful);
   return static_cast<std::int64_t>(std::ceil(std::min(leases, double{kMostLeases} + 1)));
 }
 
@@ -150,6 +138,7 @@ void Chronus::be_late(const View& view, Plan& plan, JobId job) {
     if (!row.holds) idle_.insert({row.end, job});
     return;
   }
+  row.is_broken = true;
   const bool is_strict = !view.deadline_is_soft(job);
   if (is_strict && options_.kills_late && row.holds) {
     plan.kill(job, Reason::Deadline);
@@ -177,6 +166,7 @@ void Chronus::forget_promise(JobId job) {
 void Chronus::break_promise(const View& view, JobId job) {
   forget_promise(job);
   Row& row = rows_[job.value];
+  row.is_broken = true;
   if (row.holds) {
     best_effort_.insert(job);
     return;
