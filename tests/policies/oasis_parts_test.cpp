@@ -149,6 +149,14 @@ TEST(OasisAdmission, WorkedExample) {
   }
 }
 
+// Two workers beside three of four would cost 2 x 3.46410 = 6.93, less than the 12 they are worth.
+TEST(OasisAdmission, APriceDoesNotReplaceTheCapacity) {
+  SmallMarket small;
+  small.gpus.promise(std::vector<Hold>{{0, 0, 3}}, Amounts{1});
+  EXPECT_NEAR(2 * small.gpus.price(0, 0, 0), 6.93, 5e-3);
+  EXPECT_FALSE(best_schedule(small.market(), two_workers(), finish_of({12})).has_value());
+}
+
 TEST(OasisAdmission, TheSecondBestSlotsOfTheExample) {
   SmallMarket small;
   const auto payoff = [&](std::vector<double> worth) {

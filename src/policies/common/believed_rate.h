@@ -1,5 +1,5 @@
-// How fast a job is believed to run by itself on so many devices of a pool so far apart, relative
-// to the run time it was estimated with.
+// How fast a job is believed to run by itself on so many devices of a pool so far apart: reference
+// seconds of work per second, relative to the run time it was estimated with.
 #pragma once
 
 #include <cstdint>

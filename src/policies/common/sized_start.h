@@ -1,6 +1,5 @@
-// What policies that choose sizes ahead of time share: how fast a job is believed to run on so many
-// devices, how much it is believed to have left, and how a planned size is granted when the
-// placement cannot make it.
+// What policies that choose sizes ahead of time share: how much a job is believed to have left, how
+// large it may become, and how a planned size is granted when the placement cannot make it.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +10,6 @@
 #include "policies/common/elastic.h"
 
 namespace berth {
-
-/// Reference seconds of work per second on so many devices of the pool, close together and alone.
-[[nodiscard]] inline double believed_rate(const View& view, JobId job, PoolId pool,
-                                          std::int32_t gpus) {
-  const RateModel& believed = view.believed();
-  return believed.alone({.profile = view.jobs.profile[job],
-                         .pool = pool,
-                         .reference = view.jobs.reference[job],
-                         .gpus = gpus,
-                         .wanted = view.gpus(job),
-                         .batch = view.jobs.batch[job],
-                         .level = believed.best_level(pool, gpus)});
-}
 
 /// Reference seconds. A job that has outlived its estimate is taken to be half done.
 [[nodiscard]] inline double believed_left(const View& view, JobId job) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "policies/common/believed_rate.h"
 #include "policies/common/sized_start.h"
 
 namespace berth::oasis {
