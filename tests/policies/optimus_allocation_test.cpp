@@ -146,6 +146,22 @@ TEST(Allocation, OneJobWithPlentyReachesALocalOptimum) {
   }
 }
 
+// Two workers are slower than one, three are faster: the edge of a machine.
+TEST(Allocation, LooksBeyondATaskThatGainsNothingIfAskedTo) {
+  const std::vector<AllocatedJob> jobs{one_cpu_tasks(0, 100)};
+  SpeedTable speeds;
+  speeds.of = {[](TaskCounts tasks) {
+    const std::vector<double> by_workers{0, 1, 0.9, 1.5, 1.4, 1.3, 2};
+    return by_workers[static_cast<std::size_t>(std::min(tasks.workers, 5))];
+  }};
+  const std::vector<std::int64_t> cpus{20};
+  EXPECT_EQ(Allocator{}.allocate(cpus, jobs, speeds)[0], (TaskCounts{1, 1}));
+  EXPECT_EQ(Allocator{2}.allocate(cpus, jobs, speeds)[0], (TaskCounts{1, 3}));
+  EXPECT_EQ(Allocator{2}.allocate(std::vector<std::int64_t>{3}, jobs, speeds)[0],
+            (TaskCounts{1, 1}))
+      << "two more do not fit";
+}
+
 /// Random jobs with two resources; some fixed.
 struct Round {
   explicit Round(std::uint64_t seed) {

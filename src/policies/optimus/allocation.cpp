@@ -55,10 +55,10 @@ void Allocator::grow(std::span<const AllocatedJob> jobs, const JobSpeeds& speeds
     std::ranges::pop_heap(heap_, is_worse);
     const Move move = heap_.back();
     heap_.pop_back();
-    TaskCounts one;
-    one.of(move.kind) = 1;
-    if (try_take(free_, jobs[move.job].demand, one)) {
-      ++granted_[move.job].of(move.kind);
+    TaskCounts more;
+    more.of(move.kind) = move.tasks;
+    if (try_take(free_, jobs[move.job].demand, more)) {
+      granted_[move.job].of(move.kind) += move.tasks;
     } else {
       // What is free only shrinks: this move will never fit again.
       (move.kind == TaskKind::Worker ? open_[move.job].worker : open_[move.job].ps) = false;
@@ -73,24 +73,38 @@ void Allocator::grow(std::span<const AllocatedJob> jobs, const JobSpeeds& speeds
 void Allocator::push_best(std::span<const AllocatedJob> jobs, const JobSpeeds& speeds,
                           std::uint32_t job) {
   const AllocatedJob& of = jobs[job];
-  const auto gain_of = [&](TaskKind kind, bool open) {
-    return open && granted_[job].of(kind) < of.most.of(kind) ? gain(of, speeds, job, kind) : 0;
-  };
-  const double ps = gain_of(TaskKind::ParameterServer, open_[job].ps);
-  const double worker = gain_of(TaskKind::Worker, open_[job].worker);
-  const TaskKind kind = ps >= worker ? TaskKind::ParameterServer : TaskKind::Worker;
-  const double best = std::max(ps, worker);
-  if (best > 0) heap_.push_back({best, kind, job, of.id});
+  Move ps{.kind = TaskKind::ParameterServer};
+  Move worker{.kind = TaskKind::Worker};
+  if (open_[job].ps) ps = best_step(of, speeds, job, TaskKind::ParameterServer);
+  if (open_[job].worker) worker = best_step(of, speeds, job, TaskKind::Worker);
+  Move best = ps.gain >= worker.gain ? ps : worker;
+  best.job = job;
+  best.id = of.id;
+  if (best.gain > 0) heap_.push_back(best);
+}
+
+/// The fewest tasks more that gain anything.
+Allocator::Move Allocator::best_step(const AllocatedJob& job, const JobSpeeds& speeds,
+                                     std::uint32_t at, TaskKind kind) const {
+  Move step{.kind = kind};
+  TaskCounts more;
+  for (step.tasks = 1; step.tasks <= look_ahead_; ++step.tasks) {
+    if (granted_[at].of(kind) + step.tasks > job.most.of(kind)) break;
+    more.of(kind) = step.tasks;
+    step.gain = gain(job, speeds, at, more) / (step.tasks * dominant_amount(job.demand.of(kind)));
+    if (step.gain > 0) return step;
+  }
+  step.gain = 0;
+  return step;
 }
 
 double Allocator::gain(const AllocatedJob& job, const JobSpeeds& speeds, std::uint32_t at,
-                       TaskKind kind) const {
+                       TaskCounts more) const {
   const double now = remaining_time(job.work, speeds.speed(at, granted_[at]));
-  TaskCounts more = granted_[at];
-  ++more.of(kind);
+  more.ps += granted_[at].ps;
+  more.workers += granted_[at].workers;
   const double then = remaining_time(job.work, speeds.speed(at, more));
-  if (!(then < now)) return 0;
-  return job.eagerness * (now - then) / dominant_amount(job.demand.of(kind));
+  return then < now ? job.eagerness * (now - then) : 0;
 }
 
 /// Of the resource of which the task takes the largest share of the cluster.

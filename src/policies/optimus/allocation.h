@@ -35,6 +35,10 @@ class JobSpeeds {
 
 class Allocator {
  public:
+  /// A job that gains nothing by one task more is asked about two, and so on up to `look_ahead`:
+  /// where speed falls and rises again, as at the edge of a machine, it goes on beyond.
+  explicit Allocator(std::int32_t look_ahead = 1) : look_ahead_(look_ahead) {}
+
   /// Tasks by position of the job; none: it waits. Valid until the next call.
   [[nodiscard]] std::span<TaskCounts> allocate(std::span<const std::int64_t> capacity,
                                                std::span<const AllocatedJob> jobs,
@@ -52,6 +56,7 @@ class Allocator {
   struct Move {
     double gain = 0;
     TaskKind kind = TaskKind::Worker;
+    std::int32_t tasks = 1;
     std::uint32_t job = 0;
     JobId id{};
   };
@@ -62,10 +67,13 @@ class Allocator {
   void grant_first(std::span<const AllocatedJob> jobs);
   void grow(std::span<const AllocatedJob> jobs, const JobSpeeds& speeds);
   void push_best(std::span<const AllocatedJob> jobs, const JobSpeeds& speeds, std::uint32_t job);
+  [[nodiscard]] Move best_step(const AllocatedJob& job, const JobSpeeds& speeds, std::uint32_t at,
+                               TaskKind kind) const;
   [[nodiscard]] double gain(const AllocatedJob& job, const JobSpeeds& speeds, std::uint32_t at,
-                            TaskKind kind) const;
+                            TaskCounts more) const;
   [[nodiscard]] double dominant_amount(const TaskDemand& demand) const noexcept;
 
+  std::int32_t look_ahead_;
   std::vector<std::int64_t> capacity_;
   std::vector<std::int64_t> free_;
   std::vector<TaskCounts> granted_;

@@ -16,6 +16,8 @@ Result<optimus::BeliefOptions> read_beliefs(const Params& params) {
   BERTH_TRY(options.convergence.delta, params.number("delta", 1e-6, 1));
   BERTH_TRY(options.convergence.patience, params.integer("patience", 1, 1000));
   BERTH_TRY(options.fit.favour_late, params.flag("favour_late"));
+  BERTH_TRY(const std::int64_t points, params.integer("max_points", 3, 1'000'000));
+  options.fit.max_points = static_cast<std::size_t>(points);
   BERTH_TRY(options.young_share, params.number("young_epochs", 0, 1));
   return options;
 }
@@ -32,6 +34,8 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
   options.start = static_cast<optimus::StartRule>(start);
   BERTH_TRY(const std::size_t place, params.choice("place", {"run", "even"}));
   options.place = static_cast<optimus::PlaceRule>(place);
+  BERTH_TRY(const std::int64_t ahead, params.integer("look_ahead", 1, 1000));
+  options.look_ahead = static_cast<std::int32_t>(ahead);
   return std::make_unique<optimus::Optimus>(entry.name, options);
 }
 
@@ -48,6 +52,8 @@ std::vector<ParamSpec> optimus_params() {
        "trained when an epoch lowers the loss by less than this of the first loss"},
       {"patience", "1", "epochs in a row for that"},
       {"favour_late", "on", "thirds of the loss history weigh 1, 4, 16"},
+      {"max_points", "500", "losses in a fit; more are averaged"},
+      {"look_ahead", "1", "GPUs more that a job is asked about when one gains nothing"},
       {"work", "losses", "work left: losses (estimate until they suffice) or estimate"},
       {"speed", "profile", "sizes a job has not run with: profile, or fit (curve through samples)"},
       {"start", "now", "new jobs: now with their fewest GPUs if free, or at the next interval"},

@@ -32,12 +32,16 @@ struct Options {
   double young_factor = 0.95;
   StartRule start = StartRule::AtOnce;  // of new jobs, if there is room for their first workers
   PlaceRule place = PlaceRule::Run;
+  std::int32_t look_ahead = 1;  // GPUs more that a job is asked about
 };
 
 class Optimus final : public Policy {
  public:
   Optimus(std::string name, const Options& options)
-      : name_(std::move(name)), options_(options), beliefs_(options.beliefs) {}
+      : name_(std::move(name)),
+        options_(options),
+        beliefs_(options.beliefs),
+        allocator_(options.look_ahead) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override {
     return Need::RunTime | Need::Profile | Need::Reports;
