@@ -13,22 +13,32 @@ Instance worked_example() { return instance_of({{4, 2.5}, {2, 1}, {1, 10}}); }
 
 TEST(AndreasExample, TimesCostsAndPressuresAreThoseOfTheTable) {
   const Instance instance = worked_example();
-  const Job& first = instance.jobs[at(instance, 0)];
-  const auto row = [&](std::uint32_t type, std::int32_t gpus) {
-    const Choice& choice = both_types()[both_types().find(type, gpus)];
-    return std::pair{first.hours(choice), first.cost(choice)};
+  struct Row {
+    double hours, cost, late;
   };
-  EXPECT_DOUBLE_EQ(row(kFast, 1).first, 2);
-  EXPECT_DOUBLE_EQ(row(kFast, 1).second, 1);
-  EXPECT_NEAR(row(kFast, 2).first, 10.0 / 9, 1e-12);
-  EXPECT_NEAR(row(kFast, 2).second, 8.0 / 9, 1e-12);
-  EXPECT_DOUBLE_EQ(row(kSlow, 1).first, 4);
-  EXPECT_DOUBLE_EQ(row(kSlow, 1).second, 0.8);
-  EXPECT_NEAR(row(kSlow, 2).first, 20.0 / 9, 1e-12);
-  EXPECT_NEAR(row(kSlow, 2).second, 2.0 / 3, 1e-12);
-  EXPECT_NEAR(first.pressure, -25.0 / 18, 1e-12);
-  EXPECT_NEAR(instance.jobs[at(instance, 1)].pressure, -4.0 / 9, 1e-12);
-  EXPECT_NEAR(instance.jobs[at(instance, 2)].pressure, -175.0 / 18, 1e-12);
+  struct Line {
+    Row fast, fast_two, slow, slow_two;
+    double pressure;
+  };
+  const std::vector<Line> table{
+      {{2, 1, 0}, {10.0 / 9, 8.0 / 9, 0}, {4, 0.8, 1.5}, {20.0 / 9, 2.0 / 3, 0}, -25.0 / 18},
+      {{1, 0.5, 0}, {5.0 / 9, 4.0 / 9, 0}, {2, 0.4, 1}, {10.0 / 9, 1.0 / 3, 1.0 / 9}, -4.0 / 9},
+      {{0.5, 0.25, 0}, {5.0 / 18, 2.0 / 9, 0}, {1, 0.2, 0}, {5.0 / 9, 1.0 / 6, 0}, -175.0 / 18}};
+  for (std::uint32_t id = 0; id < 3; ++id) {
+    const Job& job = instance.jobs[at(instance, id)];
+    const auto expect_row = [&](std::uint32_t type, std::int32_t gpus, const Row& row) {
+      const Choice& choice = both_types()[both_types().find(type, gpus)];
+      EXPECT_NEAR(job.hours(choice), row.hours, 1e-12) << "J" << id + 1;
+      EXPECT_NEAR(job.cost(choice), row.cost, 1e-12) << "J" << id + 1;
+      EXPECT_NEAR(std::max(0.0, job.hours(choice) - job.due), row.late, 1e-12) << "J" << id + 1;
+      EXPECT_EQ(job.is_on_time(choice), row.late == 0) << "J" << id + 1;
+    };
+    expect_row(kFast, 1, table[id].fast);
+    expect_row(kFast, 2, table[id].fast_two);
+    expect_row(kSlow, 1, table[id].slow);
+    expect_row(kSlow, 2, table[id].slow_two);
+    EXPECT_NEAR(job.pressure, table[id].pressure, 1e-12);
+  }
   EXPECT_EQ(at(instance, 1), 0U) << "the most pressing first";
   EXPECT_EQ(at(instance, 0), 1U);
 }
@@ -103,6 +113,20 @@ TEST(AndreasGreedy, AJobWithoutDueDateComesLastAndTakesItsCheapestChoice) {
   EXPECT_EQ(places(alone, greedy(alone)), (std::vector<Place>{{kSlow, 2}}));
 }
 
+TEST(AndreasInstance, EqualPressureGoesByWeightThenSubmissionThenId) {
+  Instance instance = instance_of({{2, 4, 1}, {2, 4, 1}, {2, 4, 3}, {2, 4, 1}});
+  for (Job& job : instance.jobs) job.submitted = job.id == 3 ? -2 : -1;
+  instance.prepare();
+  std::vector<std::uint32_t> order;
+  for (const Job& job : instance.jobs) order.push_back(job.id);
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{2, 3, 0, 1}));
+}
+
+TEST(AndreasScore, OfEqualCostsTheOneThatPostponesFewerJobs) {
+  EXPECT_LT((Score{.cost = 1, .postponed = 1}), (Score{.cost = 1, .postponed = 2}));
+  EXPECT_LT((Score{.cost = 1, .postponed = 2}), (Score{.cost = 1.1, .postponed = 0}));
+}
+
 TEST(AndreasGreedy, TakesLeftoverGpusWhereThatIsCheaper) {
   // One GPU of a node that is on anyway costs less for a shorter time: 2 x 0.3 / 1.8 < 0.5.
   Instance instance = instance_of({{2, 10}});
@@ -124,6 +148,10 @@ TEST(AndreasChoices, MoreGpusThatAreNotFasterAreLeftOutAndEqualCostsMeanFewer) {
   ASSERT_EQ(list.by_cost().size(), 3U);
   EXPECT_EQ(list[0].gpus, 1) << "0.3 EUR either way";
   EXPECT_EQ(list[0].type, 1U);
+  const std::vector<NodeType> alike(2, two_types().front());
+  const ChoiceList tie{{{.type = 1, .gpus = 1, .hours = 1}, {.type = 0, .gpus = 1, .hours = 1}},
+                       alike};
+  EXPECT_EQ(tie[0].type, 0U) << "then the first type";
 }
 
 TEST(AndreasInstance, WaitingWithoutDueDateCostsMoreTheLongerItLasts) {

@@ -149,16 +149,22 @@ TEST(AndreasSearch, FindsTheOptimumAsOftenAsTheSpecificationExpects) {
   Rng rng{15};
   constexpr int kTrials = 300;
   int by_greedy = 0, by_draws = 0, by_moves = 0, by_waiting = 0;
-  double excess = 0;
+  double excess = 0, greedy_excess = 0, draws_excess = 0, waiting_excess = 0;
   for (int trial = 0; trial < kTrials; ++trial) {
     const Instance instance = random_instance(rng);
     const double best = optimum(instance).score.cost + 1e-7;
     const double moves = improved(instance, 300, false).score.cost;
-    by_greedy += greedy(instance).score.cost <= best ? 1 : 0;
-    by_draws += randomised(instance, 300).score.cost <= best ? 1 : 0;
+    const double plain = greedy(instance).score.cost;
+    const double draws = randomised(instance, 300).score.cost;
+    const double waits = improved(instance, 300, true).score.cost;
+    by_greedy += plain <= best ? 1 : 0;
+    by_draws += draws <= best ? 1 : 0;
     by_moves += moves <= best ? 1 : 0;
-    by_waiting += improved(instance, 300, true).score.cost <= best ? 1 : 0;
+    by_waiting += waits <= best ? 1 : 0;
     excess += moves / best;
+    greedy_excess += plain / best;
+    draws_excess += draws / best;
+    waiting_excess += waits / best;
   }
   RecordProperty("greedy", by_greedy);
   RecordProperty("randomised", by_draws);
@@ -168,7 +174,11 @@ TEST(AndreasSearch, FindsTheOptimumAsOftenAsTheSpecificationExpects) {
   EXPECT_GE(by_draws, 0.70 * kTrials);
   EXPECT_GE(by_moves, by_draws);
   EXPECT_GE(by_waiting, 0.90 * kTrials);
-  EXPECT_LT(excess / kTrials, 1.05);
+  // Mean cost against the optimum; a prototype had 15 to 18, 1.5 to 3.0, 1.02 and 1.00 to 1.01.
+  EXPECT_NEAR(greedy_excess / kTrials, 16.5, 4);
+  EXPECT_LT(draws_excess / kTrials, 3.0);
+  EXPECT_LT(excess / kTrials, 1.03);
+  EXPECT_LT(waiting_excess / kTrials, 1.02);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // boot, gangs, and who gives way to whom.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/run.h"
 
 namespace berth::test {
@@ -106,6 +108,45 @@ TEST(Andreas, SwitchesNodesOffThatNobodyNeedsAndBootsOneForTheNextJob) {
   EXPECT_EQ(log.off[4].first, 1220);
   ASSERT_EQ(log.on.size(), 1U);
   EXPECT_EQ(log.on[0].first, 1000);
+}
+
+/// A node that is on has a job: jobs run on such nodes only, so it is on if and only if it has one.
+class OnIffUsed final : public Observer {
+ public:
+  void append(Time, const Action&) override {}
+  void instant_done(Time now) override {
+    const ClusterState& state = engine->cluster();
+    const auto& nodes = state.cluster().nodes;
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+      if (state.power(NodeId{i}) != PowerState::On) continue;
+      EXPECT_LT(state.free_on(NodeId{i}), nodes[i].gpus)
+          << "node " << i << " at " << to_seconds(now);
+      ++looks;
+    }
+  }
+  int looks = 0;
+};
+
+TEST(Andreas, ANodeIsOnIfAndOnlyIfItHasAJob) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Rng rng{seed};
+    std::vector<JobSpec> jobs;
+    for (int i = 0; i < 15; ++i) {
+      jobs.push_back({.submit = static_cast<double>(rng.below(2000)),
+                      .gpus = 1 + static_cast<int>(rng.below(3)),
+                      .duration = 50 + static_cast<double>(rng.below(600))});
+      if (rng.below(2) == 0) jobs.back().deadline = jobs.back().submit + 900;
+    }
+    std::ranges::sort(jobs, {}, &JobSpec::submit);
+    Scenario scenario = rigid("3x4", jobs);
+    scenario.settings = {{"boot", "0"}, {"effort", "300"}, {"p_best", seed % 2 == 0 ? "0.5" : "0"}};
+    scenario.sim.boot = Duration::zero();
+    OnIffUsed watch;
+    const Outcome outcome = run(scenario, &watch);
+    for (const JobState state : outcome.state) EXPECT_EQ(state, JobState::Completed);
+    EXPECT_GT(watch.looks, 20);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
 }
 
 TEST(Andreas, KeepsIdleNodesOnForAsLongAsItIsTold) {
@@ -217,6 +258,7 @@ TEST(Andreas, RefusesSettingsThatMakeNoSense) {
   EXPECT_FALSE(make_policy("andreas", {{"period", "0"}}));
   EXPECT_FALSE(make_policy("andreas", {{"pue", "0.5"}}));
   EXPECT_FALSE(make_policy("andreas", {{"max_it", "0"}}));
+  EXPECT_FALSE(make_policy("andreas", {{"p_best", "1.5"}}));
   EXPECT_FALSE(make_policy("andreas", {{"elastic", "some"}}));
 }
 

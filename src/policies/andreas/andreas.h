@@ -39,6 +39,7 @@ struct AndreasOptions {
   std::int64_t iterations = 1000;
   std::int64_t sweeps = 100;
   std::int64_t effort = 5000;
+  double best_share = andreas::kBestShare;
   std::size_t window = 5000;
   bool wait_cheaper = false;
 };

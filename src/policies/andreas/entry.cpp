@@ -35,6 +35,7 @@ Result<std::unique_ptr<Policy>> make_andreas(const PolicyEntry&, const Params& p
   BERTH_TRY(options.effort, params.integer("effort", 1, 1'000'000'000));
   BERTH_TRY(const std::int64_t window, params.integer("window", 1, 10'000'000));
   options.window = static_cast<std::size_t>(window);
+  BERTH_TRY(options.best_share, params.number("p_best", 0, 1));
   BERTH_TRY(options.wait_cheaper, params.flag("wait_cheaper"));
   return std::make_unique<Andreas>(options);
 }
@@ -55,6 +56,8 @@ std::vector<ParamSpec> andreas_params() {
       {"sweeps", "100", "rounds of local search at most"},
       {"effort", "5000", "placements tried per pass: fewer constructions when there are many jobs"},
       {"window", "5000", "waiting jobs considered, the most pressing first"},
+      {"p_best", "0.5",
+       "how often a construction takes a job's best choice instead of drawing one"},
       {"wait_cheaper", "off", "jobs may wait because they run cheaper later"}};
   for (ParamSpec& spec : elastic_params()) params.push_back(std::move(spec));
   return params;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policies/common/believed_rate.h"
+
 namespace berth::andreas {
 
 namespace {
@@ -88,15 +90,7 @@ namespace {
 
 /// Hours for an hour of reference work.
 double hours_per_work(const View& view, JobId job, PoolId pool, std::int32_t gpus) {
-  const RateModel& rates = view.believed();
-  const double rate = rates.alone({.profile = view.jobs.profile[job],
-                                   .pool = pool,
-                                   .reference = view.jobs.reference[job],
-                                   .gpus = gpus,
-                                   .wanted = view.gpus(job),
-                                   .batch = view.jobs.batch[job],
-                                   .level = rates.best_level(pool, gpus)});
-  return 1 / std::max(rate, 1e-6);
+  return 1 / std::max(believed_rate(view, job, pool, gpus), 1e-6);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@ namespace berth::andreas {
 
 namespace {
 
-constexpr double kBestShare = 0.5;  // how often a draw takes the preferred choice
 constexpr double kSwapShare = 0.5;  // how often two neighbours of equal pressure change places
 
 bool changes_places(const Instance& instance, const Job& ahead, const Job& behind, Rng& rng) {
@@ -22,8 +21,8 @@ bool changes_places(const Instance& instance, const Job& ahead, const Job& behin
 
 class Construction {
  public:
-  Construction(Layout& layout, Rng* rng)
-      : layout_(layout), instance_(layout.instance()), rng_(rng) {}
+  Construction(Layout& layout, Rng* rng, double best_share)
+      : layout_(layout), instance_(layout.instance()), rng_(rng), best_share_(best_share) {}
 
   void keep_present() {
     for (std::uint32_t job = 0; job < instance_.jobs.size(); ++job)
@@ -66,7 +65,7 @@ class Construction {
 
   /// In proportion to 1/cost of those in time, or 1/time if none is.
   std::uint32_t drawn(const Job& job) {
-    if (rng_->uniform() < kBestShare) return preferred_choice(instance_, job);
+    if (rng_->uniform() < best_share_) return preferred_choice(instance_, job);
     const bool can_be_on_time = job.is_on_time(job.choices->fastest());
     weights_.clear();
     for (const Choice& choice : job.choices->by_cost()) {
@@ -80,6 +79,7 @@ class Construction {
   Layout& layout_;
   const Instance& instance_;
   Rng* rng_;
+  double best_share_;
   std::vector<double> weights_;  // scratch
 };
 
@@ -140,8 +140,8 @@ void take_leftovers(Layout& layout) {
   }
 }
 
-void build(Layout& layout, Movers movers, Rng* rng) {
-  Construction construction{layout, rng};
+void build(Layout& layout, Movers movers, Rng* rng, double best_share) {
+  Construction construction{layout, rng, best_share};
   if (movers == Movers::WaitingJobsOnly) construction.keep_present();
   construction.place_all();
   take_leftovers(layout);

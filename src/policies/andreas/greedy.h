@@ -15,8 +15,11 @@ enum class Movers : std::uint8_t {
   WaitingJobsOnly  // who runs, or is about to, stays if its nodes allow it
 };
 
+/// How often a draw takes the choice the greedy prefers.
+inline constexpr double kBestShare = 0.5;
+
 /// Fills an empty layout. `rng` null: without chance.
-void build(Layout& layout, Movers movers, Rng* rng);
+void build(Layout& layout, Movers movers, Rng* rng, double best_share = kBestShare);
 
 /// The choice the greedy prefers; the present one if changing is not worth a restart.
 [[nodiscard]] std::uint32_t preferred_choice(const Instance& instance, const Job& job);

@@ -91,7 +91,8 @@ std::vector<Andreas::Seat> Andreas::solve(std::uint64_t seed) const {
        .local = {.sweeps = options_.sweeps,
                  .budget = options_.effort,
                  .may_postpone = options_.wait_cheaper},
-       .seed = seed});
+       .seed = seed,
+       .best_share = options_.best_share});
   std::vector<Seat> seats(instance_.jobs.size());
   const auto named = [&](const andreas::Share& share) {
     return andreas::Share{nodes_[share.node].value, share.gpus};

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "base/digest.h"
-#include "policies/andreas/greedy.h"
 
 namespace berth::andreas {
 
-void construct(Layout& layout, std::uint64_t seed, std::int64_t iteration) {
+void construct(Layout& layout, std::uint64_t seed, std::int64_t iteration, double best_share) {
   const bool somebody_runs =
       std::ranges::any_of(layout.instance().jobs, [](const Job& job) { return job.kept != kNone; });
   const Movers movers =
@@ -20,14 +19,14 @@ void construct(Layout& layout, std::uint64_t seed, std::int64_t iteration) {
   digest.add(seed);
   digest.add(iteration);
   Rng rng{digest.value()};
-  build(layout, movers, &rng);
+  build(layout, movers, &rng, best_share);
 }
 
 Solution search(Layout& layout, const SearchOptions& options) {
   Solution best;
   for (std::int64_t i = 0; i < std::max<std::int64_t>(1, options.iterations); ++i) {
     layout.clear();
-    construct(layout, options.seed, i);
+    construct(layout, options.seed, i, options.best_share);
     if (i == 0 || layout.score() < best.score) best = layout.solution();
   }
   if (options.local.sweeps <= 0) return best;

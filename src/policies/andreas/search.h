@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "policies/andreas/greedy.h"
 #include "policies/andreas/layout.h"
 #include "policies/andreas/local_search.h"
 
@@ -15,10 +16,12 @@ struct SearchOptions {
   std::int64_t iterations = 1000;
   LocalSearchOptions local;
   std::uint64_t seed = 1;
+  double best_share = kBestShare;
 };
 
 /// Construction number `iteration` in an empty layout.
-void construct(Layout& layout, std::uint64_t seed, std::int64_t iteration);
+void construct(Layout& layout, std::uint64_t seed, std::int64_t iteration,
+               double best_share = kBestShare);
 
 [[nodiscard]] Solution search(Layout& layout, const SearchOptions& options);
 
