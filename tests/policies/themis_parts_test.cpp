@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "policies/themis/fairness.h"
+#include "policies/themis/job_times.h"
 #include "policies/themis/placed_auction.h"
 #include "policies/themis/time_fractions.h"
 
@@ -52,6 +53,25 @@ TEST(Fairness, RhoOfOneJob) {
   const AppSplit split{{{.unit = 1, .most = 4, .held = 2}}, times};
   EXPECT_DOUBLE_EQ((600 + split.seconds_left()) / ideal, 59.0 / 60);
   EXPECT_DOUBLE_EQ(make_bid(split, 600, ideal, 0).curve[0].value, 60.0 / 59);
+  // Bids are for what it would have then: on 3 GPUs it would need 1400 x 1.25 / 3 s more.
+  EXPECT_DOUBLE_EQ(make_bid(split, 600, ideal, 1).curve[1].value, 1500 / (600 + 1750.0 / 3));
+}
+
+TEST(Fairness, GpusBeyondWhatAJobCanUseAreNoGain) {
+  const Linear times{{1400}};
+  EXPECT_EQ(make_bid(AppSplit{{{.unit = 1, .most = 4}}, times}, 0, 100, 8).curve.size(), 5U)
+      << "rows for 0 to 4";
+}
+
+TEST(Slowdown, ByClassIsThatOfVggOrResnet) {
+  std::vector<double> close;
+  std::vector<double> anywhere;
+  for (const Level level : {Level::Nvlink, Level::Server, Level::Rack, Level::CrossRack}) {
+    close.push_back(class_slowdown(LocalityLabel::Strict, level));
+    anywhere.push_back(class_slowdown(LocalityLabel::Any, level));
+  }
+  EXPECT_THAT(close, ElementsAre(1, 1.2, 1.6, 2.2));
+  EXPECT_THAT(anywhere, ElementsAre(1, 1, 1.1, 1.2));
 }
 
 TEST(AppSplit, OneUnitEachThenTheLongest) {

@@ -65,6 +65,37 @@ TEST(Themis, FairnessIsAmongAppsNotJobs) {
   EXPECT_LT(by_app.finish[3], by_job.finish[3]);
 }
 
+// What a study is counts before the group, or alone.
+TEST(Themis, AStudyIsAnAppWhateverGroupItsJobsAreOf) {
+  std::vector<JobSpec> jobs{job(0, 1, 30, "a"), job(0, 1, 30, "b"), job(0, 1, 30, "c"),
+                            job(1, 1, 30, "d")};
+  EXPECT_EQ(run(themis("1x1", jobs)).start[3], 30);
+  for (int i = 0; i < 3; ++i) jobs[static_cast<std::size_t>(i)].study = "search";
+  EXPECT_EQ(run(themis("1x1", jobs)).start[3], 10);
+  for (JobSpec& each : jobs) each.study.clear();
+  for (JobSpec& each : jobs) each.group = "lab";
+  EXPECT_EQ(run(themis("1x1", jobs, {{"app", "study"}})).start[3], 30) << "each by itself";
+}
+
+// A move takes longer than a lease. Were leases to end all the same, the two would take turns for
+// ever: none of them would get beyond its restart.
+TEST(Themis, ALeaseGoesOnUntilItsJobHasGotOn) {
+  Scenario scenario = themis("1x1", {job(0, 1, 20), job(0, 1, 20)});
+  scenario.sim.costs.resume = scenario.sim.costs.start = std::chrono::seconds{15};
+  const Outcome outcome = run(scenario);
+  EXPECT_THAT(outcome.state, testing::Each(JobState::Completed));
+  // A quarter of a lease of work after every restart, at multiples of 10 s: 15 s lost and 5 done.
+  EXPECT_THAT(outcome.preemptions, ElementsAre(3, 3));
+  EXPECT_THAT(outcome.finish, ElementsAre(140, 160));
+}
+
+TEST(Themis, AnArrivalHoldsAnAuctionUnlessToldOtherwise) {
+  const std::vector<JobSpec> jobs{job(0, 1, 50), job(5, 1, 50)};
+  EXPECT_EQ(run(themis("1x2", jobs)).start[1], 5);
+  EXPECT_EQ(run(themis("1x2", jobs, {{"auction_on_arrival", "off"}})).start[1], 10)
+      << "when the first lease ends";
+}
+
 // A gang of four among jobs of one: GPUs are held back once it has missed three leases.
 TEST(Themis, GpusAreHeldBackForAGangThatStarves) {
   std::vector<JobSpec> jobs;
@@ -106,6 +137,49 @@ TEST(Themis, IdenticalElasticAppsEndTogether) {
   const Outcome outcome = run(themis("1x8", jobs, {{"f", "0"}}));
   const auto [low, high] = std::ranges::minmax(outcome.finish);
   EXPECT_LE(high - low, 10);  // a lease
+}
+
+TEST(Themis, AtMostSoManyAppsBid) {
+  const std::vector<JobSpec> jobs(2, elastic(0, 1, 4, 100));
+  EXPECT_EQ(run(themis("1x4", jobs, {{"f", "0"}})).start[1], 0);
+  EXPECT_EQ(run(themis("1x4", jobs, {{"f", "0"}, {"max_bidders", "1"}})).start[1], 10)
+      << "the first alone takes all it can use";
+}
+
+/// Who grew first, and when.
+class FirstGrowth final : public Observer {
+ public:
+  void append(Time now, const Action& action) override {
+    if (action.kind == ActionKind::Resize && at < 0) {
+      at = to_seconds(now);
+      job = action.job.value;
+    }
+  }
+  double at = -1;
+  std::uint32_t job = 0;
+};
+
+// At 31.5 s a GPU comes free. App x is worst off and sees the offer, but one of its jobs has
+// outlived its estimate and is taken to need a lease of 80 s more: that its other job, with 73.5 s
+// left, would end sooner on two GPUs is worth nothing to it. So the other elastic job grows.
+TEST(Themis, AJobThatHasOutlivedItsEstimateIsTakenToNeedALeaseMore) {
+  std::vector<JobSpec> jobs{job(0, 1, 31.5), job(0, 1, 200, "x"), job(0, 1, 4),
+                            elastic(1, 1, 2, 1000), elastic(5, 1, 2, 100)};
+  jobs[4].group = "x";
+  const std::vector<double> estimates{31.5, 10, 4, 1000, 100};
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].estimate = estimates[i];
+  Scenario scenario = themis("1x4", jobs);
+  scenario.estimator = "limit";
+  scenario.settings = {{"lease", "80"}, {"align", "10"}};
+  FirstGrowth growth;
+  static_cast<void>(run(scenario, &growth));
+  EXPECT_EQ(growth.at, 31.5);
+  EXPECT_EQ(growth.job, 3U);
+  scenario.jobs[1].estimate = 40;  // 8.5 s left: the other job is the longest, and more GPUs help
+  FirstGrowth known;
+  static_cast<void>(run(scenario, &known));
+  EXPECT_EQ(known.at, 31.5);
+  EXPECT_EQ(known.job, 4U);
 }
 
 // No GPU is idle while a unit of one would be taken.

@@ -44,6 +44,7 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
     scenario.settings = {{"lease", "6"}, {"restart", "2"}, {"be_starve", "5"}};
   }
   if (policy == "elasticflow") scenario.settings = {{"slot", "4"}};
+  if (policy == "chronus" && seed % 3 == 0) scenario.settings.push_back({"be_in_milp", "on"});
   if (policy == "chronus" || policy == "elasticflow") {
     scenario.settings.push_back({"unmet", "best-effort"});
     for (std::size_t i = 0; i < scenario.jobs.size(); i += 2)
@@ -59,10 +60,11 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
                          {"speed", seed % 3 == 0 ? "fit" : "profile"},
                          {"work", seed % 4 == 1 ? "estimate" : "losses"},
                          {"start", seed % 5 == 0 ? "interval" : "now"},
-                         {"place", seed % 7 < 3 ? "even" : "run"}};
+                         {"place", seed % 7 < 3 ? "even" : "run"},
+                         {"look_ahead", seed % 2 == 0 ? "2" : "1"}};
   }
   if (policy == "themis") {
-    scenario.settings = {{"lease", "8"}, {"align", "2"}};  // above what a move costs
+    scenario.settings = {{"lease", seed % 5 == 2 ? "1" : "8"}, {"align", "1"}};
     if (seed % 3 == 0) scenario.settings.push_back({"elastic", "all"});
     if (seed % 7 == 0) scenario.settings.push_back({"slowdown", "class"});
   }

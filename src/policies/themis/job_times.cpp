@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "perf/locality.h"
 #include "policies/common/believed_rate.h"
 
 namespace berth::themis {
@@ -13,20 +12,24 @@ namespace {
 constexpr std::array<double, kLevels> kClose{1, 1, 1, 1.2, 1.6, 2.2};
 constexpr std::array<double, kLevels> kAnywhere{1, 1, 1, 1, 1.1, 1.2};
 
-double class_slowdown(const View& view, JobId job, std::int32_t gpus, Level level) {
+LocalityLabel label_of(const View& view, JobId job, std::int32_t gpus) {
   const Profile& profile = view.believed().profile(view.jobs.profile[job]);
-  const auto sensitivity =
-      locality_sensitivity(profile.iteration, profile.batch, gpus, view.cluster.cluster().links);
-  const bool strict = locality_label(sensitivity) == LocalityLabel::Strict;
-  return (strict ? kClose : kAnywhere)[static_cast<std::size_t>(level)];
+  return locality_label(
+      locality_sensitivity(profile.iteration, profile.batch, gpus, view.cluster.cluster().links));
 }
 
 }  // namespace
 
+double class_slowdown(LocalityLabel label, Level level) noexcept {
+  const bool strict = label == LocalityLabel::Strict;
+  return (strict ? kClose : kAnywhere)[static_cast<std::size_t>(level)];
+}
+
 double job_rate(const View& view, JobId job, PoolId pool, std::int32_t gpus, Level level,
                 Slowdown slowdown) {
   if (slowdown == Slowdown::Believed) return believed_rate(view, job, pool, gpus, level);
-  return static_cast<double>(gpus) / view.gpus(job) / class_slowdown(view, job, gpus, level);
+  return static_cast<double>(gpus) / view.gpus(job) /
+         class_slowdown(label_of(view, job, gpus), level);
 }
 
 bool distance_counts(const View& view, Slowdown slowdown) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/view.h"
+#include "perf/locality.h"
 #include "policies/themis/fairness.h"
 
 namespace berth::themis {
@@ -14,6 +15,9 @@ namespace berth::themis {
 /// Believed: as the rate model says. ByClass: 1 / 1.2 / 1.6 / 2.2 on a slot, a server, a rack, and
 /// beyond for models that need their GPUs close together, 1 / 1 / 1.1 / 1.2 for the others.
 enum class Slowdown : std::uint8_t { Believed, ByClass };
+
+/// Of the class that the label stands for.
+[[nodiscard]] double class_slowdown(LocalityLabel label, Level level) noexcept;
 
 /// Rate against the run time that is estimated.
 [[nodiscard]] double job_rate(const View& view, JobId job, PoolId pool, std::int32_t gpus,

@@ -96,11 +96,16 @@ std::int32_t Themis::firm(JobId job) const noexcept {
   return row.on_offer ? 0 : row.held;
 }
 
-/// A running job is resized before its lease ends only after a quarter of a lease of progress:
-/// where many apps want more, every auction would restart them all, and none would get on.
-bool Themis::may_grow(const View& view, JobId job) const {
-  const Duration done = view.jobs.work_done(job, view.now) - jobs_[job.value].work_at_change;
+/// A quarter of a lease of progress since it had done so much.
+bool Themis::has_got_on(const View& view, JobId job, Duration since) const {
+  const Duration done = view.jobs.work_done(job, view.now) - since;
   return done >= view.jobs.rate[job].work_in(options_.lease / 4);
+}
+
+/// A running job is resized before its lease ends only after some progress: where many apps want
+/// more, every auction would restart them all, and none would get on.
+bool Themis::may_grow(const View& view, JobId job) const {
+  return has_got_on(view, job, jobs_[job.value].work_at_change);
 }
 
 void Themis::withdraw(AppId id) {
@@ -174,11 +179,13 @@ void Themis::set_lease(const View& view, JobId job) {
   drop_lease(job);
   JobRow& row = jobs_[job.value];
   row.lease_end = round_up(view.now + options_.lease, options_.align);
+  row.work_at_lease = view.jobs.work_done(job, view.now);
   leases_.emplace(row.lease_end, job);
 }
 
 /// Leases that end now put their GPUs on offer. Those that ended while nobody wanted any were
-/// renewed then.
+/// renewed then. One whose job was busy restarting goes on: where a move takes as long as a lease,
+/// jobs would take turns for ever and none would get on.
 void Themis::collect_ended(const View& view) {
   while (!leases_.empty() && leases_.begin()->first <= view.now) {
     const auto [end, job] = *leases_.begin();
@@ -188,6 +195,12 @@ void Themis::collect_ended(const View& view) {
     const Duration term = round_up(Time{options_.lease}, options_.align).time_since_epoch();
     if (end < view.now && !pool.was_wanted) {
       row.lease_end = end + (view.now - end + term - Duration{1}) / term * term;
+      leases_.emplace(row.lease_end, job);
+      continue;
+    }
+    if (!has_got_on(view, job, row.work_at_lease)) {
+      const Time at_work = std::max(view.now, view.jobs.work_from[job]);
+      row.lease_end = round_up(at_work + options_.lease / 4 + Duration{1}, options_.align);
       leases_.emplace(row.lease_end, job);
       continue;
     }

@@ -73,6 +73,7 @@ class Themis final : public Policy {
     Time since{};               // without GPUs since then
     double alone = 0;           // seconds it takes by itself with all it can use
     Duration work_at_change{};  // done when it was last started or resized
+    Duration work_at_lease{};   // done when its lease began
   };
   struct App {
     std::vector<JobId> jobs;  // unfinished, ascending
@@ -112,6 +113,7 @@ class Themis final : public Policy {
   [[nodiscard]] AppId app_of(const View& view, JobId job);
   [[nodiscard]] App& app(AppId id) { return apps_[id.value]; }
   [[nodiscard]] std::int32_t firm(JobId job) const noexcept;
+  [[nodiscard]] bool has_got_on(const View& view, JobId job, Duration since) const;
   [[nodiscard]] bool may_grow(const View& view, JobId job) const;
   void refresh(const View& view, AppId id);
   void withdraw(AppId id);
