@@ -52,7 +52,7 @@ struct NoisePoint {
 struct BatchLimits {
   std::int32_t least_per_gpu = 1;  // of one sub-batch
   std::int32_t most_per_gpu = 0;   // of one sub-batch; 0 = as device memory allows
-  std::int32_t most_total = 0;     // of the gang and iteration; 0 = not known: its own only
+  std::int32_t most_total = 0;     // of the gang and iteration; 0 = not known
 };
 
 /// What the training code of a job says of itself.

@@ -8,8 +8,8 @@
 
 #include "policies/goodput/batch_choice.h"
 #include "policies/goodput/goodput_tables.h"
+#include "policies/goodput/restart_factor.h"
 #include "policies/goodput/round_clock.h"
-#include "policies/pollux/fitness.h"
 #include "support/goodput.h"
 
 namespace berth::test {
@@ -111,8 +111,8 @@ TEST(Goodput, MoreGpusThanTheLargestBatchHasSamplesForCannotBeUsed) {
 }
 
 TEST(RestartFactor, OfTheSpecification) {
-  EXPECT_NEAR(pollux::restart_factor(600, 1, 30), 0.904762, 1e-6);
-  EXPECT_EQ(pollux::restart_factor(10, 1, 30), 0);
+  EXPECT_NEAR(restart_factor(600, 1, 30), 0.904762, 1e-6);
+  EXPECT_EQ(restart_factor(10, 1, 30), 0);
 }
 
 std::vector<StepTimes> shown(std::vector<Gang> gangs, std::vector<double> sizes) {
@@ -181,6 +181,17 @@ TEST(GoodputTable, AFixedBatchIsDividedOverTheGpus) {
   EXPECT_EQ(table.best(3, false).per_gpu(), 22);
   EXPECT_GT(table.goodput(4, false), table.goodput(2, false));
   EXPECT_FALSE(table.best(0, false).is_valid());
+}
+
+// Where only a sub-batch is limited the total goes up to 32 times the first one.
+TEST(GoodputTable, WithoutALimitTheBatchGrowsThirtyTwoFold) {
+  ProfileSet profiles;
+  profiles.edit(ProfileSet::fallback()).batch_limits = {8, 64, 0};
+  const RateModel rates(profiles, *parse_cluster_short("2x4"), Effects{});
+  const BatchRange range =
+      batch_range(rates, {.profile = ProfileSet::fallback(), .pool = PoolId{0}});
+  EXPECT_EQ(range.first, 32);
+  EXPECT_EQ(range.most_total, 1024);
 }
 
 TEST(GoodputTable, KnownLimitsLetTheBatchGrow) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -80,6 +81,15 @@ std::vector<Ranked> enumerate(const GeneticProblem& problem) {
   std::ranges::stable_sort(ranked,
                            [](const Ranked& a, const Ranked& b) { return a.fitness > b.fitness; });
   return ranked;
+}
+
+TEST(PolluxFitness, IsAPowerMeanInWhichAJobWithoutGpusHurts) {
+  EXPECT_DOUBLE_EQ(power_mean(powered(3, 2) + powered(4, 2), 2, 2), std::sqrt(12.5));
+  EXPECT_DOUBLE_EQ(power_mean(powered(2, 1) + powered(4, 1), 2, 1), 3);
+  EXPECT_DOUBLE_EQ(power_mean(powered(2, -1) + powered(4, -1), 2, -1), 8.0 / 3);
+  EXPECT_NEAR(power_mean(powered(2, -50) + powered(4, -50), 2, -50), 2, 0.03) << "nearly the worst";
+  EXPECT_DOUBLE_EQ(powered(0, 1), 0);
+  EXPECT_DOUBLE_EQ(powered(0, -1), 1000) << "as if its speedup were a thousandth";
 }
 
 TEST(PolluxFitness, FairnessGivesEachJobANode) {
@@ -175,10 +185,12 @@ TEST(PolluxGenetic, JobsOverSeveralNodesMayMeetIfAllowed) {
   EXPECT_NE(all, (Allocations{2, 2, 2, 2}));
 }
 
-FillJob fill_job(double phi) {
+const std::vector<std::int32_t> kDoubling{1, 2, 4, 8, 16};
+
+FillJob fill_job(double phi, const std::vector<std::int32_t>& sizes = kDoubling) {
   FillJob job;
   const double fair = exhaustive({1, 4}, phi).goodput;
-  for (const std::int32_t gpus : {1, 2, 4, 8, 16}) {
+  for (const std::int32_t gpus : sizes) {
     job.sizes.push_back(gpus);
     job.utility.push_back(exhaustive({gpus > 4 ? 2 : 1, gpus}, phi).goodput / fair);
   }
@@ -226,6 +238,35 @@ TEST(WaterFill, TheExamplesOfTheSpecification) {
     EXPECT_NEAR(best_of_all(jobs, 16, 1), one.sum, 1e-5) << "nothing is better";
     EXPECT_EQ(water_fill(jobs, 16, -1), (std::vector<std::int32_t>{4, 4, 4, 4}));
     EXPECT_NEAR(best_of_all(jobs, 16, -1), -4, 1e-9) << "nor here";
+  }
+}
+
+double value_of(const std::vector<FillJob>& jobs, const std::vector<std::int32_t>& sizes,
+                double p) {
+  double value = 0;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const auto at = std::ranges::find(jobs[j].sizes, sizes[j]) - jobs[j].sizes.begin();
+    value += powered(sizes[j] == 0 ? 0 : jobs[j].utility[static_cast<std::size_t>(at)], p);
+  }
+  return p < 0 ? -value : value;
+}
+
+// Six sets of noise scales, both means, doubling sizes or all of them: 24 cases.
+TEST(WaterFill, EqualsExhaustiveSearchOnFourJobsAndSixteenGpus) {
+  const std::vector<std::int32_t> all{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  const std::vector<std::vector<double>> sets{
+      {100, 1000, 10000, 100000}, {500, 700, 20000, 3000},  {1000, 1000, 1000, 1000},
+      {50, 100, 200, 400},        {5000, 300, 80000, 1500}, {20000, 40000, 60000, 80000}};
+  for (const auto& phis : sets) {
+    for (const auto* sizes : {&kDoubling, &all}) {
+      std::vector<FillJob> jobs;
+      for (const double phi : phis) jobs.push_back(fill_job(phi, *sizes));
+      for (const double p : {1.0, -1.0}) {
+        const double best = best_of_all(jobs, 16, p);
+        EXPECT_NEAR(value_of(jobs, water_fill(jobs, 16, p), p), best, 2e-3 * std::abs(best))
+            << "phi " << phis[0] << ", " << sizes->size() << " sizes, p " << p;
+      }
+    }
   }
 }
 

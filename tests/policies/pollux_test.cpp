@@ -93,6 +93,47 @@ TEST(Pollux, AMoveCostsARestartAndTheFirstStartDoesNot) {
   EXPECT_NEAR(outcome.overhead[0], 30, 1e-9) << "one resize from one GPU to two";
 }
 
+// 30 s of work left are not worth a restart of 30 s, and a job that restarts is let alone.
+TEST(Pollux, AJobThatIsAboutToEndIsLeftAlone) {
+  Log log;
+  static_cast<void>(run(pollux_on("1x2", {{.submit = 0, .gpus = 1, .duration = 85}}), &log));
+  EXPECT_EQ(log.count(ActionKind::Resize), 0U) << "25 s are left at the first round";
+  Log longer;
+  static_cast<void>(run(pollux_on("1x2", {{.submit = 0, .gpus = 1, .duration = 600}}), &longer));
+  EXPECT_EQ(longer.count(ActionKind::Resize), 1U);
+}
+
+TEST(Pollux, AJobThatRestartsIsLeftAlone) {
+  Log log;
+  Scenario scenario = pollux_on("1x8", {{.submit = 0, .gpus = 1, .duration = 5000}});
+  scenario.settings = {{"restart", "90"}};
+  static_cast<void>(run(scenario, &log));
+  double last = -1;
+  for (const auto& entry : log.entries) {
+    if (entry.kind != ActionKind::Resize) continue;
+    if (last >= 0) {
+      EXPECT_GE(entry.at, last + 120) << "the round after 60 s falls into the restart";
+    }
+    last = entry.at;
+  }
+  EXPECT_GE(log.count(ActionKind::Resize), 2U);
+}
+
+TEST(Pollux, ANoiseScaleIsSmoothedOverTheRounds) {
+  const auto changes = [](const std::string& smoothing) {
+    Log log;
+    Scenario scenario = pollux_on("1x4", {{.submit = 0, .gpus = 4, .duration = 20000}});
+    Profile& profile = scenario.profiles.edit(ProfileSet::fallback());
+    profile.iteration.alpha = 0.2;
+    profile.batch_limits = {16, 256, 8192};
+    profile.noise = {{0, 300}, {0.1, 300}, {0.1001, 50'000}};  // jumps once
+    scenario.settings = {{"elastic", "declared"}, {"smoothing", smoothing}};
+    static_cast<void>(run(scenario, &log));
+    return log.count(ActionKind::SetBatch);
+  };
+  EXPECT_GT(changes("0.9"), changes("0") + 1) << "a tenth of the way in every round";
+}
+
 TEST(Pollux, OnceSettledNothingHappensUntilSomethingDoes) {
   Log log;
   Scenario scenario = pollux_on("2x4", {{.submit = 0, .gpus = 1, .duration = 40000},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policies/goodput/restart_factor.h"
+
 namespace berth {
 
 namespace {
@@ -48,9 +50,8 @@ std::int32_t GoodputJobs::most(JobId job) const {
 
 double GoodputJobs::restart_factor(const View& view, JobId job) const {
   if (view.jobs.first_start[job] == kNever) return 1;
-  const double age = to_seconds(view.now - view.jobs.submitted[job]);
-  const double cost = to_seconds(options_.restart);
-  return std::max(0.0, age - facts_[job.value].restarts * cost) / std::max(1e-9, age + cost);
+  return berth::restart_factor(to_seconds(view.now - view.jobs.submitted[job]),
+                               facts_[job.value].restarts, to_seconds(options_.restart));
 }
 
 bool GoodputJobs::is_pinned(const View& view, JobId job) const {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kPhiStep = 1.1;
 constexpr double kLeastPhi = 1e-3;
+constexpr std::int32_t kMostGrowth = 32;  // of the total batch where the model names no limit
 
 std::int32_t bucket_of(double phi) {
   return static_cast<std::int32_t>(
@@ -30,13 +31,15 @@ BatchRange batch_range(const RateModel& rates, const GoodputSubject& subject) {
   BatchRange range;
   range.two_on_one = subject.two_on_one;
   range.most_per_step = std::max(limits.most_per_gpu, own);
-  if (subject.adaptation == Adaptation::Fixed || limits.most_total <= 0) {
+  const bool is_known = limits.most_total > 0 || limits.most_per_gpu > 0;
+  if (subject.adaptation == Adaptation::Fixed || !is_known) {
     range.first = range.most_total = total;
     return range;
   }
   range.least_per_step = std::min(limits.least_per_gpu, own);
   range.first = std::min(total, std::max(profile.batch, range.least_per_step));
-  range.most_total = std::max(limits.most_total, total);
+  const std::int32_t most = limits.most_total > 0 ? limits.most_total : kMostGrowth * range.first;
+  range.most_total = std::max(most, total);
   return range;
 }
 

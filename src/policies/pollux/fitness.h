@@ -6,17 +6,10 @@
 #include <cmath>
 
 #include "base/portable_math.h"
-#include "base/time.h"
 
 namespace berth::pollux {
 
 inline constexpr double kLeastUtility = 1e-3;  // of a job without GPUs, where p < 0
-
-/// What is left of a job's speedup if it is moved now. The first start is free.
-[[nodiscard]] inline double restart_factor(double age_seconds, double restarts,
-                                           double restart_seconds) noexcept {
-  return std::max(0.0, age_seconds - restarts * restart_seconds) / (age_seconds + restart_seconds);
-}
 
 /// u^p, with jobs that get nothing counted as almost nothing where p is negative. The sum of these
 /// is what is optimised: the larger the better for p > 0, the smaller for p < 0.
