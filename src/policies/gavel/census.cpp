@@ -1,23 +1,19 @@
 #include "policies/gavel/census.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <compare>
 #include <limits>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
 
 #include "base/portable_math.h"
 
 namespace berth::gavel {
 
 namespace {
-
-/// How fine the buckets are; each next one is half as fine.
-struct Grain {
-  double per_octave = 16;  // below 1/8: everything in one bucket
-  std::uint32_t rank_step = 1;
-  [[nodiscard]] bool is_coarsest() const noexcept { return per_octave < 0.125; }
-  [[nodiscard]] Grain next() const noexcept { return {per_octave / 2, rank_step * 4}; }
-};
 
 struct Key {
   std::uint32_t kind = 0;
@@ -29,50 +25,70 @@ struct Key {
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
-struct Keyed {
-  Key key;
-  std::uint32_t rank = 0;
-  JobId job;
-  std::uint32_t at = 0;
+struct KeyHash {
+  std::size_t operator()(const Key& key) const noexcept {
+    std::uint64_t hash = (std::uint64_t{key.kind} << 32U) | key.entity;
+    const auto mix = [&](std::uint64_t word) {
+      hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+      hash ^= hash >> 29U;
+    };
+    mix(std::bit_cast<std::uint64_t>(key.weight));
+    mix((std::uint64_t{std::bit_cast<std::uint32_t>(key.first)} << 32U) |
+        std::bit_cast<std::uint32_t>(key.second));
+    mix(key.rank_bucket);
+    return static_cast<std::size_t>(hash);
+  }
 };
 
-std::int32_t bucket(double value, const Grain& grain) {
-  if (value <= 0) return std::numeric_limits<std::int32_t>::min();
-  if (grain.is_coarsest()) return 0;
+constexpr std::int32_t kNothing = std::numeric_limits<std::int32_t>::min();
+constexpr double kFinest = 16;    // buckets per octave at first
+constexpr int kMostHalvings = 8;  // then everything is in one
+
+std::int32_t bucket(double value) {
+  if (value <= 0) return kNothing;
   constexpr double kLog2 = 0.6931471805599453;
-  return static_cast<std::int32_t>(std::floor(portable_log(value) / kLog2 * grain.per_octave));
+  return static_cast<std::int32_t>(std::floor(portable_log(value) / kLog2 * kFinest));
 }
 
-bool comes_before(const Keyed& a, const Keyed& b) {
-  if (const auto order = a.key <=> b.key; order != 0) return order < 0;
-  return a.rank != b.rank ? a.rank < b.rank : a.job < b.job;
+Key key_of(const JobFacts& job) {
+  return {.kind = job.kind,
+          .entity = job.entity,
+          .weight = job.weight,
+          .first = bucket(job.first),
+          .second = bucket(job.second),
+          .rank_bucket = job.rank};
 }
 
-std::vector<Keyed> sorted_keys(std::span<const JobFacts> jobs, const Grain& grain) {
-  std::vector<Keyed> keys;
-  keys.reserve(jobs.size());
-  for (std::uint32_t i = 0; i < jobs.size(); ++i) {
-    const JobFacts& job = jobs[i];
-    keys.push_back({.key = {.kind = job.kind,
-                            .entity = job.entity,
-                            .weight = job.weight,
-                            .first = bucket(job.first, grain),
-                            .second = bucket(job.second, grain),
-                            .rank_bucket = job.rank / grain.rank_step},
-                    .rank = job.rank,
-                    .job = job.job,
-                    .at = i});
+/// The key after one more halving: buckets twice as wide, four ranks in one.
+Key coarser(Key key, int halvings) {
+  const auto halve = [&](std::int32_t& at) {
+    if (at != kNothing) at = halvings == kMostHalvings ? 0 : at >> 1;
+  };
+  halve(key.first);
+  halve(key.second);
+  key.rank_bucket /= 4;
+  return key;
+}
+
+/// Distinct keys in order of appearance, and for everything that has a key which it is.
+struct Census {
+  std::vector<Key> keys;
+  std::vector<std::uint32_t> of;
+
+  template <class KeyAt>
+  static Census take(std::size_t count, KeyAt&& key_at) {
+    Census census;
+    std::unordered_map<Key, std::uint32_t, KeyHash> known;  // lookup only
+    for (std::size_t i = 0; i < count; ++i) {
+      const Key key = key_at(i);
+      const auto [entry, is_new] =
+          known.try_emplace(key, static_cast<std::uint32_t>(census.keys.size()));
+      if (is_new) census.keys.push_back(key);
+      census.of.push_back(entry->second);
+    }
+    return census;
   }
-  std::sort(keys.begin(), keys.end(), comes_before);
-  return keys;
-}
-
-std::size_t count_classes(std::span<const Keyed> keys) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    count += i == 0 || keys[i].key != keys[i - 1].key ? 1U : 0U;
-  return count;
-}
+};
 
 void take_means(std::span<const JobFacts> jobs, JobClass& one) {
   const auto count = static_cast<double>(one.members.size());
@@ -86,18 +102,25 @@ void take_means(std::span<const JobFacts> jobs, JobClass& one) {
 }  // namespace
 
 std::vector<JobClass> group_jobs(std::span<const JobFacts> jobs, std::size_t most) {
-  Grain grain;
-  std::vector<Keyed> keys = sorted_keys(jobs, grain);
-  while (count_classes(keys) > most && !grain.is_coarsest()) {
-    grain = grain.next();
-    keys = sorted_keys(jobs, grain);
+  Census census = Census::take(jobs.size(), [&](std::size_t i) { return key_of(jobs[i]); });
+  for (int halvings = 1; census.keys.size() > most && halvings <= kMostHalvings; ++halvings) {
+    const Census fewer = Census::take(
+        census.keys.size(), [&](std::size_t i) { return coarser(census.keys[i], halvings); });
+    for (std::uint32_t& at : census.of) at = fewer.of[at];
+    census.keys = fewer.keys;
   }
-  std::vector<JobClass> classes;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i == 0 || keys[i].key != keys[i - 1].key) classes.emplace_back();
-    classes.back().members.push_back(keys[i].at);
+  std::vector<std::uint32_t> order(census.keys.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, {}, [&](std::uint32_t at) { return census.keys[at]; });
+  std::vector<std::uint32_t> place(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  std::vector<JobClass> classes(order.size());
+  for (std::uint32_t i = 0; i < jobs.size(); ++i) classes[place[census.of[i]]].members.push_back(i);
+  for (JobClass& one : classes) {
+    std::ranges::sort(one.members, {},
+                      [&](std::uint32_t at) { return std::tuple(jobs[at].rank, jobs[at].job); });
+    take_means(jobs, one);
   }
-  for (JobClass& one : classes) take_means(jobs, one);
   return classes;
 }
 

@@ -1,7 +1,7 @@
 // Which jobs are alike to a program. Same kind (speeds and GPUs), same owner and weight, and what
 // the objective looks at equal within a factor (or close in rank): such jobs form one class. The
 // factor starts at 2^(1/16) and grows until there are few enough classes, so that a program's size
-// does not depend on the number of jobs. O(J log J) per try.
+// does not depend on the number of jobs. O(J) for all tries together.
 #pragma once
 
 #include <cstdint>

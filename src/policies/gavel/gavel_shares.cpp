@@ -48,8 +48,10 @@ void Gavel::index_candidates() {
 
 void Gavel::collect_facts(const View& view) {
   facts_.clear();
-  for (std::uint32_t i = 0; i < book_.size(); ++i) {
-    const JobId job = book_[i].job;
+  std::vector<JobId> jobs;
+  for (std::uint32_t i = 0; i < book_.size(); ++i) jobs.push_back(book_[i].job);
+  std::ranges::sort(jobs);
+  for (const JobId job : jobs) {
     JobFacts& facts = facts_.emplace_back();
     facts.job = job;
     facts.kind = rows_[job.value].kind;
@@ -58,7 +60,6 @@ void Gavel::collect_facts(const View& view) {
     if (options_.objective == Objective::Makespan) facts.first = left_of(view, job);
     if (options_.objective == Objective::Slo) facts.first = needed_rate(view, job);
   }
-  std::ranges::sort(facts_, {}, &JobFacts::job);
   const bool ranked = options_.objective == Objective::Fifo || options_.objective == Objective::Sjf;
   if (ranked) rank_facts(view);
   if (options_.objective == Objective::Ftf) add_finish_facts(view);

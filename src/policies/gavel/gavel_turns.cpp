@@ -81,7 +81,8 @@ void Gavel::fill_rest(const View& view, Plan& plan, std::span<const Placing> ord
   for (const Placing& placing : order) try_anywhere(placing.leader);
   std::vector<JobId> rest;
   for (std::uint32_t i = 0; i < book_.size(); ++i) {
-    if (!plan.holds(book_[i].job)) rest.push_back(book_[i].job);
+    const JobId job = book_[i].job;
+    if (!plan.holds(job) && plan.has_room(view.shape(job))) rest.push_back(job);
   }
   std::ranges::sort(rest);
   for (const JobId job : rest) try_anywhere(job);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "policies/gavel/level_program.h"
 #include "policies/gavel/water_fill.h"
@@ -76,6 +77,27 @@ std::vector<double> values_at(std::span<const FinishTerms> terms, double rho) {
     values.push_back(std::max((rho * one.isolated - one.elapsed) / one.left, 1e-9));
   return values;
 }
+
+/// The highest level everybody can have, again and again for other values: with one type without a
+/// program, otherwise by one that is made once.
+class FairLevels {
+ public:
+  explicit FairLevels(const Fluid& fluid) : fluid_(&fluid) {}
+  [[nodiscard]] std::optional<Shares> at(std::vector<double> values) {
+    if (!program_) {
+      if (auto shares = highest_level(*fluid_, {.value = values})) return shares;
+      program_.emplace(*fluid_, values);
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) program_->set_value(i, values[i]);
+    auto level = program_->solve();
+    if (!level) return std::nullopt;
+    return std::move(level->shares);
+  }
+
+ private:
+  const Fluid* fluid_;
+  std::optional<LevelProgram> program_;
+};
 
 }  // namespace
 
@@ -152,14 +174,12 @@ FairFinish fair_finish(const Fluid& fluid, std::span<const FinishTerms> terms, i
   }
   answer.shares = even_split(fluid);
   answer.rho = largest_ratio(fluid, terms, answer.shares);
-  LevelProgram program{fluid, values_at(terms, answer.rho)};
+  FairLevels levels{fluid};
   constexpr int kMaxSteps = 60;
   for (int step = 0; step < kMaxSteps; ++step) {
-    const std::vector<double> values = values_at(terms, answer.rho);
-    for (std::size_t i = 0; i < values.size(); ++i) program.set_value(i, values[i]);
-    const auto level = program.solve();
+    const std::optional<Shares> level = levels.at(values_at(terms, answer.rho));
     if (!level) break;
-    const double rho = largest_ratio(fluid, terms, level->shares);
+    const double rho = largest_ratio(fluid, terms, *level);
     if (rho >= answer.rho * (1 - 1e-9)) break;
     answer.rho = rho;
   }

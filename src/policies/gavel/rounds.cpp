@@ -8,7 +8,8 @@ namespace berth::gavel {
 
 namespace {
 
-constexpr double kNeverServed = 1e9;  // times the share: before everybody who was served
+constexpr std::size_t kFirstChunk = 1024;  // entries
+constexpr double kNeverServed = 1e9;       // times the share: before everybody who was served
 
 /// Equal within 1e-9 is equal.
 std::int64_t rounded(double value) noexcept { return std::llround(value * 1e9); }
@@ -102,7 +103,6 @@ std::vector<Pick> RoundBook::choose(std::span<const std::int64_t> free,
   std::vector<Entry> entries;
   entries.reserve(claims_.size());
   for (std::uint32_t at = 0; at < candidates_.size(); ++at) add_entries(at, entries);
-  std::sort(entries.begin(), entries.end());
   std::vector<std::int64_t> left{free.begin(), free.end()};
   std::set<JobId> taken;
   std::vector<Pick> picks;
@@ -116,7 +116,22 @@ std::vector<Pick> RoundBook::choose(std::span<const std::int64_t> free,
     picks.push_back(pick);
   };
   for (const Pick& pick : kept) try_take(pick);
-  for (const Entry& entry : entries) try_take({entry.candidate, PoolId{entry.type}});
+  // Most rounds are full after the first few: only as much is put in order as is looked at. Who
+  // needs no devices fits into a full round too.
+  const bool all_need = std::ranges::all_of(candidates_, [](auto& one) { return one.gpus > 0; });
+  const auto is_full = [&] {
+    return all_need && std::ranges::all_of(left, [](std::int64_t gpus) { return gpus <= 0; });
+  };
+  std::size_t sorted = 0;
+  for (std::size_t chunk = kFirstChunk; sorted < entries.size() && !is_full(); chunk *= 2) {
+    const auto from = entries.begin() + static_cast<std::ptrdiff_t>(sorted);
+    const auto to = from + static_cast<std::ptrdiff_t>(std::min(chunk, entries.size() - sorted));
+    if (to != entries.end()) std::nth_element(from, to, entries.end());
+    std::sort(from, to);
+    for (auto entry = from; entry != to && !is_full(); ++entry)
+      try_take({entry->candidate, PoolId{entry->type}});
+    sorted += chunk;
+  }
   return picks;
 }
 

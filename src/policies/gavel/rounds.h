@@ -5,7 +5,8 @@
 // is owed most goes first. What a candidate was owed before, in seconds, outlives a new computation
 // and decides ties, then the fraction, then the JobId. Whoever is owed nothing fills what is left.
 //
-// choose() sorts all (candidate, type): O(J R log(J R)).
+// choose() sorts as many (candidate, type) as it takes to use all devices: O(J R), at most
+// O(J R log(J R)).
 #pragma once
 
 #include <compare>

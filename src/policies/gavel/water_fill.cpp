@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "policies/gavel/level_program.h"
 
@@ -63,6 +62,9 @@ class OneType {
   [[nodiscard]] double fraction(const Tide& tide, std::size_t at) const {
     return top_[at] > 0 ? std::min(1.0, tide.level[at] / top_[at]) : 0;
   }
+  void write(const Tide& tide, std::size_t type, Shares& shares) const {
+    for (std::size_t i = 0; i < top_.size(); ++i) shares.of_class(i, type) = fraction(tide, i);
+  }
   /// Until some class has all of its time, or the devices are used up; freezes those.
   double rise(Tide& tide) {
     double use = 0;  // devices per unit of level
@@ -99,8 +101,7 @@ Filled fill_one_type(const Fluid& fluid, const FillRule& rule, std::size_t type)
     if (is_first) filled.first = step;
     tide.reweigh(rule);
   }
-  for (std::size_t i = 0; i < fluid.classes.size(); ++i)
-    filled.shares.of_class(i, type) = devices.fraction(tide, i);
+  devices.write(tide, type, filled.shares);
   filled.level = std::move(tide.level);
   return filled;
 }
@@ -146,6 +147,17 @@ Filled fill_by_program(const Fluid& fluid, const FillRule& rule) {
 }
 
 }  // namespace
+
+std::optional<Shares> highest_level(const Fluid& fluid, const FillRule& rule) {
+  const auto type = only_type(fluid);
+  if (!type) return std::nullopt;
+  Tide tide{fluid, rule};
+  OneType devices{fluid, rule, *type};
+  Shares shares{fluid};
+  if (tide.rises()) devices.rise(tide);
+  devices.write(tide, *type, shares);
+  return shares;
+}
 
 Filled water_fill(const Fluid& fluid, const FillRule& rule) {
   if (const auto type = only_type(fluid)) return fill_one_type(fluid, rule, *type);

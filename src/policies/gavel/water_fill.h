@@ -12,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "policies/gavel/fluid.h"
@@ -35,5 +36,9 @@ struct Filled {
 };
 
 [[nodiscard]] Filled water_fill(const Fluid& fluid, const FillRule& rule);
+
+/// Shares at which the lowest level is as high as it can be, and nobody is above it. Nothing if
+/// there is more than one type to choose from: that takes a program.
+[[nodiscard]] std::optional<Shares> highest_level(const Fluid& fluid, const FillRule& rule);
 
 }  // namespace berth::gavel
