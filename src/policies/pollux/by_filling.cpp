@@ -1,5 +1,8 @@
-// Pollux's round on clusters too large for the genetic algorithm: sizes first, then places.
+// Pollux's round where there are too many nodes or jobs for the genetic algorithm: sizes first,
+// then places.
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "policies/pollux/pollux.h"
 #include "policies/pollux/water_fill.h"
@@ -25,13 +28,33 @@ std::vector<std::int32_t> sizes_between(std::int32_t least, std::int32_t most, s
 
 }  // namespace
 
+/// Of waiting jobs that are alike the first is served first, and each takes its least: those behind
+/// as many as all GPUs can hold get nothing, so they are left out.
+std::vector<JobId> Pollux::within_reach(const View& view, const Plan& plan, PoolId pool) {
+  using Kind = std::tuple<const GoodputTable*, std::int32_t, std::int32_t, std::int32_t>;
+  std::map<Kind, std::int64_t> left;  // lookup only: its order is that of addresses
+  const std::int64_t gpus = view.cluster.usable_gpus(pool);
+  std::vector<JobId> jobs;
+  for (const JobId job : pools_[pool.value].jobs) {
+    if (plan.holds(job)) {
+      jobs.push_back(job);
+      continue;
+    }
+    const std::int32_t least = book_.least(job);
+    const Kind kind{&book_.table(view, job, pool), least, book_.most(job), book_.range(job).most};
+    std::int64_t& room = left.try_emplace(kind, gpus / std::max(1, least)).first->second;
+    if (room-- > 0) jobs.push_back(job);
+  }
+  return jobs;
+}
+
 bool Pollux::optimise_by_filling(const View& view, Plan& plan, PoolId pool) {
-  const PoolState& state = pools_[pool.value];
+  const std::vector<JobId> considered = within_reach(view, plan, pool);
   const std::int32_t largest = view.cluster.largest_node(pool);
   std::int64_t gpus = view.cluster.usable_gpus(pool);
   const std::int32_t fair = fair_share(view, pool);
   std::vector<FillJob> jobs;
-  for (const JobId job : state.jobs) {
+  for (const JobId job : considered) {
     FillJob& fill = jobs.emplace_back();
     if (plan.holds(job) && book_.is_pinned(view, job)) {
       gpus -= plan.gpus_of(job);
@@ -45,20 +68,19 @@ bool Pollux::optimise_by_filling(const View& view, Plan& plan, PoolId pool) {
   }
   std::vector<std::int32_t> sizes = water_fill(jobs, gpus, options_.p);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (jobs[j].sizes.empty()) sizes[j] = plan.gpus_of(state.jobs[j]);
+    if (jobs[j].sizes.empty()) sizes[j] = plan.gpus_of(considered[j]);
   }
-  keep_what_gains_little(view, plan, pool, sizes);
+  keep_what_gains_little(view, plan, considered, pool, sizes);
   std::vector<SizeWish> wishes;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (sizes[j] != plan.gpus_of(state.jobs[j])) wishes.push_back({state.jobs[j], pool, sizes[j]});
+    if (sizes[j] != plan.gpus_of(considered[j])) wishes.push_back({considered[j], pool, sizes[j]});
   }
   return resizer_.apply(view, plan, wishes, Repack::Nobody);
 }
 
 /// Growth that a restart eats up is undone; so is shrinking that nobody needs.
-void Pollux::keep_what_gains_little(const View& view, const Plan& plan, PoolId pool,
-                                    std::vector<std::int32_t>& sizes) {
-  const auto& jobs = pools_[pool.value].jobs;
+void Pollux::keep_what_gains_little(const View& view, const Plan& plan, std::span<const JobId> jobs,
+                                    PoolId pool, std::vector<std::int32_t>& sizes) {
   const std::int32_t largest = view.cluster.largest_node(pool);
   std::int64_t spare = view.cluster.usable_gpus(pool);
   for (std::size_t j = 0; j < jobs.size(); ++j) {

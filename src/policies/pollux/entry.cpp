@@ -46,8 +46,8 @@ PolicyEntry pollux_entry() {
       {"generations", "100", "of the genetic algorithm per round, at most"},
       {"patience", "5", "generations without a better allocation after which it stops"},
       {"effort", "5000000",
-       "cells of allocations it touches per round at most; two generations "
-       "are always made"},
+       "cells of allocations it touches per round at most; filling where that is less than ten "
+       "generations"},
       {"genetic_gpus", "1000", "GPUs of a device type up to which it is used; filling above"},
       {"avoid_interference", "on", "at most one job over several nodes on each node"}};
   params.insert(params.end(), own.begin(), own.end());

@@ -9,6 +9,7 @@ void Pollux::begin(const View& view) {
   pools_.resize(view.cluster.pools());
   in_pool_.resize(view.cluster.pools());
   pool_of_.resize(view.jobs.size(), kNoPool);
+  waiting_.begin(view.jobs.size());
   const auto& nodes = view.cluster.cluster().nodes;
   for (std::uint32_t i = 0; i < nodes.size(); ++i)
     pools_[nodes[i].pool.value].nodes.push_back(NodeId{i});
@@ -33,6 +34,7 @@ void Pollux::on_arrival(const View& view, JobId job) {
   book_.add(view, job);
   pool_of_[job.value] = pool_for(view, job);
   ++in_pool_[pool_of_[job.value].value];
+  waiting_.add(view, job, book_.least(job));
   clock_.stir(view.now);
 }
 
@@ -42,13 +44,16 @@ void Pollux::on_departure(const View& view, JobId job) {
   clock_.stir(view.now);
 }
 
-void Pollux::on_requeue(const View& view, JobId) { clock_.stir(view.now); }
+void Pollux::on_requeue(const View& view, JobId job) {
+  waiting_.add(view, job, book_.least(job));
+  clock_.stir(view.now);
+}
 
 void Pollux::on_capacity_change(const View& view, NodeId) { clock_.stir(view.now); }
 
 std::optional<Time> Pollux::next_wakeup(const View& view) {
   // With nothing running nothing changes by waiting.
-  if (holding_ == 0 || book_.active().empty()) return std::nullopt;
+  if (!is_anybody_running_ || book_.active().empty()) return std::nullopt;
   return std::max(clock_.next(), view.now + Duration{1});
 }
 
@@ -60,10 +65,14 @@ void Pollux::decide(const View& view, Plan& plan, Rng& rng) {
     assign_pools(view, plan);
     for (std::uint32_t i = 0; i < pools_.size(); ++i)
       changed |= optimise(view, plan, PoolId{i}, rng);
+    for (const JobId job : book_.active()) {
+      if (!plan.holds(job)) waiting_.add(view, job, book_.least(job));
+    }
     clock_.rest(view.now, changed, book_.hears_noise() ? kWhileLearning : kLongestPause);
   }
   start_waiting(view, plan);
-  count_holding(plan);
+  is_anybody_running_ =
+      std::ranges::any_of(book_.active(), [&](JobId job) { return plan.holds(job); });
 }
 
 /// Jobs by the pool they belong to; one that waits for a pool too small for it changes over.
@@ -104,12 +113,22 @@ double Pollux::fair_goodput(const View& view, JobId job, PoolId pool, std::int32
   return 1;
 }
 
+/// With fewer generations than this breeding is guessing, and its cost grows with jobs times nodes.
+bool Pollux::can_breed(const View& view, PoolId pool) const {
+  constexpr std::int32_t kFewestGenerations = 10;
+  if (view.cluster.usable_gpus(pool) > options_.genetic_gpus) return false;
+  const PoolState& state = pools_[pool.value];
+  const auto generations =
+      static_cast<std::size_t>(std::min(kFewestGenerations, options_.genetic.generations));
+  return state.jobs.size() * state.nodes.size() * options_.genetic.population * generations <=
+         options_.genetic.most_cells;
+}
+
 bool Pollux::optimise(const View& view, Plan& plan, PoolId pool, Rng& rng) {
   PoolState& state = pools_[pool.value];
   if (state.jobs.empty()) return false;
-  const bool changed = view.cluster.usable_gpus(pool) <= options_.genetic_gpus
-                           ? optimise_by_genes(view, plan, pool, rng)
-                           : optimise_by_filling(view, plan, pool);
+  const bool changed = can_breed(view, pool) ? optimise_by_genes(view, plan, pool, rng)
+                                             : optimise_by_filling(view, plan, pool);
   for (const JobId job : state.jobs) {
     if (plan.holds(job)) book_.set_batch(view, plan, job);
   }
@@ -118,9 +137,7 @@ bool Pollux::optimise(const View& view, Plan& plan, PoolId pool, Rng& rng) {
 
 /// Jobs without GPUs, at their smallest size on whatever is free: they need not wait for a round.
 void Pollux::start_waiting(const View& view, Plan& plan) {
-  if (view.cluster.free_gpus() == 0) return;
-  for (const JobId job : book_.active()) {
-    if (plan.holds(job)) continue;
+  waiting_.start(view, plan, [&](JobId job) {
     const auto try_in = [&](PoolId pool) {
       if (!plan.try_start_sized(pool, job, book_.least(job), Reason::Order)) return false;
       --in_pool_[pool_of_[job.value].value];
@@ -130,15 +147,8 @@ void Pollux::start_waiting(const View& view, Plan& plan) {
       clock_.stir(view.now + Duration{1});
       return true;
     };
-    if (try_in(pool_of_[job.value])) continue;
-    static_cast<void>(std::ranges::any_of(view.shape(job).pools, try_in));
-    if (view.cluster.free_gpus() == 0) return;
-  }
-}
-
-void Pollux::count_holding(const Plan& plan) {
-  holding_ = static_cast<std::size_t>(
-      std::ranges::count_if(book_.active(), [&](JobId job) { return plan.holds(job); }));
+    return try_in(pool_of_[job.value]) || std::ranges::any_of(view.shape(job).pools, try_in);
+  });
 }
 
 }  // namespace berth::pollux

@@ -2,9 +2,10 @@
 // `interval` GPUs are shared out anew so that a power mean of the jobs' speedups against an equal
 // share is largest, moves discounted by what a restart costs (fitness.h).
 //
-// Pools up to `genetic_gpus` GPUs are optimised by the genetic algorithm (genetic.h), larger ones
-// by filling (water_fill.h). A job that arrives between two rounds starts at once at its smallest
-// size if there is room. Rounds in which nothing can have changed are left out (round_clock.h).
+// Pools up to `genetic_gpus` GPUs are optimised by the genetic algorithm (genetic.h) while `effort`
+// pays for ten generations, others by filling (water_fill.h). A job that arrives between two rounds
+// starts at once at its smallest size if there is room. Rounds in which nothing can have changed
+// are left out (round_clock.h).
 //
 // Assumes: jobs are elastic and preempted by checkpoint; goodput as the profile says, or as fitted
 // to the rates seen. Deviations: a job belongs to one device type, chosen by load; the seven
@@ -20,6 +21,7 @@
 #include "policies/goodput/goodput_jobs.h"
 #include "policies/goodput/resizer.h"
 #include "policies/goodput/round_clock.h"
+#include "policies/goodput/waiting_heads.h"
 #include "policies/pollux/genetic.h"
 
 namespace berth::pollux {
@@ -69,6 +71,7 @@ class Pollux final : public Policy {
   [[nodiscard]] PoolId pool_for(const View& view, JobId job) const;
   void assign_pools(const View& view, const Plan& plan);
   bool optimise(const View& view, Plan& plan, PoolId pool, Rng& rng);
+  [[nodiscard]] bool can_breed(const View& view, PoolId pool) const;
   [[nodiscard]] double fair_goodput(const View& view, JobId job, PoolId pool, std::int32_t fair);
   [[nodiscard]] std::int32_t fair_share(const View& view, PoolId pool) const;
 
@@ -84,11 +87,11 @@ class Pollux final : public Policy {
 
   // By filling.
   bool optimise_by_filling(const View& view, Plan& plan, PoolId pool);
-  void keep_what_gains_little(const View& view, const Plan& plan, PoolId pool,
-                              std::vector<std::int32_t>& sizes);
+  [[nodiscard]] std::vector<JobId> within_reach(const View& view, const Plan& plan, PoolId pool);
+  void keep_what_gains_little(const View& view, const Plan& plan, std::span<const JobId> jobs,
+                              PoolId pool, std::vector<std::int32_t>& sizes);
 
   void start_waiting(const View& view, Plan& plan);
-  void count_holding(const Plan& plan);
 
   std::string name_;
   Options options_;
@@ -98,7 +101,8 @@ class Pollux final : public Policy {
   std::vector<PoolState> pools_;
   std::vector<PoolId> pool_of_;        // by JobId
   std::vector<std::int64_t> in_pool_;  // active jobs
-  std::size_t holding_ = 0;
+  WaitingHeads waiting_;
+  bool is_anybody_running_ = false;
 
   std::vector<Slice> slices_;  // scratch
 };

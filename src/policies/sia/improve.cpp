@@ -12,22 +12,11 @@ constexpr double kNothing = 1e-12;
 }  // namespace
 
 Improver::Improver(const Program& program) : program_(program) {
-  for (const Row& row : program.rows) taken_.emplace_back(row.options.size() + 1);
-}
-
-double Improver::cost_at(std::size_t row, std::size_t option) const {
-  const Row& of = program_.rows[row];
-  return option < of.options.size() ? of.options[option].cost : of.none;
-}
-
-std::int32_t Improver::gpus_at(std::size_t row, std::size_t option) const {
-  const Row& of = program_.rows[row];
-  return option < of.options.size() ? of.options[option].gpus : 0;
-}
-
-std::uint32_t Improver::type_at(std::size_t row, std::size_t option) const {
-  const Row& of = program_.rows[row];
-  return option < of.options.size() ? of.options[option].type : 0;
+  for (const Row& row : program.rows) {
+    auto& options = options_.emplace_back(row.options);
+    options.push_back({.type = 0, .gpus = 0, .cost = row.none});
+    taken_.emplace_back(options.size());
+  }
 }
 
 void Improver::set(std::span<const std::size_t> choices) {

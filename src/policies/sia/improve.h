@@ -31,9 +31,16 @@ class Improver {
     std::size_t row = 0;
     std::size_t from = 0, to = 0;  // options, the last one is none
   };
-  [[nodiscard]] double cost_at(std::size_t row, std::size_t option) const;
-  [[nodiscard]] std::int32_t gpus_at(std::size_t row, std::size_t option) const;
-  [[nodiscard]] std::uint32_t type_at(std::size_t row, std::size_t option) const;
+  // Every step looks at all moves, so these are all of its time.
+  [[nodiscard]] double cost_at(std::size_t row, std::size_t option) const {
+    return options_[row][option].cost;
+  }
+  [[nodiscard]] std::int32_t gpus_at(std::size_t row, std::size_t option) const {
+    return options_[row][option].gpus;
+  }
+  [[nodiscard]] std::uint32_t type_at(std::size_t row, std::size_t option) const {
+    return options_[row][option].type;
+  }
   [[nodiscard]] double change(const Move& move) const {
     return cost_at(move.row, move.to) - cost_at(move.row, move.from);
   }
@@ -48,6 +55,7 @@ class Improver {
   [[nodiscard]] bool exchange_once();
 
   const Program& program_;
+  std::vector<std::vector<Option>> options_;      // by row, with none as the last one
   std::vector<std::vector<std::int32_t>> taken_;  // by row and option, the last one is none
   std::vector<std::int64_t> free_;                // by type; negative: overused
   double cost_ = 0;

@@ -14,6 +14,7 @@ constexpr double kRestartSteps = 20;
 void Sia::begin(const View& view) {
   book_.begin(view);
   seen_.resize(view.jobs.size());
+  waiting_.begin(view.jobs.size());
   std::vector<std::int32_t> total(view.cluster.pools());
   for (const Node& node : view.cluster.cluster().nodes) total[node.pool.value] += node.gpus;
   for (std::uint32_t i = 0; i < total.size(); ++i)
@@ -22,6 +23,12 @@ void Sia::begin(const View& view) {
 
 void Sia::on_arrival(const View& view, JobId job) {
   book_.add(view, job);
+  waiting_.add(view, job, book_.least(job));
+  clock_.stir(view.now);
+}
+
+void Sia::on_requeue(const View& view, JobId job) {
+  waiting_.add(view, job, book_.least(job));
   clock_.stir(view.now);
 }
 
@@ -31,7 +38,7 @@ void Sia::on_departure(const View& view, JobId job) {
 }
 
 std::optional<Time> Sia::next_wakeup(const View& view) {
-  if (holding_ == 0 || book_.active().empty()) return std::nullopt;
+  if (!is_anybody_running_ || book_.active().empty()) return std::nullopt;
   return std::max(clock_.next(), view.now + Duration{1});
 }
 
@@ -156,7 +163,10 @@ bool Sia::round(const View& view, Plan& plan) {
         wishes.push_back(
             {groups_[g].jobs[next], groups_[g].pools[i], program_.rows[g].options[i].gpus});
     }
-    for (; next < groups_[g].jobs.size(); ++next) wishes.push_back({groups_[g].jobs[next], {}, 0});
+    for (; next < groups_[g].jobs.size(); ++next) {
+      const JobId job = groups_[g].jobs[next];
+      if (plan.holds(job)) wishes.push_back({job, {}, 0});
+    }
   }
   std::erase_if(wishes, [&](const SizeWish& wish) {
     return wish.gpus == plan.gpus_of(wish.job) &&
@@ -165,31 +175,34 @@ bool Sia::round(const View& view, Plan& plan) {
   std::ranges::sort(wishes, {}, &SizeWish::job);
   const bool moved = resizer_.apply(view, plan, wishes, Repack::SmallJobs);
   for (const JobId job : book_.active()) {
-    if (plan.holds(job)) book_.set_batch(view, plan, job);
+    if (plan.holds(job)) {
+      book_.set_batch(view, plan, job);
+    } else {
+      waiting_.add(view, job, book_.least(job));
+    }
   }
   return moved;
 }
 
 /// Jobs without GPUs, at their smallest size on whatever is free: they need not wait for a round.
 void Sia::start_waiting(const View& view, Plan& plan) {
-  if (view.cluster.free_gpus() == 0) return;
-  for (const JobId job : book_.active()) {
-    if (plan.holds(job)) continue;
-    for (const PoolId pool : view.shape(job).pools) {
-      if (!plan.try_start_sized(pool, job, book_.least(job), Reason::Order)) continue;
-      book_.settle(view, plan, job, true);
-      clock_.stir(view.now + Duration{1});
-      break;
-    }
-    if (view.cluster.free_gpus() == 0) return;
-  }
+  waiting_.start(view, plan, [&](JobId job) {
+    const auto& pools = view.shape(job).pools;
+    const auto try_in = [&](PoolId pool) {
+      return plan.try_start_sized(pool, job, book_.least(job), Reason::Order);
+    };
+    if (std::ranges::none_of(pools, try_in)) return false;
+    book_.settle(view, plan, job, true);
+    clock_.stir(view.now + Duration{1});
+    return true;
+  });
 }
 
 void Sia::note_gangs(const Plan& plan) {
-  holding_ = 0;
+  is_anybody_running_ =
+      std::ranges::any_of(book_.active(), [&](JobId job) { return plan.holds(job); });
+  if (options_.knowledge == Knowledge::All) return;
   for (const JobId job : book_.active()) {
-    if (!plan.holds(job)) continue;
-    ++holding_;
     if (plan.gpus_of(job) > 1 && plan.pool_of(job).value < 64)
       seen_[job.value] |= std::uint64_t{1} << plan.pool_of(job).value;
   }

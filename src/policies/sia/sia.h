@@ -22,6 +22,7 @@
 #include "policies/goodput/goodput_jobs.h"
 #include "policies/goodput/resizer.h"
 #include "policies/goodput/round_clock.h"
+#include "policies/goodput/waiting_heads.h"
 #include "policies/sia/assignment.h"
 #include "policies/sia/configurations.h"
 
@@ -53,7 +54,7 @@ class Sia final : public Policy {
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
-  void on_requeue(const View& view, JobId) override { clock_.stir(view.now); }
+  void on_requeue(const View& view, JobId job) override;
   void on_capacity_change(const View& view, NodeId) override { clock_.stir(view.now); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
@@ -90,7 +91,8 @@ class Sia final : public Policy {
   RoundClock clock_;
   std::vector<std::vector<Configuration>> shapes_;  // by pool
   std::vector<std::uint64_t> seen_;                 // by JobId: pools where it had several GPUs
-  std::size_t holding_ = 0;
+  WaitingHeads waiting_;
+  bool is_anybody_running_ = false;
 
   Program program_;            // scratch
   std::vector<Group> groups_;  // scratch, by row
