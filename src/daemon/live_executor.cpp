@@ -207,7 +207,8 @@ void LiveExecutor::set_node(NodeId node, NodeService service) {
     events_.push_back({.kind = EventKind::NodeUp, .job = {}, .node = node});
     return;
   }
-  if (!out_of_service_.insert(node).second && service == NodeService::Drained) return;
+  const bool is_news = out_of_service_.insert(node).second;
+  if (!is_news && service == NodeService::Drained) return;
   for (const auto& [job, attempt] : parts_.yard.attempts()) {
     const bool here =
         std::ranges::any_of(attempt.slices, [&](const Slice& slice) { return slice.node == node; });
@@ -219,7 +220,14 @@ void LiveExecutor::set_node(NodeId node, NodeService service) {
       parts_.yard.stop(job, Ending::Preempt, "its node was taken down");
     }
   }
-  events_.push_back({.kind = EventKind::NodeDown, .job = {}, .node = node});
+  if (!is_news) return;  // a policy loses a node once
+  // Events of a pass are sorted, so that up and down again would end as up: the engine has not
+  // heard of the first and need not.
+  const auto is_up = [&](const Event& event) {
+    return event.kind == EventKind::NodeUp && event.node == node;
+  };
+  if (std::erase_if(events_, is_up) == 0)
+    events_.push_back({.kind = EventKind::NodeDown, .job = {}, .node = node});
 }
 
 // --- who may compete

@@ -156,6 +156,51 @@ TEST(Found, ANodeThatAPolicySwitchedOffComesBack) {
   EXPECT_EQ(world.over().at(job).state, LiveState::Completed);
 }
 
+// Drained and then taken down, or taken down twice: the policy loses it once.
+TEST(Found, ANodeThatIsTakenOutTwiceIsLostOnce) {
+  for (const char* first : {"drain", "down"}) {
+    LiveWorld world{{.scheduling = {.policy = {.policy = "gandiva", .settings = {}}}}};
+    JobNumber job = 0;
+    const auto set = [&world](double when, const char* state) {
+      world.at(when, [state](LiveService& service) {
+        static_cast<void>(service.set_node(kRoot, "n1", state, "test"));
+      });
+    };
+    world.at(1, [&](LiveService& service) {
+      job = world.submit(service, spec_of({"run", "30"}, 8));
+    });
+    set(5, first);
+    set(10, "down");
+    set(20, "resume");
+    world.run();
+    expect_clean(world);
+    EXPECT_EQ(world.over().at(job).state, LiveState::Completed);
+  }
+}
+
+// Two orders that the engine hears at once: the last one counts.
+TEST(Found, ANodeThatIsResumedAndTakenDownAtOnceStaysDown) {
+  LiveWorld world{{.scheduling = {.policy = {.policy = "gandiva", .settings = {}}}}};
+  JobNumber job = 0;
+  world.at(1, [](LiveService& service) {
+    static_cast<void>(service.set_node(kRoot, "n1", "down", "test"));
+  });
+  world.at(5, [&](LiveService& service) {
+    static_cast<void>(service.set_node(kRoot, "n1", "resume", ""));
+    static_cast<void>(service.set_node(kRoot, "n1", "down", "test"));
+    job = world.submit(service, spec_of({"run", "10"}, 8));
+  });
+  std::int64_t resumed = 0;
+  world.at(50, [&](LiveService& service) {
+    resumed = world.wall_micros();
+    static_cast<void>(service.set_node(kRoot, "n1", "resume", ""));
+  });
+  world.run();
+  expect_clean(world);
+  EXPECT_EQ(world.over().at(job).state, LiveState::Completed);
+  EXPECT_GE(world.over().at(job).started, resumed);
+}
+
 // A live scheduler meets shapes of jobs that nobody had when its policy began.
 TEST(Found, EveryPolicyTakesJobsOfShapesItHasNotSeen) {
   for (const PolicyEntry& entry : policy_registry()) {
