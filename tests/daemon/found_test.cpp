@@ -201,6 +201,21 @@ TEST(Found, ANodeThatIsResumedAndTakenDownAtOnceStaysDown) {
   EXPECT_GE(world.over().at(job).started, resumed);
 }
 
+// Life 1843: the last lease ended with its attempt, and no auction was held for what it left.
+TEST(Found, ThemisAuctionsWhatALostAttemptLeaves) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    LiveWorld world{{.cluster = "1x1",
+                     .scheduling = {.policy = {.policy = "themis", .settings = {}}},
+                     .host = {.dies_claimed = 0.5, .seed = seed}}};
+    JobNumber job = 0;
+    world.at(1, [&](LiveService& service) { job = world.submit(service, spec_of({"run", "10"})); });
+    world.run();
+    expect_clean(world);
+    EXPECT_EQ(world.over().at(job).state, LiveState::Completed);
+  }
+}
+
 // A live scheduler meets shapes of jobs that nobody had when its policy began.
 TEST(Found, EveryPolicyTakesJobsOfShapesItHasNotSeen) {
   for (const PolicyEntry& entry : policy_registry()) {

@@ -81,9 +81,11 @@ void Themis::on_departure(const View& view, JobId job) {
 }
 
 void Themis::on_requeue(const View& view, JobId job) {
+  JobRow& row = jobs_[job.value];
   drop_lease(job);
-  note_held(view, job, jobs_[job.value].pool, 0);
-  refresh(view, jobs_[job.value].app);
+  if (row.held > 0) pools_[row.pool.value].is_dirty = true;  // perhaps the last lease there was
+  note_held(view, job, row.pool, 0);
+  refresh(view, row.app);
 }
 
 void Themis::on_capacity_change(const View& view, NodeId node) {
