@@ -1,134 +1,77 @@
-// The scheduler is killed at every named point of a busy day, by each kind of crash, and begun
-// again on what is left: no job lost, none twice at once, no device over its limit, every job ends.
+// T2: the scheduler is killed at every named point of a busy day, by each kind of crash, and begun
+// again on what is left: no job lost, none twice at once, no device over its limit, every job ends
+// as it does on a calm day. Then it is killed again at each point of that recovery.
+//   BERTH_ALL_PAIRS=1   pairs after every point and of all kinds, not only of the first 200
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <fmt/format.h>
 
-#include "support/live_world.h"
+#include "support/busy_day.h"
 
 namespace berth::test {
 namespace {
 
-JobFilter only(JobNumber job) { return {.states = {}, .numbers = {job}}; }
+constexpr std::uint64_t kFirstPoints = 200;  // with each point of the recovery from them
+constexpr int kRandomPairs = 700;            // beyond, of each kind of crash
 
-/// A gang, an array, dependencies, a preemption, a cancel, a requeue, a switch of policy, a node
-/// that goes and comes back.
-void write_script(LiveWorld& world) {
-  const auto submit = [&world](double at, JobSpec spec, std::string key) {
-    spec.key = std::move(key);
-    world.at(at, [&world, spec](LiveService& service) {
-      static_cast<void>(world.submit(service, spec));
-    });
-  };
-  JobSpec gang = spec_of({"run", "40"}, 4);
-  submit(1, gang, "gang");
-  JobSpec array = spec_of({"run", "15"}, 1);
-  array.array = ArraySpec{.indices = {0, 1, 2, 3, 4}, .at_once = 2};
-  submit(2, array, "array");
-  for (int i = 0; i < 6; ++i)
-    submit(3 + i, spec_of({"run", std::to_string(20 + 3 * i)}, 1 + i % 2), fmt::format("s{}", i));
-  JobSpec urgent = spec_of({"run", "10"}, 4);
-  urgent.priority = 9;
-  submit(12, urgent, "urgent");
-  submit(13, spec_of({"stubborn", "400"}, 1), "stubborn");
-  JobSpec flaky = spec_of({"flaky", "5", "1"}, 1);
-  flaky.max_retries = 2;
-  submit(14, flaky, "flaky");
-  JobSpec after = spec_of({"run", "5"}, 1);
-  after.dependencies = {{DependencyKind::AfterAny, 1}};
-  submit(15, after, "after");
-  world.at(30, [](LiveService& service) {
-    static_cast<void>(
-        service.act(kRoot, Verb::Requeue, {.states = {LiveState::Running}, .user = "root"}, "", 0));
-  });
-  world.at(45, [](LiveService& service) {
-    static_cast<void>(service.set_node(kRoot, "n1", "down", "test"));
-  });
-  world.at(60, [](LiveService& service) {
-    static_cast<void>(service.set_node(kRoot, "n1", "resume", ""));
-  });
-  world.at(70, [](LiveService& service) {
-    static_cast<void>(service.set_policy(kRoot, "fifo-skip", {}));
-  });
-  world.at(80, [](LiveService& service) {
-    const auto page = service.jobs(kRoot, {.states = {}, .limit = 1000});
-    for (const JobView& job : page->jobs) {
-      if (job.spec->command.front() == "stubborn")
-        static_cast<void>(service.act(kRoot, Verb::Cancel, only(job.number), "", 0));
-    }
-  });
+TEST(CrashPoints, TheCalmDayEndsCleanly) {
+  const CalmDay calm = calm_day();
+  EXPECT_EQ(calm.violations, std::vector<std::string>{});
+  EXPECT_EQ(calm.ends.size(), 38U);
+  EXPECT_GT(calm.points, kFirstPoints);
+  EXPECT_EQ(std::ranges::count(calm.ends, LiveState::Completed, &Ends::value_type::second), 35);
+  EXPECT_EQ(calm.ends.at("stubborn#0"), LiveState::Cancelled);
+  EXPECT_EQ(calm.ends.at("limited#0"), LiveState::TimedOut);
+  EXPECT_EQ(calm.ends.at("fails#0"), LiveState::Failed);
 }
 
-WorldOptions busy() {
-  WorldOptions options;
-  options.cluster = "2x4";
-  options.scheduling.policy = {.policy = "priority", .settings = {{"preempt_classes", "5"}}};
-  return options;
-}
-
-std::map<std::string, LiveState> ends_of(const LiveWorld& world) {
-  std::map<std::string, LiveState> ends;
-  for (const auto& [number, view] : world.over())
-    ends[fmt::format("{}#{}", view.spec->key, view.array_index)] = view.state;
-  return ends;
-}
-
-TEST(CrashPoints, TheUndisturbedDayEndsCleanly) {
-  LiveWorld world{busy()};
-  write_script(world);
-  world.run();
-  EXPECT_EQ(world.violations(), std::vector<std::string>{});
-  EXPECT_EQ(world.over().size(), 16U);
-  EXPECT_GT(world.points_passed(), 100U);
-}
-
-class EveryPoint : public ::testing::TestWithParam<CrashKind> {};
+class EveryPoint : public ::testing::TestWithParam<CrashKind> {
+ protected:
+  /// Whether it came inside the recovery.
+  bool crash_twice(const CrashPair& pair) {
+    const SecondCrash crash = twice_disturbed_day(pair, calm_);
+    EXPECT_EQ(crash.wrong, std::vector<std::string>{})
+        << "point " << pair.first << " then " << pair.second;
+    return crash.in_recovery;
+  }
+  const CalmDay calm_ = calm_day();
+};
 
 TEST_P(EveryPoint, OneCrashAnywhereLosesNothing) {
-  LiveWorld calm{busy()};
-  write_script(calm);
-  calm.run();
-  const auto expected = ends_of(calm);
-  const std::uint64_t points = calm.points_passed();
-  for (std::uint64_t point = 1; point <= points; ++point) {
-    LiveWorld world{busy()};
-    write_script(world);
-    world.crash_at(point, GetParam());
-    world.run();
-    ASSERT_EQ(world.violations(), std::vector<std::string>{})
-        << "point " << point << " of " << points;
-    ASSERT_EQ(ends_of(world), expected) << "point " << point << " of " << points;
-    ASSERT_EQ(world.lives(), 2) << "point " << point;
-  }
-  fmt::print("points: {} single crashes\n", points);
+  for (std::uint64_t point = 1; point <= calm_.points; ++point)
+    ASSERT_EQ(disturbed_day(point, GetParam(), calm_), std::vector<std::string>{})
+        << "point " << point << " of " << calm_.points;
+  fmt::print("points: {} single crashes\n", calm_.points);
 }
 
 // Dying again while recovering, and recovering from that.
 TEST_P(EveryPoint, ACrashInsideTheRecoveryLosesNothing) {
-  LiveWorld calm{busy()};
-  write_script(calm);
-  calm.run();
-  const auto expected = ends_of(calm);
-  const std::uint64_t points = std::min<std::uint64_t>(calm.points_passed(), 200);
   const bool all = std::getenv("BERTH_ALL_PAIRS") != nullptr;
-  Rng rng{7};
-  int pairs = 0;
-  for (std::uint64_t first = 1; first <= points; first += all ? 1 : 7) {
-    for (std::uint64_t second = 1; second <= 12; ++second) {
-      LiveWorld world{busy()};
-      write_script(world);
-      world.crash_at(first, GetParam());
-      ASSERT_TRUE(world.live());
-      world.crash_at(second, static_cast<CrashKind>(rng.below(3)));
-      world.run();
-      ASSERT_EQ(world.violations(), std::vector<std::string>{}) << first << " then " << second;
-      ASSERT_EQ(ends_of(world), expected) << first << " then " << second;
-      ++pairs;
+  const std::uint64_t points = all ? calm_.points : std::min(calm_.points, kFirstPoints);
+  std::uint64_t pairs = 0, longest = 0;
+  for (std::uint64_t first = 1; first <= points; ++first) {
+    for (std::uint64_t second = 1, inside = 1; inside != 0; ++second) {
+      inside = 0;
+      for (std::uint64_t kind = 0; kind < 3; ++kind) {
+        if (!all && kind != (first + second) % 3) continue;  // each kind in turn
+        if (crash_twice({first, second, GetParam(), static_cast<CrashKind>(kind)})) ++inside;
+        ++pairs;
+        if (HasFailure()) return;
+      }
+      longest = std::max(longest, second);
     }
   }
-  fmt::print("points: {} pairs of crashes\n", pairs);
+  Rng rng{7 + static_cast<std::uint64_t>(GetParam())};
+  for (int i = 0; i < (all ? 0 : kRandomPairs); ++i, ++pairs) {
+    crash_twice({points + 1 + rng.below(calm_.points - points), 1 + rng.below(longest), GetParam(),
+                 static_cast<CrashKind>(rng.below(3))});
+    if (HasFailure()) return;
+  }
+  fmt::print("points: {} pairs of crashes, up to {} points into the recovery\n", pairs, longest);
+  EXPECT_GT(longest, 8U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Crash, EveryPoint,

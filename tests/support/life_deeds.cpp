@@ -74,6 +74,9 @@ PolicyChoice affordable(const std::string& policy) {
 
 void strike(LiveWorld& world, LiveService& service, const Strike& strike) {
   const std::uint64_t number = strike.number;
+  // Of the disk and of launches it is counted when it strikes.
+  if (strike.what != FaultClass::Disk && strike.what != FaultClass::Refusals)
+    world.count_fault(to_string(strike.what));
   const auto any = [&] { return pick(service, {}, number / 8); };
   const auto running = [&] { return pick(service, {LiveState::Running}, number / 8); };
   switch (strike.what) {

@@ -29,6 +29,7 @@ LiveWorld::LiveWorld(WorldOptions options)
       host_(options_.host),
       rng_(options_.seed) {
   if (options_.edit_cluster) options_.edit_cluster(cluster_);
+  host_.set_fault_counter([this](std::string_view what) { count_fault(what); });
 }
 
 LiveWorld::~LiveWorld() = default;
@@ -43,6 +44,10 @@ void LiveWorld::at(double seconds, Deed deed) {
 void LiveWorld::crash_at(std::uint64_t point, CrashKind kind) {
   crash_at_ = point;
   crash_kind_ = kind;
+}
+
+void LiveWorld::at_point(std::string name, std::uint64_t passing, Deed deed) {
+  at_points_.emplace(std::pair{std::move(name), passing}, std::move(deed));
 }
 
 void LiveWorld::crash_at_time(double seconds, CrashKind kind) {
@@ -91,6 +96,10 @@ void LiveWorld::acknowledge(const std::string& key, const Submitted& answer) {
   }
 }
 
+void LiveWorld::count_fault(std::string_view what) {
+  if (life_) ++struck_[{std::string(what), std::string(life_->store.last_kind())}];
+}
+
 void LiveWorld::note(std::string line) {
   if (!options_.keeps_log) return;
   log_.push_back(fmt::format("{:.6f} {}", seconds(), line));
@@ -130,10 +139,13 @@ bool LiveWorld::live() {
   ++lives_;
   points_ = 0;
   const CrashHook hook{[this](std::string_view name) {
-    ++names_[std::string(name)];
-    if (++points_ != crash_at_) return;
-    dying_at_ = name;
-    throw CrashHere{};
+    const std::uint64_t passing = ++names_[std::string(name)];
+    if (++points_ == crash_at_) {
+      dying_at_ = name;
+      throw CrashHere{};
+    }
+    const auto deed = at_points_.extract({std::string(name), passing});
+    if (!deed.empty()) deed.mapped()(*life_->service);
   }};
   try {
     if (!begin_life()) return false;
@@ -154,7 +166,9 @@ void LiveWorld::die() {
   constexpr const char* kKinds[] = {"kill", "power", "controller"};
   const char* kind = kKinds[static_cast<std::size_t>(crash_kind_)];
   note(fmt::format("CRASH: {} at {}", kind, dying_at_));
-  if (life_) ++deaths_[{kind, std::string(life_->store.last_kind())}];
+  count_fault(dying_at_ == "disk" ? "disk" : kind);
+  died_in_recovery_ = std::exchange(is_recovering_, false);
+  if (died_in_recovery_) count_fault("in-recovery");
   ++deaths_at_[std::exchange(dying_at_, {})];
   life_.reset();
   crash_at_.reset();
@@ -166,14 +180,24 @@ void LiveWorld::die() {
   }
 }
 
+void LiveWorld::stay_dead_until(double seconds) {
+  const auto until = static_cast<std::int64_t>(seconds * 1e6) + 1'000'000;
+  for (auto next = host_.next(); next && *next <= until; next = host_.next()) {
+    micros_ = std::max(micros_, *next);
+    host_.step(micros_);
+  }
+  micros_ = std::max(micros_, until);
+  host_.set_now(micros_);
+}
+
 bool LiveWorld::begin_life() {
+  is_recovering_ = true;
   auto store = std::make_unique<SimStore>(disk_);
   auto ledger = store->recover();
   if (!ledger) {
     violations_.push_back("recovery: " + ledger.error().text());
     return false;
   }
-  store->set_mutant(options_.mutant);
   life_ = std::make_unique<Life>(*this, std::move(store), *std::move(ledger));
   Life& life = *life_;
   life.store.set_space_left(space_left_);
@@ -193,6 +217,7 @@ bool LiveWorld::begin_life() {
     violations_.push_back("recovery: " + recovered.error().text());
     return false;
   }
+  is_recovering_ = false;
   return true;
 }
 

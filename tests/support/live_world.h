@@ -38,7 +38,6 @@ struct WorldOptions {
   SimHost::Options host = {};
   std::uint64_t seed = 1;
   std::function<void(Cluster&)> edit_cluster = {};
-  StoreMutant mutant = StoreMutant::None;
   double deadline = 1e12;  // seconds after which every job must be over
   bool keeps_log = false;  // the last events, for people
 };
@@ -56,6 +55,9 @@ class LiveWorld final : public ClockSource {
   void at(double seconds, Deed deed);
   /// The scheduler dies when it passes the n-th crash point of its life (from 1).
   void crash_at(std::uint64_t point, CrashKind kind);
+  /// Somebody else does this at the n-th passing of a point, between the two steps it stands
+  /// between; once.
+  void at_point(std::string name, std::uint64_t passing, Deed deed);
   /// The scheduler dies at this second of the world.
   void crash_at_time(double seconds, CrashKind kind);
   /// The disk fails after so many operations; the scheduler must leave, and unsynced bytes are
@@ -65,6 +67,8 @@ class LiveWorld final : public ClockSource {
   void set_space_left(std::uint64_t bytes);
   /// One life of the scheduler: until nothing will ever happen any more, or a crash. True: a crash.
   [[nodiscard]] bool live();
+  /// Between two lives: jobs go on, nobody watches.
+  void stay_dead_until(double seconds);
   /// Lives until one ends by itself.
   void run(int most_crashes = 100);
 
@@ -74,6 +78,7 @@ class LiveWorld final : public ClockSource {
     return points_;
   }  // in the last life
   [[nodiscard]] int lives() const noexcept { return lives_; }
+  [[nodiscard]] bool died_in_recovery() const noexcept { return died_in_recovery_; }
   [[nodiscard]] const std::map<std::string, std::uint64_t>& point_names() const { return names_; }
   /// Seen from outside in the last life: what became of each job.
   [[nodiscard]] const std::map<JobNumber, JobView>& over() const noexcept { return over_; }
@@ -82,11 +87,12 @@ class LiveWorld final : public ClockSource {
   [[nodiscard]] std::uint64_t digest() const noexcept { return committed_.checksum; }
   [[nodiscard]] std::uint64_t records() const noexcept { return committed_.records; }
   [[nodiscard]] const std::deque<std::string>& log() const noexcept { return log_; }
-  /// How often it died: by kind of crash and the record that was written last; by point.
-  using Deaths = std::map<std::pair<std::string, std::string>, std::uint64_t>;
-  [[nodiscard]] const Deaths& deaths() const noexcept { return deaths_; }
+  /// How often each fault struck, by its name and the kind of record that was written last.
+  using Strikes = std::map<std::pair<std::string, std::string>, std::uint64_t>;
+  [[nodiscard]] const Strikes& struck() const noexcept { return struck_; }
+  /// How often the scheduler died, by point.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& deaths_at() const { return deaths_at_; }
-  [[nodiscard]] std::uint64_t disk_failures() const noexcept { return disk_failures_; }
+  void count_fault(std::string_view what);
   /// Submits as root; the answer is kept as acknowledged.
   JobNumber submit(LiveService& service, JobSpec spec);
   /// Inside a deed.
@@ -111,7 +117,8 @@ class LiveWorld final : public ClockSource {
   void check_recovered(const Life& life);
   void check_alive();
   void check_after_life(Life& life);
-  void check_accounts(Life& life, JobNumber job);
+  void check_accounts(Life& life, const JobView& job);
+  void check_policy(const Life& life);
   bool step(std::optional<std::int64_t> until);
 
   WorldOptions options_;
@@ -129,17 +136,19 @@ class LiveWorld final : public ClockSource {
   std::optional<std::uint64_t> crash_at_;
   CrashKind crash_kind_ = CrashKind::Kill;
   std::map<std::string, std::uint64_t> names_;
+  std::map<std::pair<std::string, std::uint64_t>, Deed> at_points_;
   int lives_ = 0;
   std::set<JobNumber> acknowledged_;
   std::map<std::string, JobNumber> keys_;
   std::map<JobNumber, Outcome> ended_seen_;  // ends that were told
+  std::set<JobNumber> cancelled_;            // by somebody who was told so
   struct {
     std::uint64_t records = 0, checksum = 0;
   } committed_;  // and told
-  Deaths deaths_;
+  Strikes struck_;
   std::map<std::string, std::uint64_t> deaths_at_;
   std::string dying_at_;
-  std::uint64_t disk_failures_ = 0;
+  bool is_recovering_ = false, died_in_recovery_ = false;
   std::deque<std::string> log_;
   std::map<JobNumber, JobView> over_;
   std::vector<std::string> violations_;

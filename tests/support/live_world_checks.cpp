@@ -18,9 +18,15 @@ void LiveWorld::hear(std::span<const Committed> records) {
       if (!ended_seen_.emplace(end->job, end->outcome).second)
         violations_.push_back(fmt::format("I4: job {} ended twice", end->job));
     }
+    const auto* wish = std::get_if<WishRecord>(&body);
+    if (wish != nullptr && wish->wish == Wish::Cancel) cancelled_.insert(wish->job);
     const auto* intent = std::get_if<IntentRecord>(&body);
-    if (intent != nullptr && ended_seen_.contains(intent->job))
+    if (intent == nullptr) continue;
+    if (ended_seen_.contains(intent->job))
       violations_.push_back(fmt::format("I4: job {} is over and begins again", intent->job));
+    // In one thread the engine has heard of every wish before it decides again.
+    if (cancelled_.contains(intent->job))
+      violations_.push_back(fmt::format("R6: job {} is cancelled and begins", intent->job));
   }
 }
 
@@ -50,14 +56,20 @@ void LiveWorld::check_alive() {
 
 /// Each attempt is charged once, for as long as it held its devices; of one that went without a
 /// record nobody knows how long that was.
-void LiveWorld::check_accounts(Life& life, JobNumber job) {
-  const auto rows = life.store.attempts(job);
+void LiveWorld::check_accounts(Life& life, const JobView& job) {
+  const auto rows = life.store.attempts(job.number);
   if (!rows) return;
+  double sum = 0;
   for (const AttemptRow& row : *rows) {
+    sum += row.gpu_seconds;
     const auto held = host_.held(row.id);
     if (!held || std::abs(*held - row.gpu_seconds) < 1e-3) continue;
     violations_.push_back(fmt::format("I7: attempt {} of job {} held {} GPU seconds, charged {}",
-                                      to_text(row.id), job, *held, row.gpu_seconds));
+                                      to_text(row.id), job.number, *held, row.gpu_seconds));
+  }
+  if (std::abs(sum - job.gpu_seconds) > 1e-3 && is_over(job.state)) {
+    violations_.push_back(fmt::format("I7: attempts of job {} took {} GPU seconds, it says {}",
+                                      job.number, sum, job.gpu_seconds));
   }
 }
 
@@ -71,13 +83,24 @@ void LiveWorld::check_after_life(Life& life) {
       continue;
     }
     over_[job] = *view;
-    check_accounts(life, job);
+    check_accounts(life, *view);
     if (!is_over(view->state)) {
       violations_.push_back(fmt::format("L1: job {} is {} ({}) and nothing will happen any more",
                                         job, to_string(view->state), view->reason));
     }
   }
   if (host_.alive() > 0) violations_.push_back("L1: processes are left");
+  check_policy(life);
+}
+
+/// What was set last is in effect.
+void LiveWorld::check_policy(const Life& life) {
+  const auto setting = life.board.setting("policy");
+  if (!setting) return;
+  const auto chosen = policy_choice_from(*setting);
+  const std::string policy = life.scheduler->figures().policy;
+  if (chosen && chosen->policy != policy)
+    violations_.push_back(fmt::format("R6: {} was set, {} decides", chosen->policy, policy));
 }
 
 }  // namespace berth::test

@@ -60,7 +60,6 @@ class LiveWorld::WorldPen final : public Pen {
     if (scribe_.write({&order, 1})) return;
     world_.crash_kind_ = CrashKind::Controller;
     world_.dying_at_ = "disk";
-    ++world_.disk_failures_;
     throw CrashHere{};
   }
 

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, kFaultClasses> kNames = {
     "kill",     "power",       "controller",  "in-recovery", "disk",       "full-disk",
     "refusals", "late-claims", "shim-deaths", "late-events", "twice-told", "stubborn",
     "flaky",    "cancels",     "holds",       "requeues",    "suspends",   "policies",
-    "nodes",    "changes",     "shares",      "clock-jumps"};
+    "nodes",    "changes",     "shares",      "clock-jumps", "repeats",    "narrow"};
 
 constexpr double kDay = 86'400;
 
@@ -57,6 +57,19 @@ JobSpec draw_job(Rng rng, std::int32_t gpus, const LifeSettings& settings) {
   return spec;
 }
 
+/// A job takes 1.5 ms from its intent to its first step, if its shim is not late.
+void draw_narrow_strikes(Rng rng, LifeSettings& settings) {
+  for (auto what = FaultClass::Cancels; what < FaultClass::Narrow;
+       what = static_cast<FaultClass>(static_cast<int>(what) + 1)) {
+    const double at = settings.jobs[rng.below(settings.jobs.size())].first;
+    const Strike strike{at + rng.uniform() * 2e-3, what, rng.next(), Moment::Narrow};
+    if (settings.has(what)) settings.strikes.push_back(strike);
+  }
+  const double at = settings.jobs[rng.below(settings.jobs.size())].first;
+  const Strike full{at + rng.uniform() * 2e-3, FaultClass::FullDisk, rng.next(), Moment::Narrow};
+  if (settings.has(FaultClass::FullDisk)) settings.strikes.push_back(full);
+}
+
 void draw_strikes(Rng rng, LifeSettings& settings) {
   for (std::size_t i = 0; i < kFaultClasses; ++i) {
     const auto what = static_cast<FaultClass>(i);
@@ -64,12 +77,13 @@ void draw_strikes(Rng rng, LifeSettings& settings) {
     if (!settings.has(what)) continue;
     if (what == FaultClass::LateClaims || what == FaultClass::ShimDeaths ||
         what == FaultClass::LateEvents || what == FaultClass::TwiceTold ||
-        what == FaultClass::Stubborn || what == FaultClass::Flaky)
-      continue;  // they are in the host and in the jobs
+        what == FaultClass::Stubborn || what == FaultClass::Flaky || what == FaultClass::Narrow)
+      continue;  // they are in the host and in the jobs; or see below
     const auto count = static_cast<int>(log_uniform(own, 1, 9));
     for (int n = 0; n < count; ++n)
       settings.strikes.push_back({own.uniform() * settings.days * kDay, what, own.next()});
   }
+  if (settings.has(FaultClass::Narrow)) draw_narrow_strikes(rng.fork("narrow"), settings);
   std::ranges::stable_sort(settings.strikes, {}, &Strike::at);
 }
 
@@ -145,7 +159,11 @@ LifeSettings draw_life(std::uint64_t seed, std::optional<std::string> policy) {
   settings.cluster = rng.below(3) == 0 ? fmt::format("{0}x{1}:v100,{0}x{1}:a100", nodes, gpus)
                                        : fmt::format("{}x{}", nodes, gpus);
   settings.days = 1 + static_cast<double>(rng.below(2));
-  for (std::size_t i = 0; i < kFaultClasses; ++i) settings.classes.set(i, rng.below(2) == 0);
+  constexpr auto kFirstOnes = static_cast<std::size_t>(FaultClass::Repeats);
+  for (std::size_t i = 0; i < kFirstOnes; ++i) settings.classes.set(i, rng.below(2) == 0);
+  // Drawn apart: without these a life is what it was before they were thought of.
+  for (std::size_t i = kFirstOnes; i < kFaultClasses; ++i)
+    settings.classes.set(i, root.fork(kNames[i]).below(2) == 0);
   settings.spare_slots = std::size_t{4} << rng.below(6);  // few: engines are renewed often
   const int jobs = 4 + below(rng, 28);
   for (int i = 0; i < jobs; ++i) {
@@ -169,19 +187,24 @@ std::string to_text(const LifeSettings& settings) {
       fmt::format("seed {}, {} on {}, {} days, {} jobs, {} slots, {} on a device;{}\n",
                   settings.seed, settings.policy, settings.cluster, settings.days,
                   settings.jobs.size(), settings.spare_slots, settings.host.device_limit, classes);
+  const SimHost::Options& host = settings.host;
+  text += fmt::format(
+      "  host: seed {}, claims after {} us, events late by up to {} us, twice {:.3f}; shims die "
+      "unclaimed {:.3f}, claimed {:.3f}, unrecorded {:.3f}\n",
+      host.seed, host.claim_delay, host.told_late, host.told_twice, host.dies_unclaimed,
+      host.dies_claimed, host.dies_unrecorded);
   for (const Strike& strike : settings.strikes)
     text += fmt::format("  {:.3f} {} {}\n", strike.at, to_string(strike.what), strike.number);
   return text;
 }
 
-LifeReport live_through(const LifeSettings& settings, KeepLog keep, StoreMutant mutant) {
+LifeReport live_through(const LifeSettings& settings, KeepLog keep) {
   WorldOptions options;
   options.cluster = settings.cluster;
   options.scheduling.policy = affordable(settings.policy);
   options.scheduling.spare_slots = settings.spare_slots;
   options.host = settings.host;
   options.seed = settings.seed;
-  options.mutant = mutant;
   options.keeps_log = keep == KeepLog::Yes;
   options.deadline = (settings.days + 200) * kDay;
   LiveWorld world{options};
@@ -196,17 +219,27 @@ LifeReport live_through(const LifeSettings& settings, KeepLog keep, StoreMutant 
       in_recovery.push_back(one);
     } else if (is_crash(one.what)) {
       arm(world, one);
+    } else if (one.what == FaultClass::Repeats) {
+      if (settings.jobs.empty()) continue;
+      const JobSpec& spec = settings.jobs[one.number % settings.jobs.size()].second;
+      world.at(one.at, [&world, spec](LiveService& service) {
+        world.count_fault(to_string(FaultClass::Repeats));
+        submit_until_taken(world, service, spec);
+      });
     } else {
       world.at(one.at, [&world, one](LiveService& service) { strike(world, service, one); });
     }
-    if (!is_crash(one.what)) ++report.struck[std::string(to_string(one.what))];
   }
   world.at(settings.days * kDay, [](LiveService& service) { heal(service); });
   while (world.live() && world.violations().empty()) {
     if (in_recovery.empty()) continue;
     const Strike one = in_recovery.back();
     in_recovery.pop_back();
-    world.crash_at(1 + one.number / 3 % 12, static_cast<CrashKind>(one.number % 3));
+    constexpr std::uint64_t kToRead = 3;  // operations of the disk before the first record
+    if (settings.has(FaultClass::Narrow) && one.number % 4 == 3)
+      world.fail_disk_after(kToRead + one.number / 4 % 8, DiskFault::Eio);
+    else
+      world.crash_at(1 + one.number / 3 % 12, static_cast<CrashKind>(one.number % 3));
   }
   report.violations = world.violations();
   report.digest = world.digest();
@@ -214,39 +247,11 @@ LifeReport live_through(const LifeSettings& settings, KeepLog keep, StoreMutant 
   report.seconds = world.seconds();
   report.lives = world.lives();
   report.jobs = world.over().size();
-  report.deaths = world.deaths();
+  report.struck = world.struck();
   report.deaths_at = world.deaths_at();
   report.found = world.host().found();
   report.log = world.log();
-  report.struck["disk"] = world.disk_failures();
-  report.struck["shim-deaths"] = world.host().shim_deaths();
-  report.struck["refusals"] = world.host().refused();
-  for (const auto& [pair, count] : report.deaths) report.struck[pair.first] += count;
-  for (const auto& [what, count] : report.struck) report.faults += count;
   return report;
-}
-
-LifeSettings shrunk(LifeSettings settings, StoreMutant mutant) {
-  int runs = 0;
-  const auto halve = [&](auto member) {
-    for (std::size_t part = (settings.*member).size(); part > 0 && runs < 200; part /= 2) {
-      for (std::size_t at = 0; at < (settings.*member).size() && runs < 200;) {
-        LifeSettings less = settings;
-        auto& list = less.*member;
-        const auto from = list.begin() + static_cast<std::ptrdiff_t>(at);
-        list.erase(from, from + static_cast<std::ptrdiff_t>(std::min(part, list.size() - at)));
-        ++runs;
-        if (live_through(less, KeepLog::No, mutant).violations.empty()) {
-          at += part;
-        } else {
-          settings = std::move(less);
-        }
-      }
-    }
-  };
-  halve(&LifeSettings::strikes);
-  halve(&LifeSettings::jobs);
-  return settings;
 }
 
 }  // namespace berth::test

@@ -36,15 +36,19 @@ enum class FaultClass : std::uint8_t {
   Changes,
   Shares,
   ClockJumps,  // of the wall clock
+  Repeats,     // a submit is sent again with its key, perhaps when the job is long over
+  Narrow,      // one more of what people do, while a job is begun; the disk fails in recovery
 };
-inline constexpr std::size_t kFaultClasses = 22;
+inline constexpr std::size_t kFaultClasses = 24;
 [[nodiscard]] std::string_view to_string(FaultClass fault) noexcept;
 
+enum class Moment : std::uint8_t { Any, Narrow };
 /// Something that goes wrong, or that somebody does.
 struct Strike {
   double at = 0;  // seconds
   FaultClass what{};
   std::uint64_t number = 0;  // decides the rest
+  Moment moment = Moment::Any;
 };
 
 struct LifeSettings {
@@ -70,20 +74,20 @@ struct LifeReport {
   std::uint64_t digest = 0, records = 0;
   double seconds = 0;  // of the world
   int lives = 0;
-  std::uint64_t faults = 0;  // that struck
   std::uint64_t jobs = 0;
-  std::map<std::string, std::uint64_t> struck;  // by class
-  LiveWorld::Deaths deaths;
+  LiveWorld::Strikes struck;
   std::map<std::string, std::uint64_t> deaths_at;
   std::array<std::uint64_t, 4> found{};  // by recovery and after a lost shim
   std::deque<std::string> log;
 };
 enum class KeepLog : bool { No, Yes };
-[[nodiscard]] LifeReport live_through(const LifeSettings& settings, KeepLog keep = KeepLog::No,
-                                      StoreMutant mutant = StoreMutant::None);
+[[nodiscard]] LifeReport live_through(const LifeSettings& settings, KeepLog keep = KeepLog::No);
 
-/// The smallest one found that still goes wrong: fewer strikes, then fewer jobs, by halving.
-[[nodiscard]] LifeSettings shrunk(LifeSettings settings, StoreMutant mutant = StoreMutant::None);
+/// The same life without one class of fault.
+[[nodiscard]] LifeSettings without(LifeSettings settings, FaultClass what);
+/// The smallest one found within 200 lives that still goes wrong: without whole classes of fault,
+/// then with fewer strikes and fewer jobs, by halving, then in less time.
+[[nodiscard]] LifeSettings shrunk(LifeSettings settings);
 
 // --- parts (life_deeds.cpp)
 

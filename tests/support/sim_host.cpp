@@ -40,7 +40,9 @@ void SimHost::tell(HostEvent event) {
   if (!sink_) return;
   const bool twice = options_.told_twice > 0 && rng_.uniform() < options_.told_twice;
   if (twice) post_.emplace(now_ + 1 + static_cast<Micros>(rng_.below(kSecond)), event);
+  if (twice) count_("twice-told");
   if (options_.told_late == 0) return sink_(std::move(event));
+  count_("late-events");
   const auto late = rng_.below(static_cast<std::uint64_t>(options_.told_late));
   post_.emplace(now_ + static_cast<Micros>(late), std::move(event));
 }
@@ -65,7 +67,7 @@ void SimHost::leave(AttemptId id) {
 }
 
 void SimHost::die(AttemptId id) {
-  ++shim_deaths_;
+  count_("shim-deaths");
   HostEvent event;
   event.kind = HostEventKind::LaunchLost;
   event.job = shims_.at(id).order.job;
@@ -77,10 +79,14 @@ void SimHost::die(AttemptId id) {
 Result<void> SimHost::launch(const LaunchOrder& order) {
   if (refusals_ > 0) {
     --refusals_;
-    ++refused_;
+    count_("refusals");
     return fail("no more processes");
   }
   ++launches_;
+  if (!used_.insert(order.attempt).second)
+    violations_.push_back(fmt::format("R8: attempt {} is made a second time or was void already",
+                                      to_text(order.attempt)));
+  if (options_.claim_delay > Options{}.claim_delay) count_("late-claims");
   if (shims_.contains(order.attempt)) return {};
   Shim shim;
   shim.order = order;
@@ -115,6 +121,7 @@ void SimHost::begin(AttemptId id, Shim& shim) {
   shim.exit_code = kind == "run" ? static_cast<int>(number(2)) : 0;
   if (kind == "flaky" && failed_[order.job] < static_cast<int>(number(2))) {
     ++failed_[order.job];
+    count_("flaky");
     shim.exit_code = 1;
   }
   if (order.time_limit > 0) shim.limit_at = now_ + order.time_limit * kSecond;
@@ -222,17 +229,8 @@ void SimHost::stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) {
   const auto found = shims_.find(attempt);
   if (found == shims_.end()) return;
   Shim& shim = found->second;
-  if (options_.mutant == HostMutant::EndsOnSignal) {
-    HostEvent event;
-    event.kind = HostEventKind::Ended;
-    event.job = shim.order.job;
-    event.attempt = attempt;
-    event.exit.attempt = attempt;
-    event.exit.stopped = Stopped::Warned;
-    event.exit.exit_code = 143;
-    tell(std::move(event));
-  }
   const bool at_once = how == Stop::Kill || !shim.stubborn;
+  if (!at_once) count_("stubborn");
   if (shim.stopped == Stopped::No) shim.stopped = at_once ? Stopped::Warned : Stopped::Killed;
   if (shim.stage == Stage::Forked || shim.stage == Stage::Claimed) {
     shim.left = 0;
@@ -280,16 +278,17 @@ void SimHost::resume(AttemptId attempt) {
 Finding SimHost::find(AttemptId attempt) {
   const auto shim = shims_.find(attempt);
   const bool lives = shim != shims_.end() && shim->second.stage != Stage::Forked;
-  if (lives && options_.mutant != HostMutant::NoAdoption) return {.found = Found::Alive};
+  if (lives) return {.found = Found::Alive};
   if (const auto exit = exits_.find(attempt); exit != exits_.end())
     return {.found = Found::Ended, .exit = exit->second};
   const auto claim = claims_.find(attempt);
   if (claim != claims_.end() && !claim->second) return {.found = Found::Lost};
-  if (options_.mutant != HostMutant::NoTombstone) claims_[attempt] = true;
+  claims_[attempt] = true;
   return {.found = Found::Void};
 }
 
 Result<Finding> SimHost::look(JobNumber, AttemptId attempt) {
+  used_.insert(attempt);
   Finding finding = find(attempt);
   ++found_[static_cast<std::size_t>(finding.found)];
   return finding;

@@ -18,14 +18,6 @@
 
 namespace berth::test {
 
-/// Hosts that are wrong on purpose: the tests have to notice.
-enum class HostMutant : std::uint8_t {
-  None,
-  NoTombstone,   // recovery does not claim what nobody has claimed
-  NoAdoption,    // what is alive is said to be lost
-  EndsOnSignal,  // an attempt is said to be gone when it was told to go
-};
-
 class SimHost final : public Host {
  public:
   using Micros = std::int64_t;
@@ -40,7 +32,6 @@ class SimHost final : public Host {
     double told_twice = 0;                                             // events
     Micros told_late = 0;  // up to so much; a later one may overtake an earlier one
     std::uint64_t seed = 1;
-    HostMutant mutant = HostMutant::None;
   };
   explicit SimHost(Options options) : options_(options), rng_(options.seed) {}
   SimHost() : SimHost(Options{}) {}
@@ -50,6 +41,8 @@ class SimHost final : public Host {
     sink_ = std::move(sink);
     post_.clear();  // it was on its way to a scheduler that is dead
   }
+  /// Hears the name of each fault that strikes here ("late-claims", "flaky" …).
+  void set_fault_counter(std::function<void(std::string_view)> count) { count_ = std::move(count); }
   [[nodiscard]] std::optional<Micros> next() const;
   /// Lets the earliest thing happen that is due by then.
   void step(Micros now);
@@ -63,10 +56,8 @@ class SimHost final : public Host {
   [[nodiscard]] const std::map<JobNumber, AttemptId>& living() const noexcept { return living_; }
   /// Seconds times devices that an attempt held, if it left an exit record.
   [[nodiscard]] std::optional<double> held(AttemptId attempt) const;
-  /// How often look() found what, by Found; and how often a shim was let die.
+  /// How often look() found what, by Found.
   [[nodiscard]] const std::array<std::uint64_t, 4>& found() const noexcept { return found_; }
-  [[nodiscard]] std::uint64_t shim_deaths() const noexcept { return shim_deaths_; }
-  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
   /// The next launches fail.
   void refuse_launches(int count) { refusals_ = count; }
 
@@ -125,7 +116,9 @@ class SimHost final : public Host {
   std::map<JobNumber, AttemptId> living_;
   std::map<std::string, std::set<AttemptId>> on_device_;
   std::vector<std::string> violations_;
-  std::uint64_t launches_ = 0, shim_deaths_ = 0, refused_ = 0;
+  std::set<AttemptId> used_;  // launched or asked for: never to be launched (again)
+  std::function<void(std::string_view)> count_ = [](std::string_view) {};
+  std::uint64_t launches_ = 0;
   std::array<std::uint64_t, 4> found_{};
   int refusals_ = 0;
 };

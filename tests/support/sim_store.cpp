@@ -165,15 +165,8 @@ Result<void> SimStore::append(const Record& record, const Ledger::Change& change
   frame_.clear();
   frame(record, sequence_ + 1, checksum_, frame_);
   last_kind_ = kind_of(record.body);
-  const bool is_late =
-      mutant_ == StoreMutant::IntentLate && std::holds_alternative<IntentRecord>(record.body);
-  if (is_late) {
-    held_back_ += frame_;
-  } else {
-    frame_.insert(0, std::exchange(held_back_, {}));
-    if (!disk_.write(file_, end_, frame_)) return broken("write");
-    end_ += frame_.size();
-  }
+  if (!disk_.write(file_, end_, frame_)) return broken("write");
+  end_ += frame_.size();
   ++sequence_;
   chain_.push_back(checksum_);
   batch_.emplace_back(record, change);
@@ -181,26 +174,11 @@ Result<void> SimStore::append(const Record& record, const Ledger::Change& change
   return {};
 }
 
-bool SimStore::forgets_to_sync() const {
-  const auto holds = [&](std::string_view kind) {
-    return std::ranges::any_of(
-        batch_, [&](const auto& entry) { return kind_of(entry.first.body) == kind; });
-  };
-  switch (mutant_) {
-    case StoreMutant::None:
-    case StoreMutant::IntentLate: return false;
-    case StoreMutant::SubmitUnsynced: return holds("submit");
-    case StoreMutant::IntentUnsynced: return holds("intent");
-    case StoreMutant::EndUnsynced: return holds("end");
-  }
-  return false;
-}
-
 Result<void> SimStore::commit() {
   BERTH_TRY_VOID(usable());
   if (batch_.empty()) return {};
   crash_point("store.committing");
-  if (!forgets_to_sync() && !disk_.sync(file_)) return broken("sync");
+  if (!disk_.sync(file_)) return broken("sync");
   for (const auto& [record, change] : batch_) tables_.add(record, change);
   batch_.clear();
   crash_point("store.committed");

@@ -14,15 +14,6 @@
 
 namespace berth::test {
 
-/// Stores that are wrong on purpose: the tests have to notice.
-enum class StoreMutant : std::uint8_t {
-  None,
-  SubmitUnsynced,  // a submit is acknowledged before it is on the disk
-  IntentUnsynced,  // an attempt is made before its intent is on the disk
-  EndUnsynced,     // an end is told before it is on the disk
-  IntentLate,      // an attempt is made, then its intent is written
-};
-
 class SimStore final : public Store {
  public:
   explicit SimStore(SimDisk& disk, std::string file = "journal");
@@ -48,7 +39,6 @@ class SimStore final : public Store {
   [[nodiscard]] std::uint64_t checksum_of(std::uint64_t records) const { return chain_[records]; }
   /// Kind of the record that was appended last; empty: none yet.
   [[nodiscard]] std::string_view last_kind() const noexcept { return last_kind_; }
-  void set_mutant(StoreMutant mutant) noexcept { mutant_ = mutant; }
 
  private:
   /// What has become durable, as the tables of the real store would have it.
@@ -63,7 +53,6 @@ class SimStore final : public Store {
   [[nodiscard]] Result<void> usable() const;
   [[nodiscard]] tl::unexpected<Error> broken(const std::string& what);
   void reset();
-  [[nodiscard]] bool forgets_to_sync() const;
 
   SimDisk& disk_;
   std::string file_;
@@ -73,9 +62,7 @@ class SimStore final : public Store {
   std::uint64_t checksum_ = 0;
   std::vector<std::uint64_t> chain_;  // by number of records
   std::string_view last_kind_;
-  StoreMutant mutant_ = StoreMutant::None;
-  std::string held_back_;  // by IntentLate
-  std::size_t end_ = 0;    // of the file
+  std::size_t end_ = 0;  // of the file
   std::size_t dropped_bytes_ = 0;
   std::uint64_t space_left_ = std::uint64_t{1} << 40U;
   std::string broken_;

@@ -146,7 +146,7 @@ class Load {
       std::optional<std::uint64_t> job;
       while (!job && !is_over_) {
         job = served.submit(spec, name);
-        std::this_thread::sleep_for(std::chrono::milliseconds(60));  // its pace, not a wait
+        std::this_thread::sleep_for(std::chrono::milliseconds(240));  // its pace, not a wait
       }
       if (!job) return;
       const std::lock_guard lock{mutex_};
@@ -167,7 +167,7 @@ TEST(ServeKilled, AtAnyMomentUnderLoad) {
   ASSERT_TRUE(served.begin());
   std::map<std::string, std::uint64_t> jobs;
   {
-    Load load{served, 4};
+    Load load{served, 16};
     for (int i = 0; i < kills; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20 + rng.below(700)));  // any moment
       served.kill_now();

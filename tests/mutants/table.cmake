@@ -1,0 +1,209 @@
+# The mistakes that random lives (T1) or the busy day (T2) have to catch. M1 to M8 are those of the protocol's model
+# (tests/store/protocol_model.h); the others drop a sync, swap two steps or skip a check or a record, one each, everywhere in the
+# protocol where that can be done.
+include(${CMAKE_CURRENT_LIST_DIR}/mutate.cmake)
+
+set(yard src/daemon/yard.cpp)
+set(ends src/daemon/yard_ends.cpp)
+set(scribe src/daemon/scribe.cpp)
+set(executor src/daemon/live_executor.cpp)
+set(service src/daemon/live_service.cpp)
+set(gates src/daemon/gates.cpp)
+set(ledger src/store/ledger.cpp)
+set(store tests/support/sim_store.cpp)
+set(host tests/support/sim_host.cpp)
+set(world tests/support/live_world.cpp)
+
+# A batch with a record of this kind is not synced before it counts as committed.
+macro(unsynced kind)
+  becomes(${store} [[!disk_.sync(file_)) return broken("sync")]]
+          "!(MUTATED && std::ranges::any_of(batch_, [](const auto& e) { return kind_of(e.first.body) == \"${kind}\"; })) && !disk_.sync(file_)) return broken(\"sync\")")
+endmacro()
+
+mutant(M1 "a submit is acknowledged before it is synced")
+unsynced(submit)
+mutant(M2 "spawned, then written down")
+becomes(${yard} [[    if (!records_.empty()) BERTH_TRY_VOID(parts_.pen.write]]
+        [[    if (MUTATED) {
+      for (const JobNumber job : std::exchange(begun, {})) {
+        launch(job);
+        crash_point("yard.launched");
+      }
+    }
+    if (!records_.empty()) BERTH_TRY_VOID(parts_.pen.write]])
+mutant(M3 "no tombstone in recovery")
+becomes(${host} [[  claims_[attempt] = true;]] [[  if (!MUTATED) claims_[attempt] = true;]])
+mutant(M4 "devices are free when the signal is sent")
+becomes(${yard} [[(other == job || attempt.is_granted || sleeps)]]
+        [[(other == job || attempt.is_granted || sleeps || (MUTATED && attempt.ending != Ending::ByItself))]])
+mutant(M5 "recovery does not adopt")
+becomes(${ends} [[switch (finding.found) {]]
+        [[switch (MUTATED && finding.found == Found::Alive ? Found::Lost : finding.found) {]])
+mutant(M6 "spawned before the intent is synced")
+unsynced(intent)
+mutant(M7 "an end is told before it is synced")
+unsynced(end)
+mutant(M8 "attempts are numbered on from the journal, without a new generation")
+becomes(${world} [[if (const auto written = life.pen.write(std::move(first)); !written)]]
+        [[const bool goes_on = MUTATED && life.generation > 1;
+  if (goes_on) --life.generation;
+  if (const auto written = goes_on ? Result<std::vector<Committed>>{} : life.pen.write(std::move(first)); !written)]])
+becomes(${ends} [[Result<void> Yard::recover(const Ledger& ledger) {]]
+        [[Result<void> Yard::recover(const Ledger& ledger) {
+  if (MUTATED) counter_ = ledger.last_attempt().counter;]])
+becomes(${store} [[|| !disk_.sync(file_) || !disk_.sync_directory())]]
+        [[|| (!MUTATED && !disk_.sync(file_)) || !disk_.sync_directory())]])
+
+# --- a sync is dropped
+mutant(life-unsynced "a new generation counts before it is synced")
+unsynced(life)
+mutant(wish-unsynced "a wish is acknowledged before it is synced")
+unsynced(wish)
+mutant(change-unsynced "a change is acknowledged before it is synced")
+unsynced(change)
+mutant(setting-unsynced "a setting is acknowledged before it is synced")
+unsynced(setting)
+mutant(name-unsynced "the journal's name is not synced")
+becomes(${store} [[ || !disk_.sync_directory())]] [[ || (!MUTATED && !disk_.sync_directory()))]])
+mutant(failed-sync-ignored "a sync that failed is taken for a good one")
+becomes(${store} [[!disk_.sync(file_)) return broken("sync");]]
+        [[!disk_.sync(file_) && !MUTATED) return broken("sync");]])
+mutant(checksum-ignored "records behind a damaged one are taken for good")
+becomes(${store} [[if (checksum != get<std::uint64_t>(rest, 4)) break;]]
+        [[if (!MUTATED && checksum != get<std::uint64_t>(rest, 4)) break;]])
+
+# --- two steps are swapped
+mutant(told-before-commit "records are told, then committed")
+becomes(${scribe} [[    if (const auto durable = store_->commit(); !durable) {]]
+        [[    if (MUTATED) {
+      for (const auto& result : results) {
+        if (result && !result->empty()) publish_(*result);
+      }
+    }
+    if (const auto durable = store_->commit(); !durable) {]])
+becomes(${scribe} [[    for (const auto& result : results) {
+      if (result && !result->empty()) publish_(*result);
+    }
+  }
+  for (std::size_t i = 0;]]
+        [[    for (const auto& result : results) {
+      if (!MUTATED && result && !result->empty()) publish_(*result);
+    }
+  }
+  for (std::size_t i = 0;]])
+mutant(forgotten-before-end "exit records are removed before the end is on record")
+becomes(${yard} [[  while (!records_.empty() || !signals_.empty() || !begun.empty()) {]]
+        [[  while (!records_.empty() || !signals_.empty() || !begun.empty()) {
+    if (MUTATED)
+      for (const AttemptId attempt : std::exchange(forgotten_, {})) parts_.host.forget(attempt);]])
+mutant(stop-before-wish "a stop is signalled, then written down")
+becomes(${yard} [[  wake_sleepers();
+  begin_vacant_starts(begun);]]
+        [[  wake_sleepers();
+  begin_vacant_starts(begun);
+  if (MUTATED) {
+    for (const Signal& signal : signals_)
+      if (signal.kind == Signal::Kind::Stop) parts_.host.stop(signal.attempt, Host::Stop::Warn, signal.grace);
+  }]])
+mutant(claim-after-start "a shim runs its job whoever holds the claim")
+becomes(${host} [[if (!claims_.emplace(id, false).second) {]]
+        [[if (!claims_.emplace(id, false).second && !MUTATED) {]])
+
+# --- a record is left out
+mutant(preempt-unwritten "a preemption is not written down")
+becomes(${yard} [[  if (by_us) {]] [[  if (by_us && !MUTATED) {]])
+mutant(suspend-unwritten "the end of a slice is not written down")
+becomes(${yard} [[  records_.emplace_back(WishRecord{
+      .job = job, .wish = Wish::Suspend,]]
+        [[  if (!MUTATED) records_.emplace_back(WishRecord{
+      .job = job, .wish = Wish::Suspend,]])
+mutant(resume-unwritten "the next slice is not written down")
+becomes(${yard} [[    records_.emplace_back(
+        WishRecord{.job = *next, .wish = Wish::Resume,]]
+        [[    if (!MUTATED) records_.emplace_back(
+        WishRecord{.job = *next, .wish = Wish::Resume,]])
+mutant(exit-unwritten "a shim leaves without an exit record")
+becomes(${host} [[  exits_[id] = exit;]] [[  if (!MUTATED) exits_[id] = exit;]])
+
+# --- a check is skipped
+mutant(devices-unchecked "a start does not wait for those on its devices")
+becomes(${yard} [[  return !attempts_.contains(job) && is_clear(job, start.slices);]]
+        [[  return !attempts_.contains(job) && (MUTATED || is_clear(job, start.slices));]])
+mutant(own-attempt-unchecked "a start does not wait for the job's own last attempt")
+becomes(${yard} [[  return !attempts_.contains(job) && ]] [[  return (MUTATED || !attempts_.contains(job)) && ]])
+mutant(sleeper-unchecked "a sleeper wakes although somebody is on its devices")
+becomes(${yard} [[    if (!is_clear(*next, attempt.slices)) {]]
+        [[    if (!MUTATED && !is_clear(*next, attempt.slices)) {]])
+mutant(weaker-stop-wins "a preemption takes the place of a cancel")
+becomes(${yard} [[(ending == Ending::Cancel && attempt.ending != Ending::Cancel);]]
+        [[(ending == Ending::Cancel && attempt.ending != Ending::Cancel) || MUTATED;]])
+mutant(weaker-wish-wins "in the ledger a preemption takes the place of a cancel")
+becomes(${ledger} [[if (!job->stopping || strength(wish.wish) > strength(*job->stopping))]]
+        [[if (MUTATED || !job->stopping || strength(wish.wish) > strength(*job->stopping))]])
+mutant(cancel-forgotten "an end takes back a cancel that came meanwhile")
+becomes(${ledger} [[if (job->stopping != Wish::Cancel) job->stopping.reset();]]
+        [[if (MUTATED || job->stopping != Wish::Cancel) job->stopping.reset();]])
+mutant(end-twice-unchecked "a job that is over may be ended again")
+becomes(${yard} [[  if (!over_.insert(job).second) return false;]]
+        [[  if (!over_.insert(job).second && !MUTATED) return false;]])
+mutant(key-unchecked "the key of a job that is over is not looked up")
+becomes(${service} [[  if (!known) {
+    const auto past = parts_.store.by_key]]
+        [[  if (!known && !MUTATED) {
+    const auto past = parts_.store.by_key]])
+mutant(limbo-unchecked "a preempted attempt that ended otherwise is planned twice")
+becomes(${executor} [[if (end.ending != Ending::Preempt) emit(]] [[if (MUTATED || end.ending != Ending::Preempt) emit(]])
+mutant(hold-unchecked "a held job may enter")
+becomes(${gates} [[return !row.is_doomed && !row.is_held && ]] [[return !row.is_doomed && (MUTATED || !row.is_held) && ]])
+
+# --- something is forgotten
+mutant(wishes-not-recovered "recovery forgets who was to be stopped")
+becomes(${ends} [[    if (job.stopping) {]] [[    if (job.stopping && !MUTATED) {]])
+mutant(stop-not-repeated "recovery does not send a stop again")
+becomes(${ends} [[          signals_.push_back(
+              {.kind = Signal::Kind::Stop,]]
+        [[          if (!MUTATED) signals_.push_back(
+              {.kind = Signal::Kind::Stop,]])
+mutant(sleep-not-repeated "recovery does not send a suspend or resume again")
+becomes(${ends} [[          signals_.push_back(
+              {.kind = sleeps ?]]
+        [[          if (!MUTATED) signals_.push_back(
+              {.kind = sleeps ?]])
+mutant(sleepers-not-recovered "recovery forgets whose slice was over")
+becomes(${ends} [[    attempt.is_suspended = live.is_suspended;]]
+        [[    attempt.is_suspended = !MUTATED && live.is_suspended;]])
+mutant(frozen-not-recovered "recovery forgets whom a person has suspended")
+becomes(${ends} [[    attempt.is_frozen = job.is_frozen;]]
+        [[    attempt.is_frozen = !MUTATED && job.is_frozen;]])
+mutant(devices-not-recovered "recovery does not put attempts on their devices")
+becomes(${ends} [[        on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);]]
+        [[        if (!MUTATED) on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);]])
+mutant(cancel-not-recovered "a cancel that nobody had the time to carry out is forgotten")
+becomes(${executor} [[    if (job.attempt || job.stopping != Wish::Cancel) continue;]]
+        [[    if (MUTATED || job.attempt || job.stopping != Wish::Cancel) continue;]])
+mutant(late-event-taken "an event of an attempt that is over is taken for news")
+becomes(${ends} [[  job_of_.erase(attempt.id);]] [[  if (!MUTATED) job_of_.erase(attempt.id);]])
+mutant(start-not-forgotten "a start that waits outlives its job")
+becomes(${ends} [[    over_.insert(job);
+    pending_.erase(job);]] [[    over_.insert(job);
+    if (!MUTATED) pending_.erase(job);]])
+mutant(last-words-unheard "what came before a new engine is not heard")
+becomes(${executor} [[  return last_;  // what has come]]
+        [[  if (MUTATED && over_ != Over::No) return std::nullopt;
+  return last_;  // what has come]])
+mutant(renewal-forgotten "a policy that was set is not taken up")
+becomes(${executor} [[if (effect.renew && over_ == Over::No) over_ = Over::Renew;]]
+        [[if (effect.renew && !MUTATED && over_ == Over::No) over_ = Over::Renew;]])
+mutant(attempt-uncharged "a job is not charged for an attempt")
+becomes(${ledger} [[    job.gpu_seconds += end.gpu_seconds;]] [[    if (!MUTATED) job.gpu_seconds += end.gpu_seconds;]])
+mutant(charged-by-our-clock "an attempt is charged until we heard of its end")
+becomes(${ends} [[  if (exit != nullptr && exit->begun_clock > 0 &&]] [[  if (!MUTATED && exit != nullptr && exit->begun_clock > 0 &&]])
+mutant(dependants-forgotten "nobody is told of an end")
+becomes(${gates} [[      if (is_met(dependency.kind, outcome) == Met::Yes) {]]
+        [[      if (MUTATED) continue;
+      if (is_met(dependency.kind, outcome) == Met::Yes) {]])
+mutant(claim-forgotten "a claim is removed with its files while a shim may be on its way")
+becomes(${host} [[  // A claim is never forgotten while its shim may still be on its way.]]
+        [[  if (MUTATED) claims_.erase(attempt);]])
+
+write_mutants()
