@@ -57,7 +57,7 @@ double weighted_jct(const Trace& trace, const RunData& run) {
 }
 
 constexpr const char* kFixed = "aonline, sizes as asked";
-constexpr const char* kShort = "aonline, windows of at most 16 slots";
+constexpr std::array<const char*, 3> kWindows{"32", "16", "8"};  // slots at most
 
 RunSpec aonline_with(const std::string& elastic, const std::string& longest) {
   RunSpec spec;
@@ -79,7 +79,7 @@ Result<std::map<std::string, double>> averages(const Mix& mix, const ReproduceOp
   }
   runs.emplace_back("aonline", aonline_with("all", "64"));
   runs.emplace_back(kFixed, aonline_with("declared", "64"));
-  runs.emplace_back(kShort, aonline_with("all", "16"));
+  for (const char* longest : kWindows) runs.emplace_back(longest, aonline_with("all", longest));
   for (std::uint64_t i = 0; i < seeds; ++i) {
     const Trace trace = workload(mix, options.seed + i);
     for (auto& [name, spec] : runs) {
@@ -93,23 +93,41 @@ Result<std::map<std::string, double>> averages(const Mix& mix, const ReproduceOp
 
 std::string as_text(const std::map<std::string, double>& sums) {
   std::string text =
-      fmt::format("{:.2f} h (sizes as asked {:.2f} h, windows of at most 16 slots {:.2f} h)",
-                  sums.at("aonline"), sums.at(kFixed), sums.at(kShort));
+      fmt::format("{:.2f} h (sizes as asked {:.2f} h)", sums.at("aonline"), sums.at(kFixed));
   for (const char* policy : kOthers) text += fmt::format(", {} {:.2f} h", policy, sums.at(policy));
   return text;
 }
 
-ReproducedFigure figure(std::string what, std::string published,
-                        const std::map<std::string, double>& sums) {
+std::string by_window(const std::map<std::string, double>& sums) {
+  std::string text;
+  for (const char* longest : kWindows)
+    text += fmt::format("{}{}: {:.2f} h", text.empty() ? "" : ", ", longest, sums.at(longest));
+  return text;
+}
+
+std::string not_below(const std::map<std::string, double>& sums, const char* ours) {
   std::string above;
   for (const char* policy : kOthers) {
-    if (sums.at("aonline") > sums.at(policy))
+    if (sums.at(ours) > sums.at(policy))
       above += fmt::format("{}{}", above.empty() ? "" : ", ", policy);
+  }
+  return above;
+}
+
+/// With windows as long as by default, and with shorter ones.
+ReproducedFigure figure(std::string what, std::string published,
+                        const std::map<std::string, double>& sums) {
+  const std::string above = not_below(sums, "aonline");
+  std::string why;
+  if (!above.empty()) {
+    const std::string still = not_below(sums, "16");
+    why = fmt::format("not below {}; by the longest window in slots (64 above): {}; with 16 {}",
+                      above, by_window(sums), still.empty() ? "below all" : "not below " + still);
   }
   return {.what = std::move(what),
           .published = std::move(published),
           .ours = as_text(sums),
-          .why = above.empty() ? "" : "not below " + above};
+          .why = std::move(why)};
 }
 
 }  // namespace
