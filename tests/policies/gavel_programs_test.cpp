@@ -221,6 +221,29 @@ TEST(GavelPrograms, OneTypeInClosedFormIsTheProgramsAnswer) {
 }
 
 /// Nobody can be raised without lowering somebody who is no better off: the definition of max-min.
+TEST(GavelPrograms, FinishTimeFairnessOnOneTypeIsTheProgramsAnswer) {
+  Rng rng{11};
+  for (int round = 0; round < 40; ++round) {
+    Fluid one = fluid_of({static_cast<double>(2 + rng.below(12))}, {});
+    std::vector<FinishTerms> terms;
+    for (int i = 0; i < 6; ++i) {
+      one.classes.push_back({.rates = {1.0 + static_cast<double>(rng.below(5))},
+                             .gpus = static_cast<double>(1 + rng.below(4)),
+                             .count = static_cast<double>(1 + rng.below(3))});
+      terms.push_back({.elapsed = static_cast<double>(rng.below(100)),
+                       .left = static_cast<double>(1 + rng.below(400)),
+                       .isolated = static_cast<double>(50 + rng.below(300))});
+    }
+    Fluid two = one;  // the same devices called two types
+    two.gpus = {one.gpus[0] / 2, one.gpus[0] / 2};
+    for (FluidClass& same : two.classes) same.rates.push_back(same.rates[0]);
+    const FairFinish a = fair_finish(one, terms);
+    const FairFinish b = fair_finish(two, terms);
+    expect_legal(one, a.shares);
+    EXPECT_NEAR(a.rho, b.rho, 1e-5 * b.rho) << "round " << round;
+  }
+}
+
 TEST(GavelPrograms, WaterFillingIsLexicographicallyFair) {
   Rng rng{11};
   for (int round = 0; round < 40; ++round) {
