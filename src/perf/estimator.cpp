@@ -92,33 +92,53 @@ class History final : public Estimator {
   std::unordered_map<std::uint64_t, Recent> past_;  // lookup only, never iterated
 };
 
-/// What follows the colon; empty without one.
-std::string_view option_of(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  return colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
+/// What follows the colon, split at commas; nothing without a colon.
+std::vector<std::string_view> options_of(std::string_view text) {
+  std::vector<std::string_view> options;
+  for (std::size_t at = text.find(':'); at != std::string_view::npos;) {
+    const std::size_t next = text.find(',', at + 1);
+    options.push_back(text.substr(at + 1, next == std::string_view::npos ? next : next - at - 1));
+    at = next;
+  }
+  return options;
 }
 
 Result<std::unique_ptr<Estimator>> make_recurrence(std::string_view text) {
   constexpr std::array<std::string_view, 3> kKeys{"user", "group", "group-gpu"};
-  if (text == "pai") return std::make_unique<RecurrenceEstimator>();
-  const auto found = std::ranges::find(kKeys, option_of(text));
-  if (found == kKeys.end())
-    return fail(
-        fmt::format("--estimator: '{}' must be pai:user, pai:group or pai:group-gpu", text));
   RecurrenceRule rule;
-  rule.key = static_cast<RecurrenceKey>(found - kKeys.begin());
+  for (const std::string_view option : options_of(text)) {
+    const auto key = std::ranges::find(kKeys, option);
+    if (key != kKeys.end()) {
+      rule.key = static_cast<RecurrenceKey>(key - kKeys.begin());
+    } else if (option == "stable") {
+      rule.least = RecurrenceRule::kStable;
+    } else if (option == "moving") {
+      rule.newest = RecurrenceRule::kMoving;
+    } else {
+      return fail(fmt::format(
+          "--estimator: '{}' in '{}' must be user, group or group-gpu, or stable, or moving",
+          option, text));
+    }
+  }
   return std::make_unique<RecurrenceEstimator>(rule);
 }
 
 Result<std::unique_ptr<Estimator>> make_helios(std::string_view text) {
   HeliosRule rule;
-  if (text == "qssf") return std::make_unique<HeliosEstimator>(rule);
-  const std::string_view share = option_of(text);
-  const auto [end, code] =
-      std::from_chars(share.data(), share.data() + share.size(), rule.rolling_share);
-  if (code != std::errc{} || end != share.data() + share.size() ||
-      !(rule.rolling_share >= 0 && rule.rolling_share <= 1)) {
-    return fail(fmt::format("--estimator: the share in '{}' must be a number from 0 to 1", text));
+  for (const std::string_view option : options_of(text)) {
+    if (option == "names-across-users") {
+      rule.rolling.names_across_users = true;
+      continue;
+    }
+    const char* const last = option.data() + option.size();
+    const auto [end, code] = std::from_chars(option.data(), last, rule.rolling_share);
+    if (code != std::errc{} || end != last ||
+        !(rule.rolling_share >= 0 && rule.rolling_share <= 1)) {
+      return fail(
+          fmt::format("--estimator: '{}' in '{}' must be a share from 0 to 1, or "
+                      "names-across-users",
+                      option, text));
+    }
   }
   return std::make_unique<HeliosEstimator>(rule);
 }
@@ -133,9 +153,10 @@ std::vector<EstimatorInfo> estimators() {
       {"limit", "the user's time limit (column `estimate`), one hour where none is given"},
       {"history",
        "mean of the last eight runs of the same user and name, else user, else everybody"},
-      {"pai[:user|group|group-gpu]",
-       "mean of earlier runs of the same user, name and GPUs, else wider; as in the PAI study"},
-      {"qssf[:SHARE]",
+      {"pai[:user|group|group-gpu][,stable][,moving]",
+       "mean of earlier runs of the same user, name and GPUs, else wider; as in the PAI study. "
+       "stable: believe three runs, not one; moving: the newest counts half"},
+      {"qssf[:SHARE][,names-across-users]",
        "rolling mean of the user's similar jobs (weight SHARE, 0.1) and boosted trees; as in "
        "Helios"}};
 }

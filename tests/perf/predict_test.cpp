@@ -190,10 +190,93 @@ TEST(Helios, WhatHasNotEndedIsNotKnown) {
 }
 
 TEST(Estimators, TakeTheirOptionsAndRefuseOthers) {
-  for (const char* good : {"qssf", "qssf:0.5", "pai", "pai:user", "pai:group", "pai:group-gpu"})
+  for (const char* good :
+       {"qssf", "qssf:0.5", "qssf:names-across-users", "qssf:0.5,names-across-users", "pai",
+        "pai:user", "pai:group", "pai:group-gpu", "pai:stable", "pai:group,stable,moving"})
     EXPECT_TRUE(make_estimator(good, 1)) << good;
-  for (const char* bad : {"qssf:2", "qssf:", "pai:", "pai:gpu", "qsf"})
+  for (const char* bad :
+       {"qssf:2", "qssf:", "qssf:0.5,", "qssf:names", "pai:", "pai:gpu", "pai:stable,", "qsf"})
     EXPECT_FALSE(make_estimator(bad, 1)) << bad;
+}
+
+/// What is believed of the next job of u1 and g7 on one GPU after these run times.
+double after_runs(const std::string& estimator, const std::vector<double>& seconds) {
+  Trace trace;
+  auto pai = *make_estimator(estimator, 1);
+  for (const double duration : seconds) {
+    const TraceJob job = job_of(trace, "u1", "g7", 1, duration);
+    pai->learn(job, job.duration);
+  }
+  return to_seconds(pai->estimate(job_of(trace, "u1", "g7", 1, 1)));
+}
+
+TEST(Recurrence, StableModeBelievesThreeJobsAndNotFewer) {
+  EXPECT_DOUBLE_EQ(after_runs("pai:stable", {100, 200, 600}), 300) << "their mean";
+  EXPECT_DOUBLE_EQ(after_runs("pai", {100, 300}), 200);
+  // Two runs: every level of the user has too few, so the median of everybody's jobs of that size.
+  EXPECT_DOUBLE_EQ(after_runs("pai:stable", {100, 300}), 200);
+  Trace trace;
+  auto stable = *make_estimator("pai:stable", 1);
+  for (const double other : {1000.0, 2000.0, 3000.0}) {
+    const TraceJob job = job_of(trace, "u2", "else", 1, other);
+    stable->learn(job, job.duration);
+  }
+  const TraceJob first = job_of(trace, "u1", "g7", 1, 100);
+  stable->learn(first, first.duration);
+  EXPECT_DOUBLE_EQ(to_seconds(stable->estimate(first)), 1500) << "of 100, 1000, 2000, 3000";
+}
+
+TEST(Recurrence, AMovingMeanGivesTheNewestHalf) {
+  EXPECT_DOUBLE_EQ(after_runs("pai:moving", {100, 140, 120}), 120);
+  EXPECT_DOUBLE_EQ(after_runs("pai:moving", {100, 300}), 200);
+  EXPECT_DOUBLE_EQ(after_runs("pai:moving", {100, 300, 500}), 350);
+}
+
+TEST(Recurrence, KeepsTheLastTenOfAKey) {
+  std::vector<double> seconds(5, 5000);
+  for (int i = 0; i < 10; ++i) seconds.push_back(100);
+  EXPECT_DOUBLE_EQ(after_runs("pai", seconds), 100);
+}
+
+TEST(Helios, NamesMayCountAcrossUsersIfAsked) {
+  Trace trace;
+  const TraceJob known = job_of(trace, "u1", "resnet50_lr0.1", 4, 3600);
+  const TraceJob other = job_of(trace, "u1", "something else", 4, 100);
+  const TraceJob stranger = job_of(trace, "u2", "resnet50_lr0.2", 4, 1);
+  for (const auto& [text, seconds] :
+       {std::pair{"qssf:1,names-across-users", 3600.0}, std::pair{"qssf:1", 1850.0}}) {
+    auto qssf = *make_estimator(text, 1);
+    qssf->begin(trace);
+    qssf->learn(known, known.duration);
+    qssf->learn(other, other.duration);
+    EXPECT_DOUBLE_EQ(to_seconds(qssf->estimate(stranger)), seconds) << text;
+  }
+}
+
+TEST_F(RollingExample, OnlyTheLastTenSimilarJobsCount) {
+  RollingMean many{names};
+  for (int i = 0; i < 10; ++i) many.add(user, names.intern("a_run_1"), 1, 1e9);
+  for (int i = 0; i < 10; ++i) many.add(user, names.intern("a_run_2"), 1, 100);
+  EXPECT_DOUBLE_EQ(*many.predict(user, names.intern("a_run_3"), 1), 100);
+}
+
+// Trees are fitted to jobs that are over: what runs while they are fitted changes nothing.
+TEST(Helios, TreesAreFittedToJobsThatHaveEnded) {
+  const auto prediction = [](bool unfinished) {
+    Trace trace;
+    HeliosEstimator qssf{{.rolling_share = 0, .least_rows = 50}};
+    qssf.begin(trace);
+    for (int i = 0; i < 100; ++i) {
+      const TraceJob job = job_of(trace, "u", "n", 1 + i % 2, i % 2 == 0 ? 100 : 1000, i * 60.0);
+      static_cast<void>(qssf.estimate(job));
+      qssf.learn(job, job.duration);
+      if (unfinished)  // submitted, and never ends
+        static_cast<void>(qssf.estimate(job_of(trace, "u", "n", 1, 1e7, i * 60.0 + 1)));
+    }
+    return to_seconds(qssf.estimate(job_of(trace, "u", "n", 2, 1, 14 * 86400.0)));
+  };
+  EXPECT_NEAR(prediction(false), 1000, 100);
+  EXPECT_DOUBLE_EQ(prediction(false), prediction(true));
 }
 
 }  // namespace

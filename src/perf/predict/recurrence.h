@@ -16,6 +16,8 @@ namespace berth {
 enum class RecurrenceKey : std::uint8_t { User, Group, GroupGpus };
 
 struct RecurrenceRule {
+  static constexpr std::uint32_t kStable = 3;
+  static constexpr double kMoving = 0.5;
   RecurrenceKey key = RecurrenceKey::GroupGpus;
   std::uint32_t least = 1;  // jobs before a level is believed
   double newest =
