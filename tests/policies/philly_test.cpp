@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "policies/philly/philly.h"
+#include "policies/stress.h"
 #include "support/run.h"
 
 namespace berth::test {
@@ -121,6 +122,82 @@ TEST(Philly, NobodyIsPreemptedForAJobThatWouldStillNotFit) {
                                       {.submit = 10, .gpus = 8, .duration = 10, .queue = "vc2"}},
                                      {{"quotas", "vc1:0.5,vc2:0.5"}}));
   EXPECT_EQ(outcome.total_preemptions, 0);
+}
+
+/// Where each job was last put, by its first server.
+class Places final : public Observer {
+ public:
+  void append(Time, const Action& action) override {
+    if (begins_stretch(action.kind) || action.kind == ActionKind::Migrate)
+      node[action.job.value] = action.slices.front().node.value;
+  }
+  std::map<std::uint32_t, std::uint32_t> node;
+};
+
+// A single GPU goes to the fullest server, which is the gang's; kept apart it goes to the other.
+TEST(PhillyGuidelines, SingleGpusKeepOffTheServersOfGangs) {
+  const std::vector<JobSpec> jobs{{.submit = 0, .gpus = 4, .duration = 5000},
+                                  {.submit = 1, .gpus = 1, .duration = 5000},
+                                  {.submit = 2, .gpus = 2, .duration = 5000}};
+  Places together, apart;
+  static_cast<void>(run(philly("2x8", jobs), &together));
+  static_cast<void>(run(philly("2x8", jobs, {{"isolate", "on"}}), &apart));
+  EXPECT_EQ(together.node[1], together.node[0]);
+  EXPECT_NE(apart.node[1], apart.node[0]);
+  EXPECT_EQ(apart.node[2], apart.node[0]) << "and gangs off those of single GPUs";
+  EXPECT_NE(together.node[2], together.node[0]) << "where most is free";
+}
+
+TEST(PhillyGuidelines, KeptApartAJobStillStartsOnceItHasRelaxed) {
+  const std::vector<JobSpec> jobs{{.submit = 0, .gpus = 4, .duration = 5000},
+                                  {.submit = 1, .gpus = 1, .duration = 10}};
+  EXPECT_EQ(run(philly("1x8", jobs)).start[1], 1);
+  EXPECT_NEAR(run(philly("1x8", jobs, {{"isolate", "on"}})).start[1], 1 + 5 * 120, 1e-6);
+}
+
+// Jobs 0 and 2 hold one GPU of each server once the gang between them is over; a gang of four finds
+// no server until one of them moves.
+TEST(PhillyGuidelines, SingleGpusMoveTogetherForAGang) {
+  const std::vector<JobSpec> jobs{{.submit = 0, .gpus = 1, .duration = 5000},
+                                  {.submit = 1, .gpus = 3, .duration = 10},
+                                  {.submit = 2, .gpus = 1, .duration = 5000},
+                                  {.submit = 20, .gpus = 4, .duration = 100}};
+  const Outcome waits = run(philly("2x4", jobs));
+  EXPECT_NEAR(waits.start[3], 20 + 5 * 120, 1e-6) << "two and two, at the sixth attempt";
+  const Outcome moves = run(philly("2x4", jobs, {{"defragment", "on"}}));
+  EXPECT_EQ(moves.start[3], 20);
+  EXPECT_EQ(moves.migrations, (std::vector<int>{1, 0, 0, 0})) << "the lower of two equal servers";
+  EXPECT_EQ(moves.finish[0], 5000) << "what it did is kept";
+}
+
+TEST(PhillyGuidelines, NobodyMovesIfThatIsNotEnough) {
+  // Three GPUs of each server are held by gangs: moving a single one frees no four.
+  const std::vector<JobSpec> jobs{{.submit = 0, .gpus = 3, .duration = 500},
+                                  {.submit = 0, .gpus = 3, .duration = 500},
+                                  {.submit = 1, .gpus = 1, .duration = 500},
+                                  {.submit = 20, .gpus = 2, .duration = 100}};
+  const Outcome outcome = run(philly("2x4", jobs, {{"defragment", "on"}, {"preemption", "off"}}));
+  EXPECT_EQ(outcome.migrations, (std::vector<int>{0, 0, 0, 0}));
+  EXPECT_EQ(outcome.start[3], 500);
+}
+
+TEST(PhillyGuidelines, SurviveRandomWorlds) {
+  survive({.policy = "philly",
+           .settings = {{"isolate", "on"}, {"defragment", "on"}, {"backoff", "2"}, {"grace", "4"}},
+           .rounds = 25});
+}
+
+TEST(Philly, PreemptedJobsReturnToTheHeadOfTheirQueue) {
+  // vc1 holds everything and has one job waiting when vc2 takes its half back.
+  const Outcome outcome = run(philly("1x8",
+                                     {{.submit = 0, .gpus = 4, .duration = 2000, .queue = "vc1"},
+                                      {.submit = 1, .gpus = 4, .duration = 2000, .queue = "vc1"},
+                                      {.submit = 2, .gpus = 4, .duration = 50, .queue = "vc1"},
+                                      {.submit = 3, .gpus = 4, .duration = 100, .queue = "vc2"}},
+                                     {{"quotas", "vc1:0.5,vc2:0.5"}}));
+  EXPECT_EQ(outcome.preemptions, (std::vector<int>{0, 1, 0, 0}));
+  EXPECT_EQ(outcome.start[3], 303);
+  EXPECT_NEAR(outcome.finish[1], 403 + 2000 - 302, 1e-6) << "before the one that waited";
 }
 
 TEST(Philly, SettingsThatMakeNoSenseAreRefused) {

@@ -38,6 +38,7 @@ void Philly::on_arrival(const View& view, JobId job) {
 
 void Philly::on_departure(const View& view, JobId job) {
   avoided_.erase(job);
+  use_.stop(job);
   Vc& vc = vcs_[vc_of(view, job)];
   if (const auto running = std::ranges::find(vc.running, job); running != vc.running.end()) {
     vc.running.erase(running);
@@ -50,6 +51,7 @@ void Philly::on_departure(const View& view, JobId job) {
 void Philly::put_back(const View& view, std::size_t index, JobId job) {
   Vc& vc = vcs_[index];
   std::erase(vc.running, job);
+  use_.stop(job);
   vc.used -= view.gpus(job);
   vc.queue.push_front({.job = job, .since = view.now});
 }
@@ -72,6 +74,14 @@ std::span<const NodeId> Philly::avoided_by(const View& view, JobId job) {
   for (const Avoided& entry : found->second) nodes_.push_back(entry.node);
   if (nodes_.empty()) avoided_.erase(found);
   return nodes_;
+}
+
+/// Until it accepts any place, a single GPU is not on a server of gangs, nor a gang beside single
+/// ones. Such servers join those in nodes_.
+void Philly::keep_apart(const View& view, JobId job, std::int32_t level) {
+  if (!options_.isolate || level >= std::min(kPhillyLevels - 1, options_.max_level)) return;
+  if (view.gpus(job) == 1 && level == 0) use_.list_with_gangs(nodes_);
+  if (view.gpus(job) > 1) use_.list_with_singles(nodes_);
 }
 
 std::vector<std::size_t> Philly::by_use() const {
@@ -120,17 +130,20 @@ std::int32_t Philly::level_of(const View& view, const Waiting& waiting) const {
 bool Philly::start(const View& view, Plan& plan, Vc& vc, const Waiting& waiting,
                    std::int32_t level) {
   const Shape& shape = view.shape(waiting.job);
-  const auto avoided = avoided_by(view, waiting.job);
+  static_cast<void>(avoided_by(view, waiting.job));
+  keep_apart(view, waiting.job, level);
   const auto place = [&](PoolId pool) {
     if (shape.gpus == 0 || shape.is_fraction()) return plan.try_start_in(pool, waiting.job);
-    if (!place_at_level(plan.cluster(), shape, pool, level, slices_, avoided)) return false;
+    if (!place_at_level(plan.cluster(), shape, pool, level, slices_, nodes_)) return false;
     return plan.try_start_on(waiting.job, pool, slices_, Reason::Order);
   };
   const bool counting = plan.cluster().mode() == ClusterState::Mode::Count;
   const bool started =
       counting ? plan.try_start(waiting.job) : std::ranges::any_of(shape.pools, place);
-  if (started) note_start(view, vc, waiting, level);
-  return started;
+  if (!started) return false;
+  note_start(view, vc, waiting, level);
+  if (shape.gpus > 0 && !shape.is_fraction()) use_.start(waiting.job, plan.slices(waiting.job));
+  return true;
 }
 
 void Philly::note_start(const View& view, Vc& vc, const Waiting& waiting, std::int32_t level) {
@@ -211,6 +224,8 @@ bool Philly::preempt_for(const View& view, Plan& plan, std::size_t index, const 
 void Philly::decide(const View& view, Plan& plan, Rng&) {
   failed_.clear();
   for (const std::size_t index : by_use()) serve(view, plan, index);
+  const bool counting = plan.cluster().mode() == ClusterState::Mode::Count;
+  if (options_.defragment && !counting) defragment(view, plan);
   if (options_.preempts) enforce_quotas(view, plan);
 }
 
@@ -253,6 +268,8 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   options.max_retries = static_cast<std::uint32_t>(retries);
   BERTH_TRY(options.avoid, params.duration("avoid"));
   BERTH_TRY(options.wait_for_locality, params.flag("wait_for_locality"));
+  BERTH_TRY(options.isolate, params.flag("isolate"));
+  BERTH_TRY(options.defragment, params.flag("defragment"));
   BERTH_TRY(const auto quotas, params.named_numbers("quotas"));
   double sum = 0;
   for (const auto& [name, numbers] : quotas) {
@@ -285,7 +302,10 @@ PolicyEntry philly_entry() {
        {"max_retries", "3", "further attempts of a job that failed by the cluster's fault"},
        {"avoid", "1h", "and how long it keeps away from the servers of a failed attempt"},
        {"wait_for_locality", "off",
-        "on: relax only if running apart costs less than the expected wait"}},
+        "on: relax only if running apart costs less than the expected wait"},
+       {"isolate", "off", "on: single GPUs and gangs on servers of their own, until a job relaxes"},
+       {"defragment", "off",
+        "on: jobs on single GPUs move together for a gang that fits on one server"}},
       make};
 }
 

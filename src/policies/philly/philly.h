@@ -17,6 +17,7 @@
 
 #include "core/policy.h"
 #include "policies/philly/levels.h"
+#include "policies/philly/server_use.h"
 #include "policies/registry.h"
 
 namespace berth {
@@ -32,6 +33,8 @@ struct PhillyOptions {
   std::uint32_t max_retries = 3;           // of an attempt that failed by the cluster
   Duration avoid = std::chrono::hours{1};  // the servers on which it failed
   bool wait_for_locality = false;          // relax only when running apart costs less than waiting
+  bool isolate = false;                    // servers for gangs, others for single GPUs
+  bool defragment = false;                 // single GPUs move out of the way of a gang
   std::vector<std::pair<std::string, double>> quotas;  // shares of the cluster by name
 };
 
@@ -83,6 +86,12 @@ class Philly final : public Policy {
                                  const Waiting& waiting);
   void put_back(const View& view, std::size_t vc, JobId job);
   [[nodiscard]] std::span<const NodeId> avoided_by(const View& view, JobId job);
+  void keep_apart(const View& view, JobId job, std::int32_t level);
+  void defragment(const View& view, Plan& plan);
+  [[nodiscard]] std::optional<NodeId> easiest_server(const Plan& plan, PoolId pool,
+                                                     const Shape& shape) const;
+  [[nodiscard]] bool clear_server(const View& view, Plan& plan, std::size_t vc,
+                                  const Waiting& waiting, PoolId pool, NodeId node);
   [[nodiscard]] double relative_time(const View& view, JobId job, std::int32_t level) const;
 
   PhillyOptions options_;
@@ -95,6 +104,7 @@ class Philly final : public Policy {
     Time until;
   };
   std::map<JobId, std::vector<Avoided>> avoided_;  // by jobs that are tried again
+  ServerUse use_;
   std::vector<Slice> slices_;
   std::vector<NodeId> nodes_;  // scratch
 };
