@@ -100,6 +100,44 @@ TEST(Pai, PacksOthersOnTheRestAndLetsThemBorrowWhatNobodyNeeds) {
   EXPECT_EQ(pools.pool[3], 0U) << "the T4s are full and nothing is in reserve yet";
 }
 
+// Who is unknown is not high; who was never measured on both is high by what it uses; who fits
+// nowhere else is high whatever its speed.
+TEST(Pai, WhoNeedsTheHighEndType) {
+  const auto pool_of = [](const std::string& model) {
+    Scenario scenario = mixed_cluster({{.submit = 0, .gpus = 1, .duration = 50, .model = model}});
+    scenario.profiles.add({.name = "hungry", .gpu_utilisation = 0.41});
+    scenario.profiles.add({.name = "modest", .gpu_utilisation = 0.4});
+    scenario.profiles.add({.name = "large",
+                           .memory = {.fixed_mib = 15'500, .per_sample_mib = 0},
+                           .speeds = {{"v100", 1}, {"t4", 0.9}}});
+    scenario.edit_cluster = [](Cluster& cluster) {
+      cluster.pools[0].memory_mib = 32'000;
+      cluster.pools[1].memory_mib = 15'000;
+    };
+    Pools pools;
+    static_cast<void>(run(scenario, &pools));
+    return pools.pool[0];
+  };
+  constexpr std::uint32_t kV100 = 0, kT4 = 1;
+  EXPECT_EQ(pool_of("eager"), kV100);
+  EXPECT_EQ(pool_of("bound"), kT4);
+  EXPECT_EQ(pool_of("never heard of"), kT4);
+  EXPECT_EQ(pool_of("hungry"), kV100);
+  EXPECT_EQ(pool_of("modest"), kT4);
+  EXPECT_EQ(pool_of("large"), kV100);
+}
+
+TEST(Pai, OrdersByRunTimeOrByGpuTime) {
+  // One job holds all eight until 10; then 100 s on 8 GPUs or 150 s on one: 800 against 150 GPU s.
+  Scenario scenario{.policy = "pai", .cluster = "1x8", .jobs = {}};
+  scenario.jobs = {{.submit = 0, .gpus = 8, .duration = 10},
+                   {.submit = 1, .gpus = 8, .duration = 100},
+                   {.submit = 2, .gpus = 1, .duration = 150}};
+  EXPECT_EQ(run(scenario).start, (std::vector<double>{0, 10, 110}));
+  scenario.settings = {{"gpu_time", "on"}};
+  EXPECT_EQ(run(scenario).start, (std::vector<double>{0, 160, 10}));
+}
+
 TEST(Pai, BorrowersGiveWayIfToldTo) {
   std::vector<JobSpec> jobs;
   for (int i = 0; i < 4; ++i)
@@ -180,7 +218,7 @@ double mean_wait(const std::string& policy, const std::string& estimator, std::u
 }
 
 TEST(Pai, TheMoreItKnowsTheLessJobsWait) {
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const double fifo = mean_wait("fifo", "oracle", seed);
     const double user = mean_wait("pai", "pai:user", seed);
     const double group = mean_wait("pai", "pai:group", seed);

@@ -19,13 +19,31 @@ void Pai::begin(const View& view) {
   has_high_type_ = options_.reserve && cluster.pools.size() > 1;
 }
 
+/// Its memory fits no device of the other types.
+bool Pai::needs_large_memory(const View& view, JobId job) const {
+  const std::int32_t wanted =
+      view.believed().memory_mib(view.jobs.profile[job], view.jobs.batch[job], {});
+  const auto& pools = view.cluster.cluster().pools;
+  if (wanted > pools[high_.value].memory_mib) return false;
+  for (std::uint32_t i = 0; i < pools.size(); ++i) {
+    const bool holds = pools[i].memory_mib == 0 || wanted <= pools[i].memory_mib;
+    if (PoolId{i} != high_ && holds) return false;
+  }
+  return true;
+}
+
 bool Pai::is_high(const View& view, JobId job) const {
-  if (!has_high_type_) return false;
   const ProfileId profile = view.jobs.profile[job];
-  double weakest = view.believed().speed(profile, high_);
+  if (!has_high_type_ || profile == ProfileSet::fallback()) return false;  // unknown: not high
+  if (needs_large_memory(view, job)) return true;
+  const RateModel& believed = view.believed();
+  if (!believed.effects().device) return false;  // types do not differ
+  if (believed.profile(profile).speeds.empty())  // never measured on several types
+    return believed.profile(profile).gpu_utilisation > options_.high_use;
+  double weakest = believed.speed(profile, high_);
   for (std::uint32_t i = 0; i < view.cluster.pools(); ++i)
-    weakest = std::min(weakest, view.believed().speed(profile, PoolId{i}));
-  return view.believed().speed(profile, high_) >= options_.high_speedup * weakest;
+    weakest = std::min(weakest, believed.speed(profile, PoolId{i}));
+  return believed.speed(profile, high_) >= options_.high_speedup * weakest;
 }
 
 void Pai::enqueue(const View& view, JobId job) {
@@ -161,6 +179,7 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   BERTH_TRY(options.least_wait, params.duration("least_wait"));
   BERTH_TRY(options.reserve, params.flag("reserve"));
   BERTH_TRY(options.high_speedup, params.number("high_speedup", 1, 1000));
+  BERTH_TRY(options.high_use, params.number("high_use", 0, 1));
   options.high_type = params.text("high_type");
   BERTH_TRY(options.preempt_borrowers, params.flag("preempt_borrowers"));
   BERTH_TRY(options.high_wait, params.duration("high_wait"));
@@ -183,6 +202,8 @@ PolicyEntry pai_entry() {
        {"high_type", "", "the high-end type; empty: the fastest"},
        {"high_speedup", "1.5",
         "a job needs it if it is so many times faster there than on the weakest"},
+       {"high_use", "0.4",
+        "where that was not measured: if it uses more than this share of a device's compute"},
        {"preempt_borrowers", "off", "others on high-end devices give way to a job that needs them"},
        {"high_wait", "5m", "once it has waited so long"},
        {"balance", "off",

@@ -3,8 +3,9 @@
 //
 // Predictions come from the run's estimator, by default the recurrence of user, name and GPUs. A
 // job that has waited five times its prediction (an hour at least) goes first. A job is "high" if
-// it runs at least 1.5 times as fast on the high-end type as on the weakest; the others are packed
-// on the rest and borrow high-end devices only beyond the reserve.
+// it runs at least 1.5 times as fast on the high-end type as on the weakest, or its memory fits
+// nowhere else; the others are packed on the rest and borrow high-end devices only beyond the
+// reserve.
 #pragma once
 
 #include <string>
@@ -23,6 +24,7 @@ struct PaiOptions {
   Duration least_wait = std::chrono::hours{1};
   bool reserve = true;
   double high_speedup = 1.5;
+  double high_use = 0.4;  // share of a device's compute, where speeds were not measured
   std::string high_type;  // empty: the fastest
   bool preempt_borrowers = false;
   bool balance = false;                          // servers of the low-end types by cores and GPUs
@@ -45,6 +47,7 @@ class Pai final : public Policy {
   enum Lane : std::size_t { kHigh = 0, kLow = 1 };
   void enqueue(const View& view, JobId job);
   [[nodiscard]] bool is_high(const View& view, JobId job) const;
+  [[nodiscard]] bool needs_large_memory(const View& view, JobId job) const;
   [[nodiscard]] bool start(const View& view, Plan& plan, JobId job);
   [[nodiscard]] bool start_in(const View& view, Plan& plan, PoolId pool, JobId job);
   void note_stop(const View& view, JobId job);
