@@ -219,6 +219,7 @@ double cost_of(const Cluster& cluster, const std::vector<double>& held) {
 
 void describe_energy(Summary& summary, const Joules& always_on, const Recorder* recorder) {
   constexpr double kJoulesPerKwh = 3.6e6;
+  constexpr double kSecondsPerDay = 86'400;
   double saved = 0;
   double boot = 0;
   if (recorder != nullptr && recorder->integrals().power_offs > 0) {
@@ -228,6 +229,13 @@ void describe_energy(Summary& summary, const Joules& always_on, const Recorder* 
     if (*summary.makespan > 0)
       summary.avg_nodes_off = seconds(integrals.off_nodes) / *summary.makespan;
     summary.power_ons = static_cast<double>(integrals.power_ons);
+    summary.boot_delayed_jobs = static_cast<double>(integrals.boot_delayed);
+    if (*summary.makespan > 0)
+      summary.wake_ups_per_day =
+          static_cast<double>(integrals.wake_ups) * kSecondsPerDay / *summary.makespan;
+    if (integrals.wake_ups > 0)
+      summary.nodes_per_wake_up =
+          static_cast<double>(integrals.power_ons) / static_cast<double>(integrals.wake_ups);
     summary.energy_saved_kwh = saved / kJoulesPerKwh;
     summary.energy_boot_kwh = boot / kJoulesPerKwh;
   }
@@ -236,7 +244,8 @@ void describe_energy(Summary& summary, const Joules& always_on, const Recorder* 
   summary.energy_kwh = (always_on.busy + always_on.idle - saved) / kJoulesPerKwh;
 }
 
-void describe_recorded(Summary& summary, const Recorder& recorder, double cluster_gpus) {
+void describe_recorded(Summary& summary, const Recorder& recorder, double cluster_gpus,
+                       std::size_t cluster_nodes) {
   const Integrals& integrals = recorder.integrals();
   summary.max_queue_length = static_cast<double>(integrals.max_queue);
   if (integrals.free > 0) {
@@ -246,6 +255,13 @@ void describe_recorded(Summary& summary, const Recorder& recorder, double cluste
   if (!summary.makespan || *summary.makespan <= 0) return;
   summary.avg_queue_length = seconds(integrals.queue) / *summary.makespan;
   summary.avg_running = seconds(integrals.running) / *summary.makespan;
+  if (integrals.occupied_nodes > 0) {
+    const double nodes = static_cast<double>(cluster_nodes) * *summary.makespan;
+    const double off = seconds(integrals.off_nodes);
+    summary.node_utilization = seconds(integrals.occupied_nodes) / nodes;
+    if (integrals.power_offs > 0 && nodes > off)
+      summary.node_utilization_on = seconds(integrals.occupied_nodes) / (nodes - off);
+  }
   if (cluster_gpus > 0) {
     if (integrals.shares_devices)  // a device is held once, however many share it
       summary.gpu_allocation = seconds(integrals.busy) / (cluster_gpus * *summary.makespan);
@@ -283,7 +299,7 @@ Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cl
   describe_times(summary, totals);
   describe_fairness(summary, totals);
   describe_use(summary, totals, gpus);
-  if (recorder != nullptr) describe_recorded(summary, *recorder, gpus);
+  if (recorder != nullptr) describe_recorded(summary, *recorder, gpus, cluster.nodes.size());
   if (const auto held = held_by_pool(engine, jobs, recorder); held && summary.makespan) {
     describe_energy(summary, energy_always_on(cluster, *held, *summary.makespan), recorder);
     summary.cost = cost_of(cluster, *held);

@@ -9,7 +9,11 @@
 namespace berth {
 
 Recorder::Recorder(const Trace& trace, const Cluster& cluster, const RecordOptions& options)
-    : trace_(&trace), options_(options), stretches_(trace.jobs.size()) {
+    : trace_(&trace),
+      options_(options),
+      stretches_(trace.jobs.size()),
+      booted_(cluster.nodes.size(), kTimeZero),
+      jobs_of_node_(cluster.nodes.size()) {
   integrals_.held.resize(cluster.pools.size());
   for (const TraceJob& job : trace.jobs) {
     if (const std::int32_t gpus = devices_of(job); gpus > 0) sizes_.push_back(gpus);
@@ -70,7 +74,7 @@ void Recorder::settle() {
     case ActionKind::SetMemory:
     case ActionKind::SetBatch: break;  // its devices stay
     case ActionKind::PowerOn:
-    case ActionKind::PowerOff: note_power(action.kind, pending_slices_.front()); break;
+    case ActionKind::PowerOff: note_power(action.kind, pending_slices_.front(), action.at); break;
     case ActionKind::Kill:
       if (stretches_[action.job].place.holds())
         close(action.job, action.at);
@@ -107,6 +111,9 @@ void Recorder::open(const Pending& action) {
   stretch.held_before = jobs.held[action.job];
   stretch.gpus = action.gpus;
   stretch.place = places_.store(action.pool, pending_slices_);
+  note_nodes(stretch, +1);
+  if (action.kind == ActionKind::Start && waited_for_boot(action, stretch))
+    ++integrals_.boot_delayed;
   ++running_;
   busy_ += action.gpus;
 }
@@ -127,6 +134,7 @@ void Recorder::close(JobId job, Time stopped) {
       keep(job, stretch, std::max(work_until, from), until, IntervalKind::Overhead);
     }
   }
+  note_nodes(stretch, -1);
   places_.release(stretch.place);
   stretch.place = Allocation{};
   --running_;
@@ -192,7 +200,28 @@ std::int64_t idle_milliwatts(const Cluster& cluster, NodeId id) {
 }
 }  // namespace
 
-void Recorder::note_power(ActionKind kind, const Slice& slice) {
+void Recorder::note_nodes(const Stretch& stretch, std::int32_t change) {
+  for (const Slice& slice : places_.slices(stretch.place)) {
+    std::int32_t& jobs = jobs_of_node_[slice.node.value];
+    const bool was_occupied = jobs > 0;
+    jobs += change;
+    occupied_nodes_ += (jobs > 0 ? 1 : 0) - (was_occupied ? 1 : 0);
+  }
+}
+
+/// Its first start, and a node of it was not ready when the job came.
+bool Recorder::waited_for_boot(const Pending& action, const Stretch& stretch) const {
+  const JobTable& jobs = engine_->jobs();
+  if (integrals_.wake_ups == 0 || jobs.last_start[action.job] != jobs.first_start[action.job])
+    return false;
+  return std::ranges::any_of(places_.slices(stretch.place), [&](const Slice& slice) {
+    const bool ready_now = std::ranges::find(booting_, slice.node) != booting_.end();
+    const Time ready = ready_now ? action.at : booted_[slice.node.value];
+    return ready > trace_->jobs[action.job.value].submit;
+  });
+}
+
+void Recorder::note_power(ActionKind kind, const Slice& slice, Time at) {
   const std::int64_t idle = idle_milliwatts(engine_->cluster().cluster(), slice.node);
   const bool off = kind == ActionKind::PowerOff;
   const auto booting = std::ranges::find(booting_, slice.node);
@@ -203,6 +232,8 @@ void Recorder::note_power(ActionKind kind, const Slice& slice) {
     booting_.push_back(slice.node);
     boot_milliwatts_ += idle;
     ++integrals_.power_ons;
+    integrals_.wake_ups += last_wake_up_ == at ? 0 : 1;
+    last_wake_up_ = at;
   }
   integrals_.power_offs += off ? 1 : 0;
   off_nodes_ += off ? 1 : -1;
@@ -210,11 +241,12 @@ void Recorder::note_power(ActionKind kind, const Slice& slice) {
 }
 
 /// Nodes that have booted since the last instant idle from now on.
-void Recorder::note_booted() {
+void Recorder::note_booted(Time now) {
   const ClusterState& state = engine_->cluster();
   std::erase_if(booting_, [&](NodeId node) {
-    if (state.power(node) != PowerState::On) return false;
+    if (state.power(node) != PowerState::On && !state.has_failed(node)) return false;
     boot_milliwatts_ -= idle_milliwatts(state.cluster(), node);
+    booted_[node.value] = now;
     return true;
   });
 }
@@ -229,6 +261,7 @@ void Recorder::integrate(Time now) {
   integrals_.free += span * levels_.free;
   integrals_.stranded += span * levels_.stranded;
   integrals_.off_nodes += span * levels_.off_nodes;
+  integrals_.occupied_nodes += span * levels_.occupied_nodes;
   integrals_.off_milliwatts += span * levels_.off_milliwatts;
   integrals_.boot_milliwatts += span * levels_.boot_milliwatts;
   if (levels_.queue > 0) integrals_.idle_while_queued += span * levels_.free;
@@ -247,9 +280,17 @@ void Recorder::instant_done(Time now) {
       integrals_.shares_devices ? state.usable_gpus() - state.free_gpus() : busy_;
   for (std::uint32_t i = 0; i < busy_of_pool_.size(); ++i)
     busy_of_pool_[i] = state.usable_gpus(PoolId{i}) - state.free_gpus(PoolId{i});
-  note_booted();
-  levels_ = {now,        queue_,          running_,        busy, state.free_gpus(), stranded_gpus(),
-             off_nodes_, off_milliwatts_, boot_milliwatts_};
+  note_booted(now);
+  levels_ = {now,
+             queue_,
+             running_,
+             busy,
+             state.free_gpus(),
+             stranded_gpus(),
+             off_nodes_,
+             off_milliwatts_,
+             boot_milliwatts_,
+             occupied_nodes_};
   integrals_.max_queue = std::max(integrals_.max_queue, queue_);
   if (options_.timeline) {
     timeline_.add(now, {static_cast<double>(queue_), static_cast<double>(queued_gpus_),

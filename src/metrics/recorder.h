@@ -72,6 +72,9 @@ struct Integrals {
   Int128 off_nodes = 0;                            // switched off
   Int128 off_milliwatts = 0, boot_milliwatts = 0;  // idle power of nodes that are off, or boot
   std::int64_t power_ons = 0, power_offs = 0;
+  std::int64_t wake_ups = 0;      // instants in which nodes were switched on
+  std::int64_t boot_delayed = 0;  // jobs that first ran on a node that booted while they waited
+  Int128 occupied_nodes = 0;      // with a job on them; 0 where devices are only counted
   bool shares_devices =
       false;  // then `busy` and `held` count a device once, however many are on it
 };
@@ -117,8 +120,10 @@ class Recorder final : public Journal {
   [[nodiscard]] std::int64_t stranded_gpus() const;
   [[nodiscard]] std::int32_t smallest_waiting() const noexcept;
   void integrate(Time now);
-  void note_power(ActionKind kind, const Slice& slice);
-  void note_booted();
+  void note_power(ActionKind kind, const Slice& slice, Time at);
+  void note_booted(Time now);
+  void note_nodes(const Stretch& stretch, std::int32_t change);
+  [[nodiscard]] bool waited_for_boot(const Pending& action, const Stretch& stretch) const;
 
   const Trace* trace_;
   const Engine* engine_ = nullptr;
@@ -140,10 +145,13 @@ class Recorder final : public Journal {
   struct Held {            // since the last instant
     Time since{};
     std::int64_t queue = 0, running = 0, busy = 0, free = 0, stranded = 0;
-    std::int64_t off_nodes = 0, off_milliwatts = 0, boot_milliwatts = 0;
+    std::int64_t off_nodes = 0, off_milliwatts = 0, boot_milliwatts = 0, occupied_nodes = 0;
   } levels_;
-  std::int64_t off_nodes_ = 0, off_milliwatts_ = 0, boot_milliwatts_ = 0;
+  std::int64_t off_nodes_ = 0, off_milliwatts_ = 0, boot_milliwatts_ = 0, occupied_nodes_ = 0;
   std::vector<NodeId> booting_;
+  std::vector<Time> booted_;                // by node: when it was last ready after a boot
+  std::vector<std::int32_t> jobs_of_node_;  // that hold devices there
+  std::optional<Time> last_wake_up_;
   std::vector<std::int64_t> busy_of_pool_;  // since the last instant, if devices are shared
 };
 

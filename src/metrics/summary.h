@@ -37,6 +37,8 @@ struct Summary {
       jobs_per_hour;
   Value energy_busy_kwh, energy_idle_kwh, energy_boot_kwh, energy_saved_kwh, avg_nodes_off,
       power_ons, forecast_error;
+  Value node_utilization, node_utilization_on, wake_ups_per_day, nodes_per_wake_up,
+      boot_delayed_jobs;
   Value avg_response_time, p95_response_time, without_profile;
   Value events, wall_seconds;
 };

@@ -216,6 +216,37 @@ TEST(Summary, EnergyByWhatTheNodesWereDoing) {
   EXPECT_NEAR(*summary.avg_nodes_off, 0.4, 1e-12);
   EXPECT_NEAR(*summary.cost, 100.0 / 3600 * price_of(v100), 1e-12);
   EXPECT_EQ(summary.power_ons, 1);
+  // One node of two has a job all the time; the other is off for 40 s of 100.
+  EXPECT_DOUBLE_EQ(*summary.node_utilization, 0.5);
+  EXPECT_DOUBLE_EQ(*summary.node_utilization_on, 100.0 / 160);
+  EXPECT_DOUBLE_EQ(*summary.wake_ups_per_day, 864);  // one in 100 s
+  EXPECT_EQ(summary.nodes_per_wake_up, 1);
+  EXPECT_EQ(summary.boot_delayed_jobs, 0);
+}
+
+// The second job comes at 30 and has to wait for the node that boots from 40 to 60, the third at 70
+// finds it ready.
+TEST(Summary, CountsJobsThatWaitedForANodeToBoot) {
+  SecondNodeOff manager;
+  Scenario scenario{.cluster = "2x2:v100",
+                    .placement = "best-fit",
+                    .jobs = {{.submit = 0, .gpus = 2, .duration = 100},
+                             {.submit = 30, .gpus = 1, .duration = 100},
+                             {.submit = 70, .gpus = 1, .duration = 10}}};
+  scenario.power = &manager;
+  scenario.sim.boot = std::chrono::seconds{20};
+  const Summary summary = recorded(scenario)->analysed().summary;
+  EXPECT_EQ(summary.boot_delayed_jobs, 1);
+  EXPECT_EQ(summary.max_queue_time, 30);
+}
+
+TEST(Summary, WithoutDevicesNothingIsSaidOfNodes) {
+  const Summary summary =
+      recorded({.cluster = "2x1", .jobs = {{.submit = 0, .gpus = 1, .duration = 10}}})
+          ->analysed()
+          .summary;
+  EXPECT_FALSE(summary.node_utilization.has_value());
+  EXPECT_FALSE(summary.wake_ups_per_day.has_value());
 }
 
 TEST(Summary, OverheadIsHeldButNotUseful) {
