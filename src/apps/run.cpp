@@ -118,6 +118,7 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
   BERTH_TRY(auto estimator, make_estimator(estimator_of(spec), spec.seed));
   if (spec.past) estimator = with_past(std::move(estimator), spec.past);
   SimOptions sim = spec.sim;
+  sim.boot_seed = spec.seed;
   BERTH_TRY(const auto random,
             draw_outages(cluster, spec.random_outages, outage_horizon(trace, cluster), spec.seed));
   sim.outages.insert(sim.outages.end(), random.begin(), random.end());

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/rng.h"
 
 namespace berth {
 
@@ -258,11 +259,29 @@ void SimExecutor::power(Time now, const Action& action) {
       {now + options_.boot, node, boot_attempt_[node.value]});  // all last equally long
 }
 
+/// Belongs to the node and its boot, not to the order in which boots are looked at.
+bool SimExecutor::fails(const Boot& boot) const {
+  if (options_.boot_failures <= 0) return false;
+  const std::uint64_t which = (std::uint64_t{boot.node.value} << 32U) | boot.attempt;
+  Rng rng = Rng{options_.boot_seed ^ (0x9e3779b97f4a7c15ULL * (which + 1))}.fork("boot");
+  for (int i = 0; i < boot.failed; ++i) static_cast<void>(rng.uniform());
+  return rng.uniform() < options_.boot_failures;
+}
+
 void SimExecutor::collect_boots(Time now, std::vector<Event>& due) {
+  constexpr int kRetries = 2;
   for (; next_boot_ < boots_.size() && boots_[next_boot_].at <= now; ++next_boot_) {
-    const Boot& boot = boots_[next_boot_];
+    const Boot boot = boots_[next_boot_];
     if (boot.attempt != boot_attempt_[boot.node.value]) continue;  // switched off again meanwhile
-    due.push_back({.kind = EventKind::Booted, .outcome = {}, .job = {}, .node = boot.node});
+    const bool failed = fails(boot);
+    if (failed && boot.failed < kRetries) {
+      boots_.push_back({now + options_.boot, boot.node, boot.attempt, boot.failed + 1});
+      continue;
+    }
+    due.push_back({.kind = failed ? EventKind::NodeDown : EventKind::Booted,
+                   .outcome = {},
+                   .job = {},
+                   .node = boot.node});
   }
   if (next_boot_ == boots_.size()) {
     boots_.clear();

@@ -44,6 +44,8 @@ struct SimOptions {
   SpreadCost spread = SpreadCost::Ignored;
   std::vector<NodeOutage> outages{};
   Duration boot{std::chrono::seconds{120}};  // from switching a node on until it takes jobs
+  double boot_failures = 0;  // share of boots that fail; after two more a node counts as broken
+  std::uint64_t boot_seed = 1;
 };
 
 class SimExecutor final : public Executor {
@@ -112,7 +114,9 @@ class SimExecutor final : public Executor {
     Time at;
     NodeId node;
     std::uint32_t attempt;
+    int failed = 0;  // times in a row
   };
+  [[nodiscard]] bool fails(const Boot& boot) const;
   std::vector<Boot> boots_;  // by time, then node; those before next_boot_ are over
   std::size_t next_boot_ = 0;
   std::vector<std::uint32_t> boot_attempt_;         // by node: generation of the boot that counts

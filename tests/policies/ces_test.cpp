@@ -7,6 +7,7 @@
 
 #include "policies/power/ces.h"
 #include "policies/power/power_managers.h"
+#include "policies/power/spare_nodes.h"
 #include "support/run.h"
 
 namespace berth::test {
@@ -130,15 +131,133 @@ Scenario busy_then_quiet() {
   return scenario;
 }
 
-TEST(Ces, SwitchesIdleNodesOffAndWakesThemForAGangThatNeedsAll) {
-  class PowerLog final : public Observer {
-   public:
-    void append(Time, const Action& action) override {
-      off += action.kind == ActionKind::PowerOff ? 1 : 0;
-      on += action.kind == ActionKind::PowerOn ? 1 : 0;
+class PowerLog final : public Observer {
+ public:
+  void append(Time, const Action& action) override {
+    off += action.kind == ActionKind::PowerOff ? 1 : 0;
+    on += action.kind == ActionKind::PowerOn ? 1 : 0;
+  }
+  int off = 0, on = 0;
+};
+
+constexpr const char* kEager = "ces:buffer=2,history=3,future=6,keep=3,forecast_below=0";
+
+// Two nodes are on and idle when 16 are wanted: what it needs and the buffer, less those two.
+TEST(Ces, WakesExactlyWhatALargeGangNeedsAndTheBufferAtOnce) {
+  PowerLog log;
+  Scenario scenario = busy_then_quiet();
+  scenario.jobs.back().gpus = 16 * 8;
+  const auto manager = *make_power_manager(kEager);
+  scenario.power = manager.get();
+  const Outcome outcome = run(scenario, &log);
+  EXPECT_EQ(log.on, 16 + 2 - 2);
+  EXPECT_NEAR(outcome.start.back(), 31 * 3600 + 120, 1) << "one boot later";
+}
+
+TEST(Ces, ALargeTypeKeepsAHundredthOfItsNodesAsBuffer) {
+  // In the warm-up all that is not needed but the buffer is switched off; in the end nobody needs
+  // any.
+  const auto off = [](const std::string& text) {
+    PowerLog log;
+    Scenario scenario{.policy = "fifo", .cluster = "700x1", .placement = "best-fit", .jobs = {}};
+    scenario.jobs = {{.submit = 0, .gpus = 1, .duration = 60}};
+    const auto manager = *make_power_manager(text);
+    scenario.power = manager.get();
+    static_cast<void>(run(scenario, &log));
+    return log.off;
+  };
+  EXPECT_EQ(off("ces"), 700 - 7);
+  EXPECT_EQ(off("ces:buffer_share=0"), 700 - 6);
+  EXPECT_EQ(off("ces:buffer=20"), 700 - 20);
+}
+
+TEST(Ces, NodesThatDoNotBootAreReplaced) {
+  Scenario scenario = busy_then_quiet();
+  scenario.jobs.back().gpus = 16 * 8;
+  scenario.sim.boot_failures = 0.5;
+  PowerLog log;
+  const auto manager = *make_power_manager(kEager);
+  scenario.power = manager.get();
+  const Outcome outcome = run(scenario, &log);
+  EXPECT_EQ(outcome.state.back(), JobState::Completed);
+  EXPECT_GT(log.on, 16) << "others were woken for the broken ones";
+}
+
+/// Switches the second of two nodes off at 0 and on at 40.
+class OffAndOn final : public PowerManager {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "off-and-on"; }
+  void manage(const View& view, Plan& plan) override {
+    if (view.now == kTimeZero) {
+      EXPECT_TRUE(plan.power_off(NodeId{1}));
+    } else if (view.now == seconds_to_time(40)) {
+      EXPECT_TRUE(plan.power_on(NodeId{1}));
     }
-    int off = 0, on = 0;
-  } log;
+  }
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override {
+    if (view.now < seconds_to_time(40)) return seconds_to_time(40);
+    return std::nullopt;
+  }
+};
+
+// Boots of 20 s from 40 on: ready at 60, 80 or 100, or broken.
+TEST(Booting, IsTriedThreeTimes) {
+  std::map<double, int> starts;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    OffAndOn manager;
+    Scenario scenario{.policy = "fifo", .cluster = "2x1", .placement = "best-fit", .jobs = {}};
+    scenario.jobs = {{.submit = 0, .gpus = 1, .duration = 1000},
+                     {.submit = 50, .gpus = 1, .duration = 10}};
+    scenario.power = &manager;
+    scenario.sim.boot = std::chrono::seconds{20};
+    scenario.sim.boot_failures = 0.5;
+    scenario.sim.boot_seed = seed;
+    ++starts[run(scenario).start[1]];
+  }
+  ASSERT_EQ(starts.size(), 4U);
+  EXPECT_NEAR(starts[60], 100, 25);
+  EXPECT_NEAR(starts[80], 50, 20);
+  EXPECT_NEAR(starts[100], 25, 15);
+  EXPECT_NEAR(starts[1000], 25, 15) << "broken: it waits for the other node";
+}
+
+TEST(SpareNodes, AreAPartOfEachTypeRoundedUp) {
+  EXPECT_EQ(spares_of(100, 0.02), 2);
+  EXPECT_EQ(spares_of(101, 0.02), 3);
+  EXPECT_EQ(spares_of(10, 0.01), 1);
+  EXPECT_EQ(spares_of(50, 0), 0);
+  EXPECT_EQ(spares_of(1, 0.02), 0);
+  EXPECT_EQ(spares_of(4, 1), 3) << "somebody has to work";
+}
+
+// A gang on three of four nodes loses one at 100 for hours: the fourth is switched on for it.
+TEST(SpareNodes, StandInForNodesThatFail) {
+  Scenario scenario{.policy = "fifo", .cluster = "4x8", .placement = "best-fit", .jobs = {}};
+  scenario.jobs = {{.submit = 0, .gpus = 24, .duration = 1000},
+                   {.submit = 10, .gpus = 8, .duration = 100}};
+  scenario.sim.outages = {{NodeId{0}, seconds_to_time(100), seconds_to_time(50000)}};
+  scenario.sim.boot = std::chrono::seconds{60};
+  PowerLog log;
+  const auto manager = *make_power_manager("spare:share=0.25");
+  scenario.power = manager.get();
+  const Outcome outcome = run(scenario, &log);
+  EXPECT_EQ(log.on, 1);
+  EXPECT_NEAR(outcome.finish[0], 1000 + 60, 1e-6);
+  EXPECT_GE(outcome.start[1], 1060) << "the spare node is nobody's before";
+}
+
+TEST(SpareNodes, AreUsedByAJobThatNeedsThemAll) {
+  Scenario scenario{.policy = "fifo", .cluster = "4x8", .placement = "best-fit", .jobs = {}};
+  scenario.jobs = {{.submit = 0, .gpus = 1, .duration = 5},
+                   {.submit = 10, .gpus = 32, .duration = 100}};
+  scenario.sim.boot = std::chrono::seconds{60};
+  const auto manager = *make_power_manager("spare:share=0.25");
+  scenario.power = manager.get();
+  EXPECT_NEAR(run(scenario).start[1], 70, 1e-6);
+}
+
+TEST(Ces, SwitchesIdleNodesOffAndWakesThemForAGangThatNeedsAll) {
+  PowerLog log;
   Scenario scenario = busy_then_quiet();
   const auto manager =
       *make_power_manager("ces:buffer=2,history=3,future=6,keep=3,forecast_below=0");
@@ -168,6 +287,8 @@ TEST(PowerManagers, RefuseWhatTheyDoNotKnow) {
   EXPECT_FALSE(make_power_manager("ces:buffer=-1"));
   EXPECT_FALSE(make_power_manager("ces:tick=0"));
   EXPECT_FALSE(make_power_manager("ces:buffer"));
+  EXPECT_FALSE(make_power_manager("spare:share=2"));
+  EXPECT_FALSE(make_power_manager("spare:buffer=1"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "policies/power/ces.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace berth {
@@ -16,7 +17,10 @@ void Ces::begin(const View& view) {
     const bool uniform = std::ranges::all_of(
         own, [&](NodeId node) { return cluster.nodes[node.value].gpus == largest; });
     const auto total = static_cast<std::int32_t>(own.size());
-    groups_.push_back({std::move(own), largest, uniform, 0, CesControl{total, options_.rule},
+    CesRule rule = options_.rule;
+    rule.buffer =
+        std::max(rule.buffer, static_cast<std::int32_t>(std::ceil(options_.buffer_share * total)));
+    groups_.push_back({std::move(own), largest, uniform, 0, CesControl{total, rule},
                        DemandForecast{options_.forecast}});
   }
   idle_since_.assign(cluster.nodes.size(), kNever);
@@ -87,11 +91,21 @@ void Ces::manage(const View& view, Plan& plan) {
   if (view.now >= next_tick_) tick(view, plan);
 }
 
+/// Jobs wait, nobody runs and no node boots for them.
+bool Ces::is_stuck(const Plan& plan) const {
+  if (active_.empty() || std::ranges::any_of(active_, [&](JobId job) { return plan.holds(job); }))
+    return false;
+  return std::ranges::none_of(groups_, [&](const Group& group) {
+    return std::ranges::any_of(group.nodes, [&](NodeId node) {
+      return !plan.cluster().has_failed(node) && plan.cluster().power(node) == PowerState::Booting;
+    });
+  });
+}
+
 void Ces::tick(const View& view, Plan& plan) {
   forget_departed(view);
   note_demand(view, plan);
-  const bool stuck =
-      !active_.empty() && std::ranges::none_of(active_, [&](JobId job) { return plan.holds(job); });
+  const bool stuck = is_stuck(plan);
   note_idle(view, plan);
   std::vector<double> forecast(static_cast<std::size_t>(2 * options_.rule.future));
   do {  // ticks nobody woke up for had no demand
@@ -105,7 +119,7 @@ void Ces::tick(const View& view, Plan& plan) {
       group.control.set_total(static_cast<std::int32_t>(group.nodes.size()) -
                               static_cast<std::int32_t>(broken));
       const std::int32_t active = group.control.tick(used, forecast);
-      // Jobs wait and nobody runs: whatever keeps them, it shall not be a node that is off.
+      // Whatever keeps them, it shall not be a node that is off.
       if (is_last) set_active(group, stuck ? group.control.wake_all() : active, plan);
     }
     next_tick_ += options_.tick;

@@ -15,6 +15,7 @@ namespace berth {
 
 struct CesOptions {
   CesRule rule;
+  double buffer_share = 0.01;  // of the nodes of a type, if that is more than the rule's buffer
   DemandForecast::Method forecast = DemandForecast::Method::Trees;
   Duration tick = std::chrono::minutes{10};
 };
@@ -45,6 +46,7 @@ class Ces final : public PowerManager {
   void tick(const View& view, Plan& plan);
   void set_active(Group& group, std::int32_t active, Plan& plan);
   void note_idle(const View& view, const Plan& plan);
+  [[nodiscard]] bool is_stuck(const Plan& plan) const;
   void forget_departed(const View& view);
 
   CesOptions options_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "policies/power/ces.h"
+#include "policies/power/spare_nodes.h"
 
 namespace berth {
 
@@ -20,6 +21,7 @@ Result<std::unique_ptr<PowerManager>> make_ces(const Params& params) {
   BERTH_TRY(options.rule.fallen, params.number("fallen", 0, 1e9));
   BERTH_TRY(options.rule.forecast_below, params.number("forecast_below", 0, 1e9));
   BERTH_TRY(options.rule.buffer, small(params, "buffer", 0));
+  BERTH_TRY(options.buffer_share, params.number("buffer_share", 0, 1));
   BERTH_TRY(options.rule.keep, small(params, "keep", 0));
   BERTH_TRY(options.rule.least_step, small(params, "least_step", 1));
   BERTH_TRY(options.rule.warm_up, small(params, "warm_up", 0));
@@ -39,6 +41,7 @@ std::vector<ParamSpec> ces_params() {
           {"fallen", "1", "nodes demand must lie below its recent mean"},
           {"forecast_below", "1", "nodes the forecast must lie below demand"},
           {"buffer", "6", "idle nodes kept on, of each device type"},
+          {"buffer_share", "0.01", "and at least this share of the nodes of a type"},
           {"keep", "12", "ticks after a wake-up in which nothing is switched off"},
           {"least_step", "1", "fewer nodes are not worth switching off"},
           {"warm_up", "6", "first ticks, in which what is needed and the buffer stays on"},
@@ -46,21 +49,28 @@ std::vector<ParamSpec> ces_params() {
            "trees: boosted trees once two weeks are known; naive: now and a week ago"}};
 }
 
+std::vector<ParamSpec> spare_params() {
+  return {{"share", "0.02", "of the nodes of each device type that are kept back, rounded up"}};
+}
+
 Result<std::unique_ptr<PowerManager>> make_power_manager(std::string_view text) {
   if (text == "off") return nullptr;
   const std::size_t colon = text.find(':');
-  if (text.substr(0, colon) != "ces") {
-    return fail(fmt::format("--power: no power manager is called '{}' (known: off, ces)",
-                            text.substr(0, colon)));
+  const std::string name{text.substr(0, colon)};
+  if (name != "ces" && name != "spare") {
+    return fail(
+        fmt::format("--power: no power manager is called '{}' (known: off, ces, spare)", name));
   }
   Settings settings;
   if (colon != std::string_view::npos) {
-    BERTH_TRY(settings, parse_settings(text.substr(colon + 1), "--power ces"));
+    BERTH_TRY(settings, parse_settings(text.substr(colon + 1), "--power " + name));
   }
   BERTH_TRY(const Params params,
-            Params::make("ces", ces_params(), settings,
-                         {.setting = "--power ces:", .see = "berth simulate --help"}));
-  return make_ces(params);
+            Params::make(name, name == "ces" ? ces_params() : spare_params(), settings,
+                         {.setting = "--power " + name + ":", .see = "berth simulate --help"}));
+  if (name == "ces") return make_ces(params);
+  BERTH_TRY(const double share, params.number("share", 0, 1));
+  return std::make_unique<SpareNodes>(share);
 }
 
 }  // namespace berth

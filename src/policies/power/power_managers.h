@@ -1,4 +1,4 @@
-// The power managers by name, for `--power`: off, or ces with its knobs.
+// The power managers by name, for `--power`: off, ces or spare, with their knobs.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,9 @@
 
 namespace berth {
 
-/// "off" gives none; "ces" or "ces:key=value,key=value" one of these.
+/// "off" gives none; "ces", "ces:key=value,key=value" or "spare:share=0.01" one of these.
 [[nodiscard]] Result<std::unique_ptr<PowerManager>> make_power_manager(std::string_view text);
 [[nodiscard]] std::vector<ParamSpec> ces_params();
+[[nodiscard]] std::vector<ParamSpec> spare_params();
 
 }  // namespace berth
