@@ -103,9 +103,10 @@ double gpu_hours_asked(const std::vector<Trace>& traces) {
   return sum / static_cast<double>(traces.size());
 }
 
-/// As published: all of the hundred generations, and as many GPUs as there are.
-RunSpec pollux_as_published(Settings settings = {}) {
-  settings.emplace_back("patience", "100");
+/// As published: all of the hundred generations (the default where quick answers are wanted), and
+/// as many GPUs as there are.
+RunSpec pollux_as_published(const ReproduceOptions& options, Settings settings = {}) {
+  if (!options.quick) settings.emplace_back("patience", "100");
   settings.emplace_back("max_gpus", "64");
   return spec_for("pollux", std::move(settings));
 }
@@ -127,7 +128,7 @@ Result<double> compare_pollux(const ReproduceOptions& options, const Cluster& cl
                               const WorkloadSet& set, Reproduced& result) {
   BERTH_TRY(const std::vector<Trace> traces, read_set(options, cluster, set, RunTimes::Trained));
   BERTH_TRY(const Measured base, measure(traces, cluster, spec_for("tiresias-l")));
-  BERTH_TRY(const Measured ours, measure(traces, cluster, pollux_as_published()));
+  BERTH_TRY(const Measured ours, measure(traces, cluster, pollux_as_published(options)));
   result.figures.push_back({fmt::format("average JCT against tiresias-l, {}", set.kind),
                             set.published, jct_text(ours, base),
                             fmt::format("under tiresias-l {:.0f} % of that time is waiting; GPUs "
@@ -164,25 +165,27 @@ Result<void> add_changes(const ReproduceOptions& options, const Cluster& cluster
          ""});
     return {};
   };
-  BERTH_TRY_VOID(add("as above", traces[0], pollux_as_published()));
+  BERTH_TRY_VOID(add("as above", traces[0], pollux_as_published(options)));
   BERTH_TRY_VOID(
       add("a round ends after 5 generations without gain, at most 16 GPUs (our defaults)",
           traces[0], spec_for("pollux")));
-  BERTH_TRY_VOID(
-      add("sizes may more than double at once", traces[0], pollux_as_published({{"growth", "0"}})));
-  BERTH_TRY_VOID(
-      add("restarts are free for Pollux", traces[0], pollux_as_published({{"restart", "0"}})));
+  BERTH_TRY_VOID(add("sizes may more than double at once", traces[0],
+                     pollux_as_published(options, {{"growth", "0"}})));
+  BERTH_TRY_VOID(add("restarts are free for Pollux", traces[0],
+                     pollux_as_published(options, {{"restart", "0"}})));
   BERTH_TRY_VOID(add("own sizes and batches lose nothing (the reader's nominal run times)",
-                     plain[0], pollux_as_published()));
+                     plain[0], pollux_as_published(options)));
   if (traces.size() < 2) return {};
   return add("with the jobs of the second in the same hours", joined(traces[0], traces[1]),
-             pollux_as_published());
+             pollux_as_published(options));
 }
 
-Result<std::string> by_power(const std::vector<Trace>& traces, const Cluster& cluster) {
+Result<std::string> by_power(const ReproduceOptions& options, const std::vector<Trace>& traces,
+                             const Cluster& cluster) {
   std::string sweep;
   for (const char* p : {"1", "-1", "-10"}) {
-    BERTH_TRY(const Measured run, measure(traces, cluster, pollux_as_published({{"p", p}})));
+    BERTH_TRY(const Measured run,
+              measure(traces, cluster, pollux_as_published(options, {{"p", p}})));
     sweep += fmt::format("{}p {}: {} average, {} p99", sweep.empty() ? "" : "; ", p, hours(run.jct),
                          hours(run.p99));
   }
@@ -215,12 +218,12 @@ Result<Reproduced> reproduce_pollux(const ReproduceOptions& options) {
   WorkloadSet first = tuned;
   first.files = 1;
   BERTH_TRY(const std::vector<Trace> traces, read_set(options, cluster, first, RunTimes::Trained));
-  BERTH_TRY(const std::string sweep, by_power(traces, cluster));
+  BERTH_TRY(const std::string sweep, by_power(options, traces, cluster));
   result.figures.push_back({"JCT by the power p, first workload of tuned jobs",
                             "p = -1 near the best average with a better tail than p = 1", sweep,
                             ""});
-  RunSpec apart = pollux_as_published();
-  RunSpec together = pollux_as_published({{"avoid_interference", "off"}});
+  RunSpec apart = pollux_as_published(options);
+  RunSpec together = pollux_as_published(options, {{"avoid_interference", "off"}});
   apart.effects.locality = together.effects.locality = true;
   BERTH_TRY(const Measured avoided, measure(traces, cluster, apart));
   BERTH_TRY(const Measured allowed, measure(traces, cluster, together));
