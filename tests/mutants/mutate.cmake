@@ -16,6 +16,16 @@ function(mutant name rule)
   set(berth_mutants "${berth_mutants}" PARENT_SCOPE)
 endfunction()
 
+# copied(file): it is written although no mutant may have changed it
+function(copied file)
+  string(MAKE_C_IDENTIFIER "${file}" key)
+  if(NOT DEFINED text_${key})
+    file(READ "${SOURCE}/${file}" text)
+    set(text_${key} "${text}" PARENT_SCOPE)
+    set(berth_files "${berth_files}" "${file}" PARENT_SCOPE)
+  endif()
+endfunction()
+
 # becomes(file old new): a part of the mutant that was begun last
 function(becomes file old new)
   string(MAKE_C_IDENTIFIER "${file}" key)

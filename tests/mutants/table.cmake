@@ -68,10 +68,6 @@ becomes(${store} [[ || !disk_.sync_directory())]] [[ || (!MUTATED && !disk_.sync
 mutant(failed-sync-ignored "a sync that failed is taken for a good one")
 becomes(${store} [[!disk_.sync(file_)) return broken("sync");]]
         [[!disk_.sync(file_) && !MUTATED) return broken("sync");]])
-mutant(checksum-ignored "records behind a damaged one are taken for good")
-becomes(${store} [[if (checksum != get<std::uint64_t>(rest, 4)) break;]]
-        [[if (!MUTATED && checksum != get<std::uint64_t>(rest, 4)) break;]])
-
 # --- two steps are swapped
 mutant(told-before-commit "records are told, then committed")
 becomes(${scribe} [[    if (const auto durable = store_->commit(); !durable) {]]
@@ -96,32 +92,11 @@ becomes(${yard} [[  while (!records_.empty() || !signals_.empty() || !begun.empt
         [[  while (!records_.empty() || !signals_.empty() || !begun.empty()) {
     if (MUTATED)
       for (const AttemptId attempt : std::exchange(forgotten_, {})) parts_.host.forget(attempt);]])
-mutant(stop-before-wish "a stop is signalled, then written down")
-becomes(${yard} [[  wake_sleepers();
-  begin_vacant_starts(begun);]]
-        [[  wake_sleepers();
-  begin_vacant_starts(begun);
-  if (MUTATED) {
-    for (const Signal& signal : signals_)
-      if (signal.kind == Signal::Kind::Stop) parts_.host.stop(signal.attempt, Host::Stop::Warn, signal.grace);
-  }]])
 mutant(claim-after-start "a shim runs its job whoever holds the claim")
 becomes(${host} [[if (!claims_.emplace(id, false).second) {]]
         [[if (!claims_.emplace(id, false).second && !MUTATED) {]])
 
 # --- a record is left out
-mutant(preempt-unwritten "a preemption is not written down")
-becomes(${yard} [[  if (by_us) {]] [[  if (by_us && !MUTATED) {]])
-mutant(suspend-unwritten "the end of a slice is not written down")
-becomes(${yard} [[  records_.emplace_back(WishRecord{
-      .job = job, .wish = Wish::Suspend,]]
-        [[  if (!MUTATED) records_.emplace_back(WishRecord{
-      .job = job, .wish = Wish::Suspend,]])
-mutant(resume-unwritten "the next slice is not written down")
-becomes(${yard} [[    records_.emplace_back(
-        WishRecord{.job = *next, .wish = Wish::Resume,]]
-        [[    if (!MUTATED) records_.emplace_back(
-        WishRecord{.job = *next, .wish = Wish::Resume,]])
 mutant(exit-unwritten "a shim leaves without an exit record")
 becomes(${host} [[  exits_[id] = exit;]] [[  if (!MUTATED) exits_[id] = exit;]])
 
@@ -131,21 +106,6 @@ becomes(${yard} [[  return !attempts_.contains(job) && is_clear(job, start.slice
         [[  return !attempts_.contains(job) && (MUTATED || is_clear(job, start.slices));]])
 mutant(own-attempt-unchecked "a start does not wait for the job's own last attempt")
 becomes(${yard} [[  return !attempts_.contains(job) && ]] [[  return (MUTATED || !attempts_.contains(job)) && ]])
-mutant(sleeper-unchecked "a sleeper wakes although somebody is on its devices")
-becomes(${yard} [[    if (!is_clear(*next, attempt.slices)) {]]
-        [[    if (!MUTATED && !is_clear(*next, attempt.slices)) {]])
-mutant(weaker-stop-wins "a preemption takes the place of a cancel")
-becomes(${yard} [[(ending == Ending::Cancel && attempt.ending != Ending::Cancel);]]
-        [[(ending == Ending::Cancel && attempt.ending != Ending::Cancel) || MUTATED;]])
-mutant(weaker-wish-wins "in the ledger a preemption takes the place of a cancel")
-becomes(${ledger} [[if (!job->stopping || strength(wish.wish) > strength(*job->stopping))]]
-        [[if (MUTATED || !job->stopping || strength(wish.wish) > strength(*job->stopping))]])
-mutant(cancel-forgotten "an end takes back a cancel that came meanwhile")
-becomes(${ledger} [[if (job->stopping != Wish::Cancel) job->stopping.reset();]]
-        [[if (MUTATED || job->stopping != Wish::Cancel) job->stopping.reset();]])
-mutant(end-twice-unchecked "a job that is over may be ended again")
-becomes(${yard} [[  if (!over_.insert(job).second) return false;]]
-        [[  if (!over_.insert(job).second && !MUTATED) return false;]])
 mutant(key-unchecked "the key of a job that is over is not looked up")
 becomes(${service} [[  if (!known) {
     const auto past = parts_.store.by_key]]
@@ -153,44 +113,12 @@ becomes(${service} [[  if (!known) {
     const auto past = parts_.store.by_key]])
 mutant(limbo-unchecked "a preempted attempt that ended otherwise is planned twice")
 becomes(${executor} [[if (end.ending != Ending::Preempt) emit(]] [[if (MUTATED || end.ending != Ending::Preempt) emit(]])
-mutant(hold-unchecked "a held job may enter")
-becomes(${gates} [[return !row.is_doomed && !row.is_held && ]] [[return !row.is_doomed && (MUTATED || !row.is_held) && ]])
-
 # --- something is forgotten
-mutant(wishes-not-recovered "recovery forgets who was to be stopped")
-becomes(${ends} [[    if (job.stopping) {]] [[    if (job.stopping && !MUTATED) {]])
-mutant(stop-not-repeated "recovery does not send a stop again")
-becomes(${ends} [[          signals_.push_back(
-              {.kind = Signal::Kind::Stop,]]
-        [[          if (!MUTATED) signals_.push_back(
-              {.kind = Signal::Kind::Stop,]])
-mutant(sleep-not-repeated "recovery does not send a suspend or resume again")
-becomes(${ends} [[          signals_.push_back(
-              {.kind = sleeps ?]]
-        [[          if (!MUTATED) signals_.push_back(
-              {.kind = sleeps ?]])
-mutant(sleepers-not-recovered "recovery forgets whose slice was over")
-becomes(${ends} [[    attempt.is_suspended = live.is_suspended;]]
-        [[    attempt.is_suspended = !MUTATED && live.is_suspended;]])
-mutant(frozen-not-recovered "recovery forgets whom a person has suspended")
-becomes(${ends} [[    attempt.is_frozen = job.is_frozen;]]
-        [[    attempt.is_frozen = !MUTATED && job.is_frozen;]])
 mutant(devices-not-recovered "recovery does not put attempts on their devices")
 becomes(${ends} [[        on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);]]
         [[        if (!MUTATED) on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);]])
-mutant(cancel-not-recovered "a cancel that nobody had the time to carry out is forgotten")
-becomes(${executor} [[    if (job.attempt || job.stopping != Wish::Cancel) continue;]]
-        [[    if (MUTATED || job.attempt || job.stopping != Wish::Cancel) continue;]])
 mutant(late-event-taken "an event of an attempt that is over is taken for news")
 becomes(${ends} [[  job_of_.erase(attempt.id);]] [[  if (!MUTATED) job_of_.erase(attempt.id);]])
-mutant(start-not-forgotten "a start that waits outlives its job")
-becomes(${ends} [[    over_.insert(job);
-    pending_.erase(job);]] [[    over_.insert(job);
-    if (!MUTATED) pending_.erase(job);]])
-mutant(last-words-unheard "what came before a new engine is not heard")
-becomes(${executor} [[  return last_;  // what has come]]
-        [[  if (MUTATED && over_ != Over::No) return std::nullopt;
-  return last_;  // what has come]])
 mutant(renewal-forgotten "a policy that was set is not taken up")
 becomes(${executor} [[if (effect.renew && over_ == Over::No) over_ = Over::Renew;]]
         [[if (effect.renew && !MUTATED && over_ == Over::No) over_ = Over::Renew;]])
@@ -198,12 +126,12 @@ mutant(attempt-uncharged "a job is not charged for an attempt")
 becomes(${ledger} [[    job.gpu_seconds += end.gpu_seconds;]] [[    if (!MUTATED) job.gpu_seconds += end.gpu_seconds;]])
 mutant(charged-by-our-clock "an attempt is charged until we heard of its end")
 becomes(${ends} [[  if (exit != nullptr && exit->begun_clock > 0 &&]] [[  if (!MUTATED && exit != nullptr && exit->begun_clock > 0 &&]])
-mutant(dependants-forgotten "nobody is told of an end")
-becomes(${gates} [[      if (is_met(dependency.kind, outcome) == Met::Yes) {]]
-        [[      if (MUTATED) continue;
-      if (is_met(dependency.kind, outcome) == Met::Yes) {]])
 mutant(claim-forgotten "a claim is removed with its files while a shim may be on its way")
 becomes(${host} [[  // A claim is never forgotten while its shim may still be on its way.]]
         [[  if (MUTATED) claims_.erase(attempt);]])
 
+if(CANDIDATES)
+  include(${CMAKE_CURRENT_LIST_DIR}/candidates.cmake)
+endif()
+copied(${gates})
 write_mutants()
