@@ -1,6 +1,6 @@
 // Random lives: everything that can go wrong does, in an order that only the seed knows, and then
 // every job has to be over, once, with what it used on its account.
-// In eight parts, which may run side by side; each has to meet everything there is to meet.
+// In three parts, which may run side by side; each has to meet everything there is to meet.
 //   BERTH_SEEDS=N   so many lives instead of the default; BERTH_FIRST_SEED=S begins there
 //   BERTH_SEED=S    only this one, with its last events: how a failure is looked at
 #include <gtest/gtest.h>
@@ -22,9 +22,9 @@ namespace {
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::uint64_t kDefaultLives = 1000;  // each takes ten times as long
 #else
-constexpr std::uint64_t kDefaultLives = 10'000;
+constexpr std::uint64_t kDefaultLives = 3750;
 #endif
-constexpr std::uint64_t kParts = 8;
+constexpr std::uint64_t kParts = 3;
 constexpr std::uint64_t kLivesForEverything = 1000;  // in a part: then nothing may be missing
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
