@@ -161,7 +161,7 @@ TEST(MutantsBase, AFailureIsMadeSmallerAndStillFails) {
   EXPECT_LE(small.strikes.size(), 2U) << to_text(small);  // because one crash is enough
   EXPECT_LE(small.jobs.size(), 2U) << to_text(small);
   EXPECT_LT(small.classes.count(), whole.classes.count());
-  EXPECT_LT(small.days, whole.days);
+  EXPECT_LE(small.days, whole.days);  // as long as the crash it needs comes late
   EXPECT_TRUE(live_through(small).violations.empty()) << "without the mistake";
 }
 
