@@ -49,6 +49,26 @@ TEST(Found, ASleeperIsWokenAlthoughTheSignalWasLost) {
   }
 }
 
+// Every attempt that begins or ends is a pass. Whoever has just begun has more service than whoever
+// waits; if it gave way in such a pass the three would push each other out as fast as processes
+// start.
+TEST(Found, LeastAttainedServiceTakesTurnsByTheQuantum) {
+  for (const char* policy : {"las", "las-2d"}) {
+    SCOPED_TRACE(policy);
+    LiveWorld world{{.cluster = "2x4",
+                     .scheduling = {.policy = {.policy = policy}},
+                     .host = {.claim_delay = 20'000}}};
+    world.at(1, [&](LiveService& service) {
+      for (int i = 0; i < 3; ++i) world.submit(service, spec_of({"run", "600"}, 3));
+    });
+    world.run();
+    expect_clean(world);
+    // 1,800 s of work on two nodes: about fifteen quanta, at most two stops in each, four records a
+    // stop.
+    EXPECT_LT(world.records(), 200U);
+  }
+}
+
 // Its end is written once, however often it is cancelled before that, and at its very last moment.
 TEST(Found, ACancelThatComesTwiceEndsAJobOnce) {
   for (const double when : {2.0, 11.0}) {  // 11: the job ends by itself

@@ -1,6 +1,7 @@
 #include "policies/preemptive/preemptive.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth {
 
@@ -38,11 +39,17 @@ void Preemptive::leave(JobId job) {
   is_holding_[job.value] = false;
 }
 
-void Preemptive::on_arrival(const View& view, JobId job) {
+void Preemptive::queue(const View& view, JobId job) {
   waiting_.push(view.jobs.shape[job], {key_of(view, job), job});
 }
 
+void Preemptive::on_arrival(const View& view, JobId job) {
+  has_changed_ = true;
+  queue(view, job);
+}
+
 void Preemptive::on_departure(const View& view, JobId job) {
+  has_changed_ = true;
   if (job.value < is_holding_.size() && is_holding_[job.value]) {
     leave(job);
   } else {
@@ -64,7 +71,7 @@ void Preemptive::absorb_outcome(const View& view) {
     if (!view.jobs.is_waiting(job) || is_holding_[job.value] || key_of(view, job) == stop.key.value)
       continue;
     waiting_.forget(stop.shape, job);
-    on_arrival(view, job);
+    queue(view, job);
   }
   stopped_.clear();
   const auto rejoin = [&](JobId job) {
@@ -104,6 +111,7 @@ std::optional<PoolId> Preemptive::pool_for(const View& view, const Plan& plan, S
     if (still_holds && plan.pool_of(key.job) != pool) continue;
     const std::int64_t usable = view.cluster.usable_gpus(pool);
     if (holding_.gpus(pool) + wanted.gpus <= usable) return pool;
+    if (!may_evict_) continue;
     const auto last = holding_.last(view.now, pool);
     if (!last || *last < key) continue;  // nobody behind it could give way
     if (holding_.gpus_before(view.now, pool, key) + wanted.gpus <= usable) return pool;
@@ -174,8 +182,16 @@ void Preemptive::undo(const View& view, const Plan& plan) {
   }
 }
 
+bool Preemptive::looks_again(Time now) {
+  const bool changed = std::exchange(has_changed_, false);
+  if (changed || options_.quantum <= Duration::zero()) return true;
+  return now.time_since_epoch() / options_.quantum !=
+         last_pass_.time_since_epoch() / options_.quantum;
+}
+
 void Preemptive::decide(const View& view, Plan& plan, Rng&) {
   absorb_outcome(view);
+  may_evict_ = looks_again(view.now);
   last_pass_ = view.now;
   if (waiting_.empty()) return;
   blocked_.assign(view.shapes.size(), false);

@@ -12,7 +12,9 @@
 // grants are placed in order.
 //
 // Assumes: preemption is by checkpoint. LAS is looked at again every `quantum`, aligned to time
-// zero.
+// zero, at arrivals and at departures. A pass for any other reason (live, an attempt that has begun
+// or has saved) only fills what is free: whoever just began has more service than whoever waits,
+// and would give way at once, for ever.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +73,9 @@ class Preemptive final : public Policy {
   [[nodiscard]] Time changes_from(const View& view, JobId job) const;
   void join(const View& view, PoolId pool, JobId job);  // becomes a holder
   void leave(JobId job);
+  void queue(const View& view, JobId job);
   void absorb_outcome(const View& view);
+  [[nodiscard]] bool looks_again(Time now);
   [[nodiscard]] std::optional<Grant> next_grant(const View& view, const Plan& plan);
   [[nodiscard]] std::optional<PoolId> pool_for(const View& view, const Plan& plan, ShapeId shape);
   void grant_all(const View& view, const Plan& plan);
@@ -87,6 +91,8 @@ class Preemptive final : public Policy {
   std::vector<JobId> fresh_;           // started by the last pass: their overhead is known now
   std::vector<Grant> stopped_;         // preempted by the last pass: what it cost them is known now
   Time last_pass_{};
+  bool has_changed_ = false;    // who is there, since the last pass
+  bool may_evict_ = true;       // in this pass
   std::vector<Grant> grants_;   // of this pass, in key order
   std::vector<Grant> evicted_;  // of this pass: may be granted again
   std::vector<bool> blocked_;   // shapes that found no place in this pass
