@@ -22,9 +22,9 @@ namespace {
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::uint64_t kDefaultLives = 1000;  // each takes ten times as long
 #else
-constexpr std::uint64_t kDefaultLives = 3750;
+constexpr std::uint64_t kDefaultLives = 10'000;
 #endif
-constexpr std::uint64_t kParts = 3;
+constexpr std::uint64_t kParts = 8;
 constexpr std::uint64_t kLivesForEverything = 1000;  // in a part: then nothing may be missing
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
