@@ -2,6 +2,11 @@
 // placement.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "perf/rate.h"
 #include "policies/placements/placements.h"
 #include "policies/tiresias/gittins.h"
 #include "support/random_scenario.h"
@@ -121,6 +126,71 @@ TEST(TiresiasL, PromotesAJobThatWaitedTooLong) {
   EXPECT_EQ(one.preemptions[0], 2);
 }
 
+// Two GPUs for 2 s are the 4 GPU-seconds of the threshold: the end comes first, nobody is demoted.
+TEST(TiresiasL, AJobThatEndsAtItsThresholdIsDone) {
+  const Outcome outcome = run({.policy = "tiresias-l",
+                               .settings = {{"thresholds", "4"}},
+                               .cluster = "1x2",
+                               .jobs = {{0, 2, 2}, {1, 2, 1}}});
+  EXPECT_EQ(outcome.finish, (std::vector<double>{2, 3}));
+  EXPECT_EQ(outcome.total_preemptions, 0);
+}
+
+// The node is down from 3 to 5. A comes back to the tail of the first queue, before B who comes at
+// 4, with 3 of its 4 GPU-seconds used: it falls at 6, B runs 6-8, A 8-14. With its service
+// forgotten it would run 5-9.
+TEST(TiresiasL, AfterALostRunServiceCountsAndThePlaceIsAtTheTail) {
+  Scenario scenario{.policy = "tiresias-l",
+                    .settings = {{"thresholds", "4"}},
+                    .cluster = "1x1",
+                    .jobs = {{0, 1, 10}, {4, 1, 2}}};
+  scenario.sim.outages = {{NodeId{0}, seconds_to_time(3), seconds_to_time(5)}};
+  EXPECT_EQ(run(scenario).finish, (std::vector<double>{14, 8}));
+  scenario.jobs[1].submit = 2;  // it was there before A came back
+  EXPECT_EQ(run(scenario).finish, (std::vector<double>{14, 7}));
+}
+
+// Passes at 0, 10, 20, 30: A crosses both thresholds between two of them and falls to the third
+// queue at once; B runs from 10, the third job from 20, and A goes on at 30 with 20 s left.
+TEST(TiresiasL, BetweenDistantPassesAJobMayFallThroughSeveralQueues) {
+  Scenario scenario{.policy = "tiresias-l",
+                    .settings = {{"thresholds", "2,4"}},
+                    .cluster = "1x1",
+                    .jobs = {{0, 1, 30}, {1, 1, 3}, {11, 1, 3}}};
+  EXPECT_EQ(run(scenario).start[1], 2);
+  scenario.settings.push_back({"min_interval", "10"});
+  const Outcome outcome = run(scenario);
+  EXPECT_EQ(outcome.start[1], 10);
+  EXPECT_EQ(outcome.start[2], 20);
+  EXPECT_EQ(outcome.finish[0], 50);
+}
+
+TEST(TiresiasModels, SkewIsTheLargestTensorOverTheModel) {
+  constexpr std::array<std::pair<const char*, double>, 9> kSkews{{{"VGG19", 0.717},
+                                                                  {"VGG16", 0.744},
+                                                                  {"VGG11", 0.774},
+                                                                  {"AlexNet", 0.611},
+                                                                  {"ResNet-152", 0.060},
+                                                                  {"ResNet-101", 0.075},
+                                                                  {"ResNet-50", 0.112},
+                                                                  {"Inception4", 0.044},
+                                                                  {"Inception3", 0.138}}};
+  for (const auto& [model, skew] : kSkews) EXPECT_NEAR(model_skew(model), skew, 5e-4) << model;
+  EXPECT_EQ(model_skew("nobody knows it"), 0);
+  EXPECT_EQ(kSkewLimit, 0.5);
+}
+
+TEST(TiresiasModels, ASpreadGangOfASkewedModelRunsAtThreeFifths) {
+  Scenario scenario{.policy = "tiresias-l", .cluster = "2x2", .placement = "spread", .jobs = {}};
+  scenario.sim.spread = SpreadCost::ByModel;
+  scenario.jobs = {{.submit = 0, .gpus = 2, .duration = 60, .model = "vgg16"}};
+  EXPECT_NEAR(run(scenario).finish[0], 100, 1e-3);
+  scenario.jobs[0].model = "resnet50";
+  EXPECT_NEAR(run(scenario).finish[0], 60 / 0.95, 1e-3);
+  scenario.placement = "best-fit";
+  EXPECT_EQ(run(scenario).finish[0], 60) << "on the fewest nodes";
+}
+
 TEST(TiresiasG, EvictsARunnerWithALowerIndex) {
   const std::vector<JobSpec> jobs{{0, 2, 10}, {2, 2, 1}};
   const Outcome las = run(
@@ -171,6 +241,30 @@ TEST_F(SkewPlacement, AnyOtherModelFillsTheFullestNodesFirst) {
   EXPECT_EQ(slices[0].gpus, 2);
   EXPECT_EQ(slices[1].node, NodeId{1});
   EXPECT_EQ(slices[1].gpus, 2);
+}
+
+// Two racks of two nodes with two GPUs. A rack if one holds the gang, else as few as can be.
+TEST(SkewRacks, AGangStaysUnderOneSwitchIfItCan) {
+  Cluster cluster = *parse_cluster_short("4x2");
+  cluster.racks = {"a", "b"};
+  cluster.nodes[2].rack = cluster.nodes[3].rack = RackId{1};
+  const auto racks_of = [&](std::int32_t gpus, std::span<const Slice> taken) {
+    ClusterState state{cluster, ClusterState::Mode::Devices};
+    if (!taken.empty()) state.take(taken, Shape{});
+    const auto skew = *make_placement("skew");
+    Rng rng;
+    std::vector<Slice> slices;
+    const Shape shape{.gpus = gpus, .locality = Locality::Consolidated, .pools = {PoolId{0}}};
+    std::vector<std::uint32_t> racks;
+    if (!skew->place(state, shape, PoolId{0}, rng, slices)) return racks;
+    for (const Slice& slice : slices) racks.push_back(cluster.nodes[slice.node.value].rack.value);
+    std::ranges::sort(racks);
+    racks.erase(std::unique(racks.begin(), racks.end()), racks.end());
+    return racks;
+  };
+  const std::array<Slice, 1> first{{{NodeId{0}, 2, 0b11}}};
+  EXPECT_EQ(racks_of(4, first), (std::vector<std::uint32_t>{1})) << "the other rack is whole";
+  EXPECT_EQ(racks_of(6, {}), (std::vector<std::uint32_t>{0, 1})) << "larger than a rack: both";
 }
 
 TEST_F(SkewPlacement, WhatFitsOneNodeGoesBestFit) {
