@@ -70,6 +70,10 @@ void CommandLine::add_world(CLI::App* sub, WorldOptions& world) {
   take(sub, "--power", world.power, "MODE", power_help(), kWorld);
   take(sub, "--boot-time", world.boot_time, "TIME",
        "from switching a node on until it takes jobs (default 2m)", kWorld);
+  take(sub, "--boot-failures", world.boot_failures, "SHARE",
+       "of boots that fail; a node is tried twice more and then counts as broken (default 0)",
+       kWorld)
+      ->check(CLI::Range(0.0, 1.0));
   take(sub, "--failures", world.failures, "FILE",
        "node outages: CSV node,down_time,up_time in seconds (default: none)", kWorld);
   take(sub, "--mtbf", world.mtbf, "TIME",

@@ -29,7 +29,8 @@ std::string cpu_help() {
 
 std::string power_help() {
   return with_params(
-      "who switches nodes off and on beside the policy: off or ces (default off: nodes stay on); "
+      "who switches nodes off and on beside the policy: off, ces, or spare:share=0.02, which keeps "
+      "that part of the nodes back for those that fail (default off: nodes stay on); "
       "ces takes options, as in ces:buffer=4,forecast=naive:",
       ces_params());
 }

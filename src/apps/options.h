@@ -41,6 +41,7 @@ struct WorldOptions {
   std::string cpu = "off";
   std::string power = "off";
   std::string boot_time = "2m";
+  double boot_failures = 0;
   std::string failures;             // CSV of outages
   std::string mtbf, repair = "1h";  // random outages; empty mtbf: none
   std::string checkpoint_interval = "0";

@@ -66,6 +66,7 @@ RunSpec world_of(const WorldOptions& world, Complaints& complaints) {
   spec.cpu = world.cpu;
   spec.power = world.power;
   spec.sim.boot = time("--boot-time", world.boot_time);
+  spec.sim.boot_failures = world.boot_failures;
   if (!world.profiles.empty()) {
     spec.profiles = std::make_shared<const ProfileSet>(
         complaints.value_or(load_profiles(world.profiles), ProfileSet{}));

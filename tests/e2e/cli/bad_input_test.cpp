@@ -119,6 +119,7 @@ TEST(Misuse, SaysWhatIsWrongAndNamesTheNearest) {
       {with({"--set", "las.quantum=1"}), "policy 'las' is not in this run"},
       {with({"--restart-cost", "-3"}), "--restart-cost"},
       {with({"--restart-cost", "soon"}), "--restart-cost: 'soon' is no time"},
+      {with({"--boot-failures", "1.5"}), "--boot-failures"},
       {with({"--mtbf", "0"}), "--mtbf: must be more than zero"},
       {with({"--mtbf", "1us", "--repair", "1us"}), "outages in this trace"},
       {with({"--failures", "nowhere.csv"}), "nowhere.csv"},

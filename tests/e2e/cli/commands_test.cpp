@@ -112,6 +112,22 @@ TEST(Simulate, SameRunSameDigest) {
   EXPECT_NE(berth(folder, other).out, first.out);
 }
 
+TEST(Simulate, BootsFailAsOftenAsAskedFor) {
+  const TempFolder folder;
+  const auto digest = [&](const std::string& share) {
+    const Ran ran =
+        berth(folder, {"simulate", "-t", example("traces/philly-small.csv"), "-c", "32x8", "-p",
+                       "fifo", "--power", "ces:buffer=0", "--boot-failures", share, "--json"});
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    const std::size_t at = ran.out.find("\"digest\"");
+    EXPECT_NE(at, std::string::npos);
+    return ran.out.substr(at, std::string_view{"\"digest\": \"0123456789abcdef\""}.size());
+  };
+  const std::string often = digest("0.5");
+  EXPECT_NE(often, digest("0"));
+  EXPECT_EQ(often, digest("0.5"));
+}
+
 TEST(Simulate, LimitsAndWindows) {
   const TempFolder folder;
   const auto jobs = [&](const std::vector<std::string>& more) {
