@@ -200,6 +200,7 @@ JobView Board::past_view(const PastJob& past) const {
   view.where = past.where;
   view.exit_code = past.exit_code;
   view.signal = past.signal;
+  job.attempt.emplace().where = past.where;  // a path may hold the name of its node
   if (paths_) std::tie(view.output, view.error) = paths_(job);
   return view;
 }

@@ -20,10 +20,16 @@ std::int32_t first_device_of(const Cluster& cluster, const std::string& node) {
   return first;
 }
 
+std::string node_names(const std::vector<HeldDevices>& where) {
+  std::string names;
+  for (const HeldDevices& held : where) names += (names.empty() ? "" : ",") + held.node;
+  return names;
+}
+
 HeldDevices on_this_machine(const std::vector<HeldDevices>& where, const Cluster& cluster) {
   HeldDevices all;
+  all.node = node_names(where);
   for (const HeldDevices& held : where) {
-    all.node += (all.node.empty() ? "" : ",") + held.node;
     const std::int32_t first = first_device_of(cluster, held.node);
     for (const std::int32_t device : held.devices) all.devices.push_back(first + device);
     all.cores.insert(all.cores.end(), held.cores.begin(), held.cores.end());
@@ -32,12 +38,13 @@ HeldDevices on_this_machine(const std::vector<HeldDevices>& where, const Cluster
 }
 
 std::string path_for(const JobSpec& spec, const LedgerJob& job, const std::string& pattern) {
-  const auto expanded = expand_pattern(pattern, {.job = job.number,
-                                                 .array = job.array,
-                                                 .array_index = job.array_index,
-                                                 .name = spec.name,
-                                                 .user = spec.user,
-                                                 .node = {}});
+  const auto expanded =
+      expand_pattern(pattern, {.job = job.number,
+                               .array = job.array,
+                               .array_index = job.array_index,
+                               .name = spec.name,
+                               .user = spec.user,
+                               .node = job.attempt ? node_names(job.attempt->where) : ""});
   if (!expanded) return {};
   const std::string path = path_of_task(*expanded, 0);
   return path.starts_with('/') ? path : spec.workdir + "/" + path;

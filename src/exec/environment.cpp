@@ -135,7 +135,8 @@ Result<LaunchOrder> make_order(const JobSpec& spec, const AttemptFacts& facts) {
   BERTH_TRY(order.input, file_for(spec.input, spec, facts));
   BERTH_TRY(order.output, file_for(spec.output.empty() ? unnamed : spec.output, spec, facts));
   BERTH_TRY(order.error, file_for(spec.error, spec, facts));
-  order.append_output = spec.open_mode == OpenMode::Append;
+  // What earlier attempts of the job have said is not thrown away with them.
+  order.append_output = spec.open_mode == OpenMode::Append || facts.restarts > 0;
   order.tasks = spec.tasks;
   order.uid = facts.account.uid;
   order.gid = facts.account.gid;
