@@ -45,8 +45,15 @@ Result<std::int64_t> parse_count(std::string_view text, std::int64_t low, std::i
 Result<void> take_warning(Draft& draft, std::string_view text) {
   const auto at = text.find('@');
   std::string_view name = text.substr(0, at);
-  while (name.size() > 2 && name[1] == ':' && (name[0] == 'B' || name[0] == 'R'))
-    name.remove_prefix(2);  // to the batch shell: here every process of the job hears it
+  // B: to the batch shell alone, R: also for reservations, which there are none of; BR: both.
+  draft.spec.warn_shell = false;
+  if (const auto colon = name.find(':'); colon != std::string_view::npos) {
+    const std::string_view marks = name.substr(0, colon);
+    if (marks.empty() || marks.find_first_not_of("BR") != std::string_view::npos)
+      return fail(fmt::format("'{}:' is neither B: nor R:", marks));
+    draft.spec.warn_shell = marks.find('B') != std::string_view::npos;
+    name.remove_prefix(colon + 1);
+  }
   BERTH_TRY(draft.spec.warn_signal, parse_signal(name));
   draft.spec.warn_seconds = 60;
   if (at != std::string_view::npos) {

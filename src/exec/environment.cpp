@@ -146,6 +146,7 @@ Result<LaunchOrder> make_order(const JobSpec& spec, const AttemptFacts& facts) {
   order.time_limit = facts.time_limit;
   order.warn_seconds = spec.warn_seconds;
   order.warn_signal = spec.warn_signal;
+  order.warn_shell = spec.warn_shell;
   order.grace_seconds = spec.grace_seconds;
 
   Variables env = spec.env;

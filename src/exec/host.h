@@ -33,6 +33,7 @@ struct LaunchOrder {
   std::int64_t time_limit = 0;      // seconds, enforced by the shim; 0 = none
   std::int64_t warn_seconds = 0;    // so long before it
   std::int32_t warn_signal = 15;
+  bool warn_shell = false;  // to the tasks' own processes alone, not to what they have started
   std::int64_t grace_seconds = 30;
 };
 

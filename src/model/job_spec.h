@@ -83,6 +83,7 @@ struct JobSpec {
   std::optional<std::int32_t> requeue_exit_code;  // this exit means: run me again
   std::int32_t warn_signal = 15;                  // before a preemption and before the limit
   std::int64_t warn_seconds = 0;                  // so long before the limit; 0 = at the limit
+  bool warn_shell = false;                        // not to what its own processes have started
   std::int64_t grace_seconds = 30;                // between the warning and the kill
   std::optional<std::int64_t> deadline;           // Unix seconds
   bool soft_deadline = false;

@@ -54,6 +54,7 @@ void visit_fields(Spec& s, Visitor&& v) {
   v("requeue_exit_code", s.requeue_exit_code, "this exit code means: run me again");
   v("warn_signal", s.warn_signal, "signal that announces a preemption or the limit");
   v("warn_seconds", s.warn_seconds, "so long before the limit");
+  v("warn_shell", s.warn_shell, "the warning goes to its shell alone, not to what that started");
   v("grace_seconds", s.grace_seconds, "between the warning and the kill");
   v("deadline", s.deadline, "Unix seconds by which it should be over");
   v("soft_deadline", s.soft_deadline, "the deadline may be missed, at a price");

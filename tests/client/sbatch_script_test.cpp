@@ -83,7 +83,9 @@ TEST(SbatchLines, BecomeASpec) {
       {"#SBATCH --gpus=1 --time=1-12", R"({"time_limit":129600})"},
       {"#SBATCH --gpus=1 --begin=now+1hour", R"({"begin":1763303600})"},
       {"#SBATCH --gpus=1 --deadline=now+2days", R"({"deadline":1763472800})"},
-      {"#SBATCH --gpus=1 --signal=B:USR1@120", R"({"warn_seconds":120,"warn_signal":10})"},
+      {"#SBATCH --gpus=1 --signal=B:USR1@120",
+       R"({"warn_seconds":120,"warn_shell":true,"warn_signal":10})"},
+      {"#SBATCH --gpus=1 --signal=R:USR1@120", R"({"warn_seconds":120,"warn_signal":10})"},
       {"#SBATCH --gpus=1 --signal=10", R"({"warn_seconds":60,"warn_signal":10})"},
       // who and how
       {"#SBATCH --gpus=1 -p big,small -A vision", R"({"group":"vision","queue":"big"})"},

@@ -113,6 +113,31 @@ TEST_F(HostStop, AWarningComesBeforeTheLimit) {
   EXPECT_EQ(content(file("out")), "checkpoint\n");
 }
 
+TEST_F(HostStop, AWarningForTheShellReachesNobodyElse) {
+  LaunchOrder order = script(
+      "trap 'echo checkpoint; exit 0' USR2; "
+      "sh -c 'trap \"echo heard > heard\" USR2; while :; do sleep 0.01; done' & wait");
+  order.time_limit = 3;
+  order.warn_seconds = 2;
+  order.warn_signal = SIGUSR2;
+  order.warn_shell = true;
+  const ExitRecord record = run(order);
+  EXPECT_FALSE(record.timed_out);
+  EXPECT_EQ(record.exit_code, 0);
+  EXPECT_EQ(content(file("out")), "checkpoint\n");
+  EXPECT_FALSE(exists(file("heard")));
+}
+
+TEST_F(HostStop, WhatAWarnedShellLeavesBehindIsAskedToGo) {
+  LaunchOrder order = script("trap 'exit 3' USR1; sleep 300 & echo ready > ready; wait");
+  order.warn_signal = SIGUSR1;
+  order.warn_shell = true;
+  ASSERT_TRUE(host().launch(order));
+  ASSERT_TRUE(eventually([&] { return exists(file("ready")); }));
+  host().stop(kFirst, Host::Stop::Warn, 200);  // far beyond our patience
+  EXPECT_EQ(wait_for(HostEventKind::Ended).exit.exit_code, 3);
+}
+
 TEST_F(HostStop, WhoIgnoresTheLimitIsKilled) {
   LaunchOrder order = script("trap '' TERM; while :; do sleep 0.01; done");
   order.time_limit = 1;

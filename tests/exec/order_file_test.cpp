@@ -29,6 +29,7 @@ ShimOrder example() {
   order.time_limit = 3600;
   order.warn_seconds = 60;
   order.warn_signal = 10;
+  order.warn_shell = true;
   order.grace_seconds = 5;
   shim.cgroups = {"/sys/fs/cgroup/x"};
   return shim;
@@ -46,6 +47,7 @@ TEST(OrderFile, ComesBackAsItWas) {
   EXPECT_EQ(read->order.groups, shim.order.groups);
   EXPECT_EQ(read->order.cores, shim.order.cores);
   EXPECT_EQ(read->order.tasks, 8);
+  EXPECT_TRUE(read->order.warn_shell);
   EXPECT_EQ(read->cgroups, shim.cgroups);
   EXPECT_EQ(encode_order(*read), encode_order(shim));
 }

@@ -106,7 +106,10 @@ void Keeper::reap() {
   }
   const bool is_unasked = phase_ == Phase::Running;
   if (has_children_ && is_unasked && (open_tasks_ == 0 || has_failed_))
-    begin_end(SIGTERM, shim_.order.grace_seconds);
+    begin_end(Ask::Leave, shim_.order.grace_seconds);
+  // Only the shells were warned and they are gone: the rest need not wait for its kill.
+  if (has_children_ && phase_ == Phase::Ending && open_tasks_ == 0 && !is_everybody_asked_)
+    ask_everybody(SIGTERM);
 }
 
 void Keeper::note_end(pid_t pid, int status) {
@@ -151,7 +154,7 @@ void Keeper::obey_stop(ShimCommand command) {
   if (is_running)
     record_.stopped = std::max(record_.stopped, is_killed ? Stopped::Killed : Stopped::Warned);
   if (is_killed) return kill_all();
-  if (phase_ == Phase::Running) return begin_end(shim_.order.warn_signal, command.value);
+  if (phase_ == Phase::Running) return begin_end(Ask::Warning, command.value);
   // Warned already, for another reason: not again, but perhaps with less time.
   if (phase_ == Phase::Ending)
     kill_at_ = std::min(kill_at_, boot_clock_micros() + command.value * kSecond);
@@ -180,19 +183,35 @@ void Keeper::watch_limit() {
   if (active >= order.time_limit * kSecond) {
     record_.timed_out = true;
     // A program that was told its time has had its warning: now it is asked to go.
-    begin_end(was_warned_of_limit_ ? SIGTERM : order.warn_signal, order.grace_seconds);
+    begin_end(was_warned_of_limit_ ? Ask::Leave : Ask::Warning, order.grace_seconds);
   } else if (!was_warned_of_limit_ && order.warn_seconds > 0 &&
              active >= (order.time_limit - order.warn_seconds) * kSecond) {
     was_warned_of_limit_ = true;
-    family_.signal(order.warn_signal);
+    warn();
   }
 }
 
-void Keeper::begin_end(int signal, std::int64_t grace_seconds) {
+void Keeper::ask_everybody(int signal) {
+  is_everybody_asked_ = true;
+  family_.signal(signal);
+}
+
+void Keeper::warn() {
+  const LaunchOrder& order = shim_.order;
+  if (!order.warn_shell) return ask_everybody(order.warn_signal);
+  // Our own children, not reaped yet: their numbers are still theirs.
+  for (const Task& task : tasks_)
+    if (!task.is_over) ::kill(task.pid, order.warn_signal);
+}
+
+void Keeper::begin_end(Ask ask, std::int64_t grace_seconds) {
   if (grace_seconds <= 0) return kill_all();
   phase_ = Phase::Ending;
   kill_at_ = boot_clock_micros() + grace_seconds * kSecond;
-  family_.signal(signal);
+  if (ask == Ask::Warning)
+    warn();
+  else
+    ask_everybody(SIGTERM);
   family_.resume();  // a job that stands still could not answer
 }
 

@@ -46,7 +46,10 @@ class Keeper {
   void read_cores();
   void watch_clock();
   void watch_limit();
-  void begin_end(int signal, std::int64_t grace_seconds);
+  void warn();
+  void ask_everybody(int signal);
+  enum class Ask : std::uint8_t { Warning, Leave };  // as the job wants it, or SIGTERM to all
+  void begin_end(Ask ask, std::int64_t grace_seconds);
   void kill_all();
   void set_timer();
   [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
@@ -67,9 +70,10 @@ class Keeper {
   ExitRecord record_;
   Phase phase_ = Phase::Running;
   bool was_warned_of_limit_ = false;
-  std::int64_t kill_at_ = 0;        // of Ending; in Killing: when to look again
-  std::int64_t kill_pause_ = 0;     // between looks
-  std::int64_t active_before_ = 0;  // up to the last suspend
+  bool is_everybody_asked_ = false;  // to leave or to save, not the shells alone
+  std::int64_t kill_at_ = 0;         // of Ending; in Killing: when to look again
+  std::int64_t kill_pause_ = 0;      // between looks
+  std::int64_t active_before_ = 0;   // up to the last suspend
   std::int64_t active_since_ = 0;
 };
 
