@@ -380,7 +380,11 @@ void LiveExecutor::instant_done(Time now) {
     for (; rejected_seen_ < engine_->rejected().size(); ++rejected_seen_) {
       const RejectedJob& rejected = engine_->rejected()[rejected_seen_];
       const JobNumber job = number_of(rejected.job);
-      end_without_attempt(job, Outcome::Rejected, rejected.reason);
+      // A new policy may refuse what runs already: that is not stopped, and planned around.
+      if (parts_.yard.alive(job) != nullptr)
+        parts_.yard.leave_alone(job);
+      else
+        end_without_attempt(job, Outcome::Rejected, rejected.reason);
       slots_.erase(job);
     }
   }

@@ -117,7 +117,7 @@ void Yard::leave_alone(JobNumber job) {
   attempt.is_granted = false;
   attempt.is_left_alone = true;
   if (attempt.is_suspended)
-    want_stop(attempt, Ending::Preempt, "it sleeps on a node that is out of service");
+    want_stop(attempt, Ending::Preempt, "it sleeps, and nobody plans to wake it");
 }
 
 void Yard::suspend(JobNumber job) {

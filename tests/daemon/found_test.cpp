@@ -27,6 +27,26 @@ TEST(Found, ARefusedJobLetsTheNextOfItsArrayIn) {
     EXPECT_EQ(world.over().at(job).state, LiveState::Rejected);
 }
 
+// It was taken once; to write its end without its attempt ended the scheduler.
+TEST(Found, ARunningJobThatANewPolicyRefusesGoesOn) {
+  LiveWorld world{{}};
+  JobNumber runs = 0, waits = 0;
+  world.at(1, [&](LiveService& service) {
+    runs = world.submit(service, spec_of({"run", "100"}, 2));
+    JobSpec held = spec_of({"run", "100"}, 2);
+    held.hold = true;
+    waits = world.submit(service, held);
+  });
+  world.at(10, [&](LiveService& service) {
+    static_cast<void>(service.set_policy(kRoot, "priority", {{"quota", "root:0:1"}}));
+    static_cast<void>(service.act(kRoot, Verb::Release, only(waits), "", 0));
+  });
+  world.run();
+  expect_clean(world);
+  EXPECT_EQ(world.over().at(runs).state, LiveState::Completed);
+  EXPECT_EQ(world.over().at(waits).state, LiveState::Rejected);
+}
+
 // The wish was on record and the signal was not sent: recovery has to send it again.
 TEST(Found, ASleeperIsWokenAlthoughTheSignalWasLost) {
   for (std::uint64_t point = 1; point <= 12; ++point) {
