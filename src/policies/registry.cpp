@@ -36,6 +36,7 @@
 #include "policies/priority/entry.h"
 #include "policies/qssf/qssf.h"
 #include "policies/rubick/entry.h"
+#include "policies/shockwave/entry.h"
 #include "policies/sia/entry.h"
 #include "policies/synergy/entry.h"
 #include "policies/themis/entry.h"
@@ -238,6 +239,7 @@ std::vector<PolicyEntry> make_registry() {
       optimus_entry(),
       themis_entry(),
       ftf_fractional_entry(),
+      shockwave_entry(),
       hpo_entry(),
   };
   std::ranges::move(gavel_entries(), std::back_inserter(entries));

@@ -69,6 +69,7 @@ Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
     if (seed % 7 == 0) scenario.settings.push_back({"slowdown", "class"});
   }
   if (policy == "ftf-fractional") scenario.settings = {{"round", "5"}};
+  if (policy == "shockwave") scenario.settings = {{"round", "5"}, {"window", "4"}};
   if (policy == "antman") scenario.settings = {{"op", "q1"}, {"op_upgrade", "20"}};
   if (policy == "oasis" || policy == "aonline")
     scenario.settings = {{"slot", "2"}, {"elastic", seed % 2 == 0 ? "all" : "declared"}};

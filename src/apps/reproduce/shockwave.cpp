@@ -104,8 +104,8 @@ Result<Reproduced> reproduce_shockwave(const ReproduceOptions& options) {
   result.notes = {
       "What a start costs is not in the data; 20 s is what Gavel's simulator charges (recalled, "
       "not looked up). 0 and 20 s were tried first, 10 s was added. Jobs change their batch while "
-      "they run (accordion, gns); the replay knows only the run time that results. AlloX and "
-      "Shockwave itself are not here.",
+      "they run (accordion, gns); the replay knows only the run time that results. AlloX is "
+      "not here; Shockwave itself came later and was not replayed.",
       "The published summary gives finish_time_fairness a physical makespan of 27,841 s; its own "
       "list of jobs ends at 31,426 s. The other three agree within 70 s."};
   result.notes.emplace_back(

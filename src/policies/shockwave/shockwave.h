@@ -1,0 +1,64 @@
+// Shockwave (NSDI 2023): fair and efficient by planning ahead. Rounds of two minutes; a window of
+// them is planned at once (window.h) to maximise Nash welfare, each job weighted by a power of its
+// predicted finish-time fairness, less the makespan that remains.
+//
+// Rigid gangs, one kind of device. Assumes estimates of run times. Between rounds free devices go
+// to whoever fits, the most urgent first. A plan costs O(GPU-rounds log jobs) some fifty times over
+// at most; it is made when the window is over, and when jobs or servers came or went, at the next
+// round or, for many jobs, some rounds later.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/policy.h"
+#include "policies/shockwave/window.h"
+
+namespace berth::shockwave {
+
+struct Options {
+  Duration round = std::chrono::seconds{120};
+  double power = 5;  // of predicted finish-time fairness
+  WindowRule window;
+};
+
+class Shockwave final : public Policy {
+ public:
+  explicit Shockwave(const Options& options) : options_(options) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "shockwave"; }
+  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  void begin(const View& view) override { rows_.resize(view.jobs.size()); }
+  void on_arrival(const View& view, JobId job) override;
+  void on_departure(const View& view, JobId job) override;
+  void on_requeue(const View&, JobId) override { is_changed_ = true; }
+  void on_capacity_change(const View&, NodeId) override { is_changed_ = true; }
+  void decide(const View& view, Plan& plan, Rng& rng) override;
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
+
+ private:
+  struct Row {
+    double ideal = 0;   // seconds its past work would have taken on its equal part
+    Duration booked{};  // work up to which that is known
+    double urgency = 0;
+  };
+  [[nodiscard]] double equal_part(const View& view, JobId job) const;
+  void book(const View& view);
+  [[nodiscard]] WindowJob facts(const View& view, JobId job) const;
+  [[nodiscard]] bool is_stale() const noexcept;
+  void plan_ahead(const View& view);
+  void begin_round(const View& view, Plan& plan);
+  [[nodiscard]] bool place(const View& view, Plan& plan, const std::vector<JobId>& chosen) const;
+  void start_waiting(const View& view, Plan& plan);
+
+  Options options_;
+  std::vector<Row> rows_;      // by JobId
+  std::vector<JobId> active_;  // the most urgent first as of the last plan, newcomers at the end
+  std::vector<std::vector<JobId>> planned_;  // rounds that are left of the window, the next last
+  std::size_t rounds_kept_ = 0;              // since the last plan
+  bool is_changed_ = false;                  // jobs or servers came or went since the last plan
+  bool is_waiting_ = false;                  // somebody holds nothing
+  Time next_round_{};
+  std::vector<bool> blocked_;  // scratch, by ShapeId
+};
+
+}  // namespace berth::shockwave
