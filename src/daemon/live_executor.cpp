@@ -130,7 +130,10 @@ void LiveExecutor::hear_record(const Committed& committed) {
   } else if (const auto* wish = std::get_if<WishRecord>(&committed.record.body)) {
     hear_wish(*wish);
   } else if (const auto* change = std::get_if<ChangeRecord>(&committed.record.body)) {
-    if (const auto job = parts_.job(change->job)) parts_.gates.change(*job, last_, wall);
+    if (const auto job = parts_.job(change->job)) {
+      parts_.gates.change(*job, last_, wall);
+      parts_.yard.set_limit(job->number, job->spec->time_limit);
+    }
   } else if (const auto* setting = std::get_if<SettingRecord>(&committed.record.body)) {
     const SettingEffect effect = parts_.setting(*setting);
     if (effect.renew && over_ == Over::No) over_ = Over::Renew;

@@ -9,6 +9,7 @@
 #include <future>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "daemon/job_pages.h"
 #include "daemon/past_cursor.h"
@@ -74,6 +75,27 @@ std::string cannot(Verb verb, const LedgerJob& job) {
                                                : "is not suspended";
     case Verb::Signal: return runs ? "" : "does not run";
   }
+  return {};
+}
+
+/// Of a job that runs only the limit can be changed: by its user to less, by an operator to more.
+Answer<void> may_change_running(const Caller& caller, const LedgerJob& job, const JobSpec& asked) {
+  if (!job.attempt) return {};
+  const std::int64_t limit = job.spec->time_limit;
+  JobSpec rest = asked;
+  rest.time_limit = limit;
+  if (to_json(rest) != to_json(*job.spec))
+    return fault(FaultKind::Conflict,
+                 fmt::format("job {} runs: nothing but its time_limit can be changed", job.number));
+  const bool is_longer = limit > 0 && (asked.time_limit == 0 || asked.time_limit > limit);
+  if (is_longer && caller.role == Role::User)
+    return fault(FaultKind::Forbidden,
+                 fmt::format("job {} runs: more time is for an operator to give", job.number));
+  if (asked.time_limit > kMaxLimitOfRunning)
+    return fault(FaultKind::Impossible,
+                 fmt::format("job {} runs: its limit can become 0 (none) or "
+                             "at most {} seconds, got {}",
+                             job.number, kMaxLimitOfRunning, asked.time_limit));
   return {};
 }
 
@@ -345,9 +367,8 @@ Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
   if (!spec)
     return tl::unexpected<Fault>(
         Fault{.kind = FaultKind::BadRequest, .messages = spec.error().messages});
-  if (job->attempt)
-    return fault(FaultKind::Conflict,
-                 fmt::format("job {} runs: only what it waits for can be changed before", number));
+  if (auto allowed = may_change_running(caller, *job, *spec); !allowed)
+    return tl::unexpected<Fault>(std::move(allowed).error());
   std::vector<std::string> notes;
   if (auto admitted = parts_.admission.admit(caller, *spec, notes); !admitted)
     return tl::unexpected<Fault>(std::move(admitted).error());

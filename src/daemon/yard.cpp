@@ -161,6 +161,13 @@ void Yard::set_cores(JobNumber job, std::int32_t cores) {
       {.kind = Signal::Kind::Cores, .attempt = attempt.id, .grace = 0, .cores = held.cores});
 }
 
+void Yard::set_limit(JobNumber job, std::int64_t seconds) {
+  const auto found = attempts_.find(job);
+  if (found == attempts_.end() || seconds > kMaxLimitOfRunning) return;
+  signals_.push_back(
+      {.kind = Signal::Kind::Limit, .attempt = found->second.id, .cores = {}, .limit = seconds});
+}
+
 bool Yard::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
   pending_.erase(job);
   if (!over_.insert(job).second) return false;
@@ -311,6 +318,7 @@ Result<void> Yard::flush() {
         case Signal::Kind::Suspend: parts_.host.suspend(signal.attempt); break;
         case Signal::Kind::Resume: parts_.host.resume(signal.attempt); break;
         case Signal::Kind::Cores: parts_.host.set_cores(signal.attempt, signal.cores); break;
+        case Signal::Kind::Limit: parts_.host.set_limit(signal.attempt, signal.limit); break;
       }
       crash_point("yard.signalled");
     }

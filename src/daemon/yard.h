@@ -89,6 +89,8 @@ class Yard {
   void thaw(JobNumber job);
   /// A running job is bound to another number of cores, in all.
   void set_cores(JobNumber job, std::int32_t cores);
+  /// Its time limit was changed; nothing if it does not run.
+  void set_limit(JobNumber job, std::int64_t seconds);
   /// What happened to a process. An end is judged, and its record goes with the next flush().
   [[nodiscard]] std::optional<AttemptEnd> hear(const HostEvent& event);
   /// The job never ran or does not run, and is over. False: its end is on its way already.
@@ -108,10 +110,11 @@ class Yard {
     std::int32_t cores_milli = 0;
   };
   struct Signal {
-    enum class Kind : std::uint8_t { Stop, Suspend, Resume, Cores } kind{};
+    enum class Kind : std::uint8_t { Stop, Suspend, Resume, Cores, Limit } kind{};
     AttemptId attempt;
     std::int64_t grace = 0;
     std::vector<std::int32_t> cores{};
+    std::int64_t limit = 0;
   };
   [[nodiscard]] bool is_vacant(JobNumber job, const PendingStart& start);
   [[nodiscard]] bool is_clear(JobNumber job, std::span<const Slice> slices) const;

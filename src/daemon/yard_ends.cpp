@@ -139,6 +139,7 @@ Result<void> Yard::recover(const Ledger& ledger) {
           const bool sleeps = live.is_suspended || job.is_frozen;
           signals_.push_back(
               {.kind = sleeps ? Signal::Kind::Suspend : Signal::Kind::Resume, .attempt = live.id});
+          set_limit(number, job.spec->time_limit);
         }
         break;
       case Found::Ended:

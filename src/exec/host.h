@@ -15,6 +15,9 @@
 
 namespace berth {
 
+/// A limit given to a running attempt travels in a signal: 97 days are the most that fits.
+inline constexpr std::int64_t kMaxLimitOfRunning = (1 << 23) - 1;
+
 /// Everything a shim needs to run an attempt without asking anyone.
 struct LaunchOrder {
   JobNumber job = 0;
@@ -103,6 +106,8 @@ class Host {
   virtual void signal(AttemptId attempt, int number) = 0;
   /// Binds all its processes to other cores.
   virtual void set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) = 0;
+  /// Another time limit, in seconds since it began and at most kMaxLimitOfRunning; 0 = none.
+  virtual void set_limit(AttemptId attempt, std::int64_t seconds) = 0;
   /// After a restart: what became of an attempt whose end is not in the journal. Alive ones are
   /// watched from now on.
   [[nodiscard]] virtual Result<Finding> look(JobNumber job, AttemptId attempt) = 0;

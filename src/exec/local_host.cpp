@@ -86,6 +86,11 @@ void LocalHost::set_cores(AttemptId attempt, const std::vector<std::int32_t>& co
   send(attempt, {ShimDeed::Cores, 0});
 }
 
+void LocalHost::set_limit(AttemptId attempt, std::int64_t seconds) {
+  static_assert(kMaxLimitOfRunning == kMaxCommandValue);
+  send(attempt, {ShimDeed::Limit, seconds});
+}
+
 void LocalHost::send(AttemptId attempt, ShimCommand command) {
   if (!watch_.send(attempt, command)) warn(attempt, "a command did not reach the shim", "");
 }

@@ -16,6 +16,7 @@ enum class ShimDeed : std::uint8_t {
   Resume,
   Signal,  // value: its number
   Cores,   // as the file cores.ID says
+  Limit,   // value: seconds since it began; 0: none
 };
 
 struct ShimCommand {

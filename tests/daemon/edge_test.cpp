@@ -150,5 +150,29 @@ TEST(Edge, ALimitHoldsWhileTheSchedulerIsDead) {
   EXPECT_NEAR(world.over().at(job).run_seconds, 20, 1e-3);  // by the shim's own clock
 }
 
+// Told while it runs, enforced by the shim: also after the scheduler that was told has died.
+TEST(Edge, ALimitThatWasChangedHoldsWhileTheSchedulerIsDead) {
+  LiveWorld world{{}};
+  JobNumber job = 0;
+  world.at(1, [&](LiveService& service) {
+    if (job != 0) return;
+    JobSpec spec = spec_of({"run", "1000"});
+    spec.time_limit = 500;
+    job = world.submit(service, spec);
+  });
+  world.at(4, [&](LiveService& service) {
+    const auto changed = service.change(kRoot, job, R"({"time_limit":30})");
+    ASSERT_TRUE(changed) << changed.error().messages.front();
+    EXPECT_EQ(changed->spec->time_limit, 30);
+  });
+  world.crash_at_time(10, CrashKind::Controller);
+  ASSERT_TRUE(world.live());
+  world.stay_dead_until(400);
+  world.run();
+  expect_clean(world);
+  EXPECT_EQ(world.over().at(job).state, LiveState::TimedOut);
+  EXPECT_NEAR(world.over().at(job).run_seconds, 30, 1e-3);
+}
+
 }  // namespace
 }  // namespace berth::test

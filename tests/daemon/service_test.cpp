@@ -154,5 +154,43 @@ TEST(Service, AUserHasOnlySoManyTokens) {
   EXPECT_EQ(made, 100U);
 }
 
+// Of a job that runs its user may shorten the limit and an operator extend it; nothing else.
+TEST(Service, ALimitOfARunningJobIsShortenedByItsUserAndExtendedByAnOperator) {
+  LiveWorld world{{}};
+  bool looked = false;
+  world.at(1, [&](LiveService& service) {
+    JobSpec spec = spec_of({"run", "100"});
+    spec.time_limit = 1000;
+    static_cast<void>(world.submit(service, spec));
+  });
+  world.at(5, [&](LiveService& service) {
+    looked = true;
+    const auto owner = service.job(kRoot, 1)->spec->user;
+    const Caller user{.user = owner, .role = Role::User};
+    const Caller other{.user = owner + "2", .role = Role::User};
+    const auto kind = [&](const Caller& caller, const std::string& changes) {
+      const auto changed = service.change(caller, 1, changes);
+      return changed ? std::nullopt : std::optional{changed.error().kind};
+    };
+    const auto limit = [](std::int64_t seconds) {
+      return "{\"time_limit\":" + std::to_string(seconds) + "}";
+    };
+    EXPECT_EQ(kind(other, limit(10)), FaultKind::Forbidden);
+    EXPECT_EQ(kind(user, limit(1001)), FaultKind::Forbidden);
+    EXPECT_EQ(kind(user, limit(0)), FaultKind::Forbidden);  // none is the longest
+    EXPECT_EQ(kind(user, R"({"gpus":2})"), FaultKind::Conflict);
+    EXPECT_EQ(kind(user, R"({"time_limit":10,"gpus":2})"), FaultKind::Conflict);
+    EXPECT_EQ(kind(user, limit(900)), std::nullopt);
+    EXPECT_EQ(kind(user, limit(1000)), FaultKind::Forbidden);  // what was given up is gone
+    EXPECT_EQ(kind(kRoot, limit(2000)), std::nullopt);
+    EXPECT_EQ(kind(kRoot, limit(kMaxLimitOfRunning + 1)), FaultKind::Impossible);
+    EXPECT_EQ(service.job(kRoot, 1)->spec->time_limit, 2000);
+    EXPECT_EQ(kind(user, limit(50)), std::nullopt);
+  });
+  world.run();
+  EXPECT_TRUE(looked);
+  EXPECT_EQ(world.over().at(1).state, LiveState::TimedOut);
+}
+
 }  // namespace
 }  // namespace berth::test

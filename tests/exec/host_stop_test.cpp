@@ -138,6 +138,30 @@ TEST_F(HostStop, WhatAWarnedShellLeavesBehindIsAskedToGo) {
   EXPECT_EQ(wait_for(HostEventKind::Ended).exit.exit_code, 3);
 }
 
+TEST_F(HostStop, ARunningJobTakesAShorterLimit) {
+  LaunchOrder order = script("echo ready > ready; exec sleep 60");
+  order.time_limit = 1000;
+  ASSERT_TRUE(host().launch(order));
+  ASSERT_TRUE(eventually([&] { return exists(file("ready")); }));
+  host().set_limit(kFirst, 1);
+  const ExitRecord record = wait_for(HostEventKind::Ended).exit;
+  EXPECT_TRUE(record.timed_out);
+  EXPECT_GE(record.ended_clock - record.begun_clock, 1'000'000);
+}
+
+TEST_F(HostStop, ARunningJobTakesALongerLimitAndNone) {
+  for (const std::int64_t limit : {100, 0}) {
+    LaunchOrder order = script("exec sleep 2.2");
+    order.attempt.counter = static_cast<std::uint64_t>(limit) + 1;
+    order.time_limit = 2;
+    ASSERT_TRUE(host().launch(order));
+    host().set_limit(order.attempt, limit);
+    const ExitRecord record = wait_for(HostEventKind::Ended, order.attempt).exit;
+    EXPECT_FALSE(record.timed_out) << limit;
+    EXPECT_EQ(record.exit_code, 0) << limit;
+  }
+}
+
 TEST_F(HostStop, WhoIgnoresTheLimitIsKilled) {
   LaunchOrder order = script("trap '' TERM; while :; do sleep 0.01; done");
   order.time_limit = 1;

@@ -275,6 +275,17 @@ void SimHost::resume(AttemptId attempt) {
   plan(shim);
 }
 
+void SimHost::set_limit(AttemptId attempt, std::int64_t seconds) {
+  const auto found = shims_.find(attempt);
+  if (found == shims_.end()) return;
+  Shim& shim = found->second;
+  shim.order.time_limit = seconds;
+  if (shim.stage != Stage::Running || shim.stopped != Stopped::No) return;
+  shim.limit_at.reset();
+  if (seconds > 0) shim.limit_at = std::max(now_, shim.begun + seconds * kSecond);
+  plan(shim);
+}
+
 Finding SimHost::find(AttemptId attempt) {
   const auto shim = shims_.find(attempt);
   const bool lives = shim != shims_.end() && shim->second.stage != Stage::Forked;

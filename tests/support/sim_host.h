@@ -68,6 +68,7 @@ class SimHost final : public Host {
   void resume(AttemptId attempt) override;
   void signal(AttemptId, int) override {}
   void set_cores(AttemptId, const std::vector<std::int32_t>&) override {}
+  void set_limit(AttemptId attempt, std::int64_t seconds) override;
   [[nodiscard]] Result<Finding> look(JobNumber job, AttemptId attempt) override;
   void forget(AttemptId attempt) override;
 

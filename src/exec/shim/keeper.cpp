@@ -145,6 +145,7 @@ void Keeper::obey(ShimCommand command) {
         family_.signal(static_cast<int>(command.value));
       return;
     case ShimDeed::Cores: return read_cores();
+    case ShimDeed::Limit: return set_limit(command.value);
   }
 }
 
@@ -164,6 +165,14 @@ void Keeper::read_cores() {
   const auto text = get_file(directory_.cores(shim_.order.attempt));
   if (!text || !*text) return;
   if (const auto cores = cores_from(**text)) family_.bind(*cores);
+}
+
+void Keeper::set_limit(std::int64_t seconds) {
+  LaunchOrder& order = shim_.order;
+  order.time_limit = seconds;
+  // Who was warned of the old limit and has time again is warned of the new one as well.
+  was_warned_of_limit_ = was_warned_of_limit_ && seconds > 0 &&
+                         active_micros() >= (seconds - order.warn_seconds) * kSecond;
 }
 
 void Keeper::watch_clock() {

@@ -44,6 +44,7 @@ class Keeper {
   void obey(ShimCommand command);
   void obey_stop(ShimCommand command);
   void read_cores();
+  void set_limit(std::int64_t seconds);
   void watch_clock();
   void watch_limit();
   void warn();
