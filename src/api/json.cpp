@@ -66,6 +66,7 @@ void write(JsonWriter& out, const JobView& job, Detail detail) {
   else
     out.null();
   out.field("state", to_string(job.state)).field("reason", job.reason);
+  out.field("reason_code", to_string(job.code));
   time_field(out, "submitted", job.submitted);
   time_field(out, "started", job.started);
   time_field(out, "last_started", job.last_started);

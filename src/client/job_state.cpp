@@ -1,5 +1,6 @@
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -39,7 +40,38 @@ std::string upper(std::string_view text) {
 
 const StateNames& names_of(JobState state) { return kStates[static_cast<std::size_t>(state)]; }
 
+/// Limits of users and groups are what Slurm has in a QOS and in an association.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kReasons{{
+    {"held-by-user", "JobHeldUser"},
+    {"held-by-admin", "JobHeldAdmin"},
+    {"begin-time", "BeginTime"},
+    {"retry", "BeginTime"},
+    {"dependency", "Dependency"},
+    {"array-limit", "JobArrayTaskLimit"},
+    {"user-gpus", "QOSMaxGRESPerUser"},
+    {"user-jobs", "QOSMaxJobsPerUserLimit"},
+    {"group-gpus", "AssocGrpGRES"},
+    {"group-jobs", "AssocGrpJobsLimit"},
+    {"gpu-time", "AssocGrpGRESMinutes"},
+    {"resources", "Resources"},
+    {"priority", "Priority"},
+}};
+
 }  // namespace
+
+std::string slurm_reason(const JobRow& job) {
+  for (const auto& [ours, slurm] : kReasons)
+    if (ours == job.reason_code) return std::string(slurm);
+  switch (job.state) {
+    case JobState::Held: return "JobHeldUser";  // of a scheduler that tells no codes, as the next
+    case JobState::Blocked:
+    case JobState::Pending: return "Priority";
+    case JobState::Failed: return job.signal != 0 ? "RaisedSignal" : "NonZeroExitCode";
+    case JobState::TimedOut: return "TimeLimit";
+    case JobState::NodeFailed: return "NodeDown";
+    default: return "None";
+  }
+}
 
 std::string_view to_string(JobState state) noexcept { return names_of(state).ours; }
 std::string_view slurm_code(JobState state) noexcept { return names_of(state).code; }

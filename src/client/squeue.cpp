@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/split.h"
+#include "client/array_fold.h"
 #include "client/commands.h"
 #include "client/endpoint.h"
 #include "client/job_ids.h"
@@ -26,7 +27,7 @@ using enum Takes;
 constexpr std::array kOptions{
     OptionSpec{"account", 'A', Value, "NAMES", "only of these accounts"},
     OptionSpec{"all", 'a', Nothing, "", "everybody's (the default)"},
-    OptionSpec{"array", 'r', Nothing, "", "one line for each job of an array (the default)"},
+    OptionSpec{"array", 'r', Nothing, "", "one line for each job of an array, also while it waits"},
     OptionSpec{"format", 'o', Value, "FORMAT", "columns, as in '%.18i %.9P %j'"},
     OptionSpec{"Format", 'O', Value, "FIELDS", "columns by name, as in jobid,name:20,state"},
     OptionSpec{"help", 0, Nothing, "", "this text"},
@@ -107,11 +108,6 @@ std::string title(char type) {
   }
 }
 
-std::string reason_word(const JobRow& job) {
-  if (!job.reason.empty()) return job.reason;
-  return is_waiting(job.state) ? "Pending" : "None";
-}
-
 std::string nodes_of(const JobRow& job) {
   std::vector<std::string> names;
   for (const HeldOn& one : job.where) names.push_back(one.node);
@@ -154,9 +150,9 @@ std::string value_of(const JobRow& job, char type) {
     case 'L': return time_left(job);
     case 'D': return fmt::format("{}", std::max<std::size_t>(1, job.where.size()));
     case 'R':
-      return is_waiting(job.state) || job.where.empty() ? fmt::format("({})", reason_word(job))
+      return is_waiting(job.state) || job.where.empty() ? fmt::format("({})", slurm_reason(job))
                                                         : nodes_of(job);
-    case 'r': return reason_word(job);
+    case 'r': return slurm_reason(job);
     case 'N': return is_waiting(job.state) ? "" : nodes_of(job);
     case 'B': return job.where.empty() ? "n/a" : job.where.front().node;
     case 'C':
@@ -181,6 +177,16 @@ std::string value_of(const JobRow& job, char type) {
       return spec.dependencies.empty() ? "(null)" : to_text(spec.dependencies, spec.any_dependency);
     case 'q': return "normal";
     default: return "N/A";
+  }
+}
+
+std::string value_of(const QueueLine& line, char type) {
+  if (line.indices.empty()) return value_of(*line.job, type);
+  switch (type) {
+    case 'i': return fmt::format("{}_[{}]", line.job->array, line.indices);
+    case 'A': return fmt::format("{}", line.job->array);
+    case 'K': return line.indices;
+    default: return value_of(*line.job, type);
   }
 }
 
@@ -286,8 +292,9 @@ Result<std::string> page_of(Scheduler& scheduler, const Request& request, const 
   if (parsed.has("long") && !parsed.has("noheader"))
     text += local_time(unix_now() * 1'000'000) + "\n";
   if (!parsed.has("noheader")) text += format_line(request.format, title);
-  for (const JobRow& job : page.jobs)
-    text += format_line(request.format, [&](char type) { return value_of(job, type); });
+  const auto lines = parsed.has("array") ? one_line_each(page.jobs) : folded_arrays(page.jobs);
+  for (const QueueLine& line : lines)
+    text += format_line(request.format, [&](char type) { return value_of(line, type); });
   return text;
 }
 

@@ -114,10 +114,10 @@ JobRow job_of(const json& object) {
   get(object, "state", state);
   const auto states = states_from(state);
   if (states.size() == 1) row.state = states.front();
-  get(object, "reason", row.reason, "submitted", row.submitted, "started", row.started,
-      "last_started", row.last_started, "ended", row.ended, "run_seconds", row.run_seconds,
-      "gpu_seconds", row.gpu_seconds, "attempts", row.attempts, "preemptions", row.preemptions,
-      "failures", row.failures);
+  get(object, "reason", row.reason, "reason_code", row.reason_code, "submitted", row.submitted,
+      "started", row.started, "last_started", row.last_started, "ended", row.ended, "run_seconds",
+      row.run_seconds, "gpu_seconds", row.gpu_seconds, "attempts", row.attempts, "preemptions",
+      row.preemptions, "failures", row.failures);
   take_places(object, row.where);
   get(object, "granted", row.granted, "exit_code", row.exit_code, "signal", row.signal, "pid",
       row.pid, "output", row.output, "error", row.error);

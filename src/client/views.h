@@ -63,7 +63,8 @@ struct JobRow {
   std::int32_t array_index = 0;
   JobSpec spec;
   JobState state = JobState::Unknown;
-  std::string reason;
+  std::string reason;       // a phrase for people
+  std::string reason_code;  // why it waits, in a word; empty also of an older scheduler
   std::int64_t submitted = 0, started = 0, last_started = 0, ended = 0;  // Unix µs; 0: not yet
   double run_seconds = 0, gpu_seconds = 0;
   std::int32_t attempts = 0, preemptions = 0, failures = 0;
@@ -78,6 +79,9 @@ struct JobRow {
   /// "12", or "12_3" for a job of an array.
   [[nodiscard]] std::string slurm_id() const;
 };
+
+/// Slurm's word for why it waits or how it ended: Resources, JobHeldUser, TimeLimit; None.
+[[nodiscard]] std::string slurm_reason(const JobRow& job);
 
 struct JobPage {
   std::vector<JobRow> jobs;

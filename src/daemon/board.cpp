@@ -158,9 +158,14 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall) const {
           static_cast<double>(std::max<std::int64_t>(0, wall - note->second.training_heard)) * 1e-6;
     }
     if (!job.attempt) view.reason = note->second.waits_because;
+    if (view.state == LiveState::Blocked) view.code = note->second.code;
   }
-  if (view.state == LiveState::Pending && view.reason.empty())
-    view.reason = job.spec->gpus > free_gpus_ ? "resources" : "priority";
+  if (view.state == LiveState::Pending) {
+    view.code = job.spec->gpus > free_gpus_ ? WaitCode::Resources : WaitCode::Priority;
+    if (view.reason.empty()) view.reason = to_string(view.code);
+  }
+  if (view.state == LiveState::Held)
+    view.code = job.held_by == job.spec->user ? WaitCode::HeldByUser : WaitCode::HeldByAdmin;
   if (view.state == LiveState::Suspended)
     view.reason = job.is_frozen ? by_whom("suspended", job.frozen_by, job.frozen_why)
                                 : "its slice of time is over";

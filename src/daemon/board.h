@@ -28,7 +28,8 @@ struct JobNote {
   std::int64_t pid = 0;
   bool is_running = false;    // the program was seen to run
   std::string waits_because;  // of a job that has not started: one short phrase
-  bool is_blocked = false;    // by a gate: it does not compete yet
+  WaitCode code{};
+  bool is_blocked = false;  // by a gate: it does not compete yet
   std::optional<TrainingView> training;
   std::int64_t training_heard = 0;  // Unix microseconds
 };

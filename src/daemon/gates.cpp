@@ -221,15 +221,24 @@ bool Gates::is_singleton_blocked(JobNumber job, const Row& row) const {
   return siblings != by_name_.end() && *siblings->second.begin() < job;
 }
 
-bool Gates::has_quota(const Row& row) const {
-  return std::ranges::all_of(shares_of(*row.spec), [&](const std::string& who) {
+std::optional<FullLimit> Gates::full_limit(const Row& row) const {
+  using enum FullLimit::Of;
+  for (const std::string& who : shares_of(*row.spec)) {
     const auto found = shares_.find(who);
-    if (found == shares_.end()) return true;
+    if (found == shares_.end()) continue;
     const auto& [limits, used, as_of, in, waiting] = found->second;
-    return (limits.gpus == 0 || in.gpus + gpus_of_request(*row.spec) <= limits.gpus) &&
-           (limits.jobs == 0 || in.jobs < limits.jobs) &&
-           (limits.gpu_seconds <= 0 || used < limits.gpu_seconds);
-  });
+    const bool is_groups = who.starts_with("group/");
+    if (limits.gpus > 0 && in.gpus + gpus_of_request(*row.spec) > limits.gpus)
+      return FullLimit{Gpus, is_groups};
+    if (limits.jobs > 0 && in.jobs >= limits.jobs) return FullLimit{Jobs, is_groups};
+    if (limits.gpu_seconds > 0 && used >= limits.gpu_seconds) return FullLimit{GpuTime, is_groups};
+  }
+  return std::nullopt;
+}
+
+std::optional<FullLimit> Gates::full_limit(JobNumber job) const {
+  const auto found = rows_.find(job);
+  return found == rows_.end() ? std::nullopt : full_limit(found->second);
 }
 
 bool Gates::has_array_room(const Row& row) const {

@@ -40,6 +40,12 @@ struct ShareLimits {
   double gpu_seconds = 0;  // of decayed use
 };
 
+/// The limit that keeps a job out.
+struct FullLimit {
+  enum class Of : std::uint8_t { Gpus, Jobs, GpuTime } of{};
+  bool is_groups = false;  // its group's rather than its user's
+};
+
 class Gates {
  public:
   /// How a job that is over ended; nothing if there never was such a job.
@@ -96,6 +102,8 @@ class Gates {
   [[nodiscard]] std::optional<Time> next_opening() const;
 
   [[nodiscard]] std::vector<ShutGate> shut(JobNumber job, Time now) const;
+  /// The first of its user's and its group's limits that leaves no room for it.
+  [[nodiscard]] std::optional<FullLimit> full_limit(JobNumber job) const;
   [[nodiscard]] bool is_in(JobNumber job) const;
   struct InUse {
     std::int32_t gpus = 0, jobs = 0;
@@ -137,7 +145,8 @@ class Gates {
   void doom(JobNumber job, std::string why);
   [[nodiscard]] bool depends(const Row& row) const noexcept;
   [[nodiscard]] bool is_singleton_blocked(JobNumber job, const Row& row) const;
-  [[nodiscard]] bool has_quota(const Row& row) const;
+  [[nodiscard]] std::optional<FullLimit> full_limit(const Row& row) const;
+  [[nodiscard]] bool has_quota(const Row& row) const { return !full_limit(row); }
   [[nodiscard]] bool has_array_room(const Row& row) const;
   [[nodiscard]] bool may_enter(JobNumber job, const Row& row, Time now) const;
   void try_to_enter(JobNumber job, Time now, std::vector<JobNumber>& ready);

@@ -10,6 +10,34 @@
 
 namespace berth {
 
+namespace {
+
+WaitCode code_of(const FullLimit& full) {
+  switch (full.of) {
+    case FullLimit::Of::Gpus: return full.is_groups ? WaitCode::GroupGpus : WaitCode::UserGpus;
+    case FullLimit::Of::Jobs: return full.is_groups ? WaitCode::GroupJobs : WaitCode::UserJobs;
+    case FullLimit::Of::GpuTime: break;
+  }
+  return WaitCode::GpuTime;
+}
+
+WaitCode code_of(GateKind gate, const Gates& gates, JobNumber job) {
+  switch (gate) {
+    case GateKind::Hold:  // who holds it the board knows
+    case GateKind::Suspension: break;
+    case GateKind::Begin: return WaitCode::BeginTime;
+    case GateKind::Pace: return WaitCode::Retry;
+    case GateKind::Dependency: return WaitCode::Dependency;
+    case GateKind::Array: return WaitCode::ArrayLimit;
+    case GateKind::Quota:
+      if (const auto full = gates.full_limit(job)) return code_of(*full);
+      break;
+  }
+  return WaitCode::None;
+}
+
+}  // namespace
+
 std::string to_text(const PolicyChoice& choice) {
   nlohmann::json settings = nlohmann::json::object();
   for (const auto& [key, value] : choice.settings) settings[key] = value;
@@ -177,6 +205,7 @@ void Scheduler::pass_done(Time now) {
     parts_.board.note(job, [&](JobNote& note) {
       note.is_blocked = !shut.empty();
       note.waits_because = shut.empty() ? std::string{} : shut.front().text;
+      note.code = shut.empty() ? WaitCode::None : code_of(shut.front().kind, gates, job);
     });
   }
   for (const JobNumber job : parts_.yard.take_started()) {

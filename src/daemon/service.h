@@ -69,6 +69,25 @@ enum class LiveState : std::uint8_t {
   return state >= LiveState::Completed;
 }
 
+/// Why a job that waits does, in one word for programs; JobView::reason is for people.
+enum class WaitCode : std::uint8_t {
+  None,  // it does not wait
+  HeldByUser,
+  HeldByAdmin,
+  BeginTime,
+  Retry,  // a pause after a failure
+  Dependency,
+  ArrayLimit,  // enough of its array run
+  UserGpus,    // limits of its user or its group
+  UserJobs,
+  GroupGpus,
+  GroupJobs,
+  GpuTime,
+  Resources,
+  Priority,
+};
+[[nodiscard]] std::string_view to_string(WaitCode code) noexcept;  // "held-by-user"; None: ""
+
 struct TrainingView {  // what its code says of itself; absent if it says nothing
   double iterations = 0;
   double iterations_per_second = 0;
@@ -85,6 +104,7 @@ struct JobView {
   std::shared_ptr<const JobSpec> spec;
   LiveState state{};
   std::string reason;          // why it waits or how it ended, one short phrase
+  WaitCode code{};             // of one that waits
   std::int64_t submitted = 0;  // Unix microseconds; 0: not yet
   std::int64_t started = 0;    // the first start
   std::int64_t last_started = 0;

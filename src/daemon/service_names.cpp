@@ -27,6 +27,21 @@ constexpr std::array kStates{std::pair{LiveState::Held, std::string_view{"held"}
                              std::pair{LiveState::NodeFailed, std::string_view{"node-failed"}},
                              std::pair{LiveState::Rejected, std::string_view{"rejected"}}};
 
+constexpr std::array kCodes{std::pair{WaitCode::None, std::string_view{""}},
+                            std::pair{WaitCode::HeldByUser, std::string_view{"held-by-user"}},
+                            std::pair{WaitCode::HeldByAdmin, std::string_view{"held-by-admin"}},
+                            std::pair{WaitCode::BeginTime, std::string_view{"begin-time"}},
+                            std::pair{WaitCode::Retry, std::string_view{"retry"}},
+                            std::pair{WaitCode::Dependency, std::string_view{"dependency"}},
+                            std::pair{WaitCode::ArrayLimit, std::string_view{"array-limit"}},
+                            std::pair{WaitCode::UserGpus, std::string_view{"user-gpus"}},
+                            std::pair{WaitCode::UserJobs, std::string_view{"user-jobs"}},
+                            std::pair{WaitCode::GroupGpus, std::string_view{"group-gpus"}},
+                            std::pair{WaitCode::GroupJobs, std::string_view{"group-jobs"}},
+                            std::pair{WaitCode::GpuTime, std::string_view{"gpu-time"}},
+                            std::pair{WaitCode::Resources, std::string_view{"resources"}},
+                            std::pair{WaitCode::Priority, std::string_view{"priority"}}};
+
 template <class Table, class Value>
 std::string_view name_of(const Table& table, Value value) noexcept {
   const auto found = std::ranges::find(table, value, [](const auto& row) { return row.first; });
@@ -50,5 +65,6 @@ std::string_view to_string(LiveState state) noexcept { return name_of(kStates, s
 std::optional<LiveState> live_state_from(std::string_view text) noexcept {
   return value_of<LiveState>(kStates, text);
 }
+std::string_view to_string(WaitCode code) noexcept { return name_of(kCodes, code); }
 
 }  // namespace berth

@@ -90,8 +90,10 @@ PlayedScheduler::PlayedScheduler() {
   json waiting = job(13, "big", "bob", "pending");
   waiting["spec"]["gpus"] = 4;
   waiting["reason"] = "2 of 4 GPUs are free";
+  waiting["reason_code"] = "resources";
   json held = job(14, "later", "ann", "held");
   held["reason"] = "held by ann";
+  held["reason_code"] = "held-by-user";
   json past = job(9, "old", "ann", "failed");
   past["exit_code"] = 3;
   past["submitted"] = 1'763'300'000'000'000;
@@ -105,8 +107,9 @@ PlayedScheduler::PlayedScheduler() {
     json part = job(20 + i, "sweep", "bob", "pending");
     part["array"] = 20;
     part["array_index"] = 5 * i;
-    part["spec"]["array"] = "0,5,10";
+    part["spec"]["array"] = "0,5,10%2";
     part["reason"] = "after others";
+    part["reason_code"] = "priority";
     jobs_.push_back(part);
   }
   for (const char* name : {"sbatch", "squeue", "scancel", "sinfo"})

@@ -192,5 +192,38 @@ TEST(Service, ALimitOfARunningJobIsShortenedByItsUserAndExtendedByAnOperator) {
   EXPECT_EQ(world.over().at(1).state, LiveState::TimedOut);
 }
 
+// One device, and everybody has another reason.
+TEST(Service, TellsWhyAJobWaitsInAWord) {
+  LiveWorld world{{.cluster = "1x1"}};
+  bool looked = false;
+  world.at(1, [&](LiveService& service) {
+    const auto submit = [&](const auto& edit) {
+      JobSpec spec = spec_of({"run", "50"});
+      edit(spec);
+      static_cast<void>(world.submit(service, spec));
+    };
+    submit([](JobSpec&) {});                                                              // 1 runs
+    submit([](JobSpec&) {});                                                              // 2
+    submit([](JobSpec& spec) { spec.hold = true; });                                      // 3
+    submit([](JobSpec& spec) { spec.dependencies = {{DependencyKind::AfterAny, 1}}; });   // 4
+    submit([&](JobSpec& spec) { spec.begin = world.wall_micros() / 1'000'000 + 1000; });  // 5
+    submit([](JobSpec& spec) { spec.array = ArraySpec{{0, 1}, 1}; });                     // 6, 7
+  });
+  world.at(10, [&](LiveService& service) {
+    looked = true;
+    const auto code = [&](JobNumber job) { return to_string(service.job(kRoot, job)->code); };
+    EXPECT_EQ(code(1), "");
+    EXPECT_EQ(code(2), "resources");
+    EXPECT_EQ(code(3), "held-by-user");
+    EXPECT_EQ(code(4), "dependency");
+    EXPECT_EQ(code(5), "begin-time");
+    EXPECT_EQ(code(6), "resources");
+    EXPECT_EQ(code(7), "array-limit");
+    static_cast<void>(service.act(kRoot, Verb::Release, {.numbers = {3}}, "", 0));
+  });
+  world.run();
+  EXPECT_TRUE(looked);
+}
+
 }  // namespace
 }  // namespace berth::test

@@ -74,15 +74,43 @@ TEST(Squeue, HasTheColumnsThatScriptsKnow) {
   PlayedScheduler scheduler;
   const Ran ran = scheduler.sh("squeue");
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_EQ(
-      ran.out,
-      "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
-      "                12       gpu    train      ann  R       1:05      1 n1\n"
-      "                13       gpu      big      bob PD       0:00      1 (2 of 4 GPUs are free)\n"
-      "                14       gpu    later      ann PD       0:00      1 (held by ann)\n"
-      "              20_0       gpu    sweep      bob PD       0:00      1 (after others)\n"
-      "              20_5       gpu    sweep      bob PD       0:00      1 (after others)\n"
-      "             20_10       gpu    sweep      bob PD       0:00      1 (after others)\n");
+  EXPECT_EQ(ran.out,
+            "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+            "                12       gpu    train      ann  R       1:05      1 n1\n"
+            "                13       gpu      big      bob PD       0:00      1 (Resources)\n"
+            "                14       gpu    later      ann PD       0:00      1 (JobHeldUser)\n"
+            "     20_[0,5,10%2]       gpu    sweep      bob PD       0:00      1 (Priority)\n");
+}
+
+TEST(Squeue, FoldsTheWaitingOfAnArrayUnlessToldNotTo) {
+  PlayedScheduler scheduler;
+  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o '%i %F %K %A'").out, "20_[0,5,10%2] 20 0,5,10%2 20\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -r -j 20 -o '%i %r'").out,
+            "20_0 Priority\n20_5 Priority\n20_10 Priority\n");
+  // What waits for another reason, runs, or has run before has its own line.
+  scheduler.set_job({{"number", 20}, {"state", "running"}, {"reason_code", ""}});
+  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o '%i %t'").out, "20_0 R\n20_[5,10%2] PD\n");
+  scheduler.set_job({{"number", 21}, {"state", "blocked"}, {"reason_code", "array-limit"}});
+  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o '%i %r'").out,
+            "20_0 None\n20_[5%2] JobArrayTaskLimit\n20_[10%2] Priority\n");
+  scheduler.set_job({{"number", 22}, {"attempts", 1}});
+  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o %i").out, "20_0\n20_[5%2]\n20_10\n");
+}
+
+TEST(Squeue, SaysWhyInTheWordsThatScriptsKnow) {
+  PlayedScheduler scheduler;
+  const auto word = [&](const char* code) {
+    scheduler.set_job({{"number", 13}, {"reason_code", code}});
+    return scheduler.sh("squeue -h -j 13 -o %r").out;
+  };
+  EXPECT_EQ(word("dependency"), "Dependency\n");
+  EXPECT_EQ(word("begin-time"), "BeginTime\n");
+  EXPECT_EQ(word("held-by-admin"), "JobHeldAdmin\n");
+  EXPECT_EQ(word("user-gpus"), "QOSMaxGRESPerUser\n");
+  EXPECT_EQ(word("group-jobs"), "AssocGrpJobsLimit\n");
+  EXPECT_EQ(word("of-the-future"), "Priority\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 9 -o %r").out, "NonZeroExitCode\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 12 -o %r").out, "None\n");
 }
 
 TEST(Squeue, TakesTheUsualOptions) {
@@ -91,8 +119,8 @@ TEST(Squeue, TakesTheUsualOptions) {
             "12|RUNNING|2:00:00|gres:gpu:2\n14|PENDING|UNLIMITED|gres:gpu:1\n");
   EXPECT_EQ(scheduler.sh("squeue -h -j 12 -o %t").out, "R\n");
   EXPECT_EQ(scheduler.sh("squeue -h -j 9 -o %t").out, "F\n");
-  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o %A").out, "20\n21\n22\n");  // all of the array
-  EXPECT_EQ(scheduler.sh("squeue -h -t PD,R -O jobid:6,state:.8").out,
+  EXPECT_EQ(scheduler.sh("squeue -h -r -j 20 -o %A").out, "20\n21\n22\n");  // all of the array
+  EXPECT_EQ(scheduler.sh("squeue -h -r -t PD,R -O jobid:6,state:.8").out,
             "12     RUNNING\n13     PENDING\n14     PENDING\n20     PENDING\n21     PENDING\n22    "
             " PENDING\n");
   EXPECT_EQ(scheduler.server().asked("GET", "/api/v1/jobs").back().parameter("state"),
@@ -102,7 +130,7 @@ TEST(Squeue, TakesTheUsualOptions) {
   EXPECT_EQ(scheduler.sh("squeue -h -t all -u ann -o '%i %t'").out, "9 F\n12 R\n14 PD\n");
   EXPECT_EQ(scheduler.sh("squeue -h -t F,CD -o '%i %t'").out, "9 F\n");
   EXPECT_EQ(scheduler.sh("squeue -h -n train,later -o %i").out, "12\n14\n");
-  EXPECT_EQ(scheduler.sh("squeue -h -S -i -o %A | head -2").out, "22\n21\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -r -S -i -o %A | head -2").out, "22\n21\n");
   EXPECT_EQ(scheduler.sh("squeue --me -h -o %i").out, "12\n14\n");
   EXPECT_THAT(scheduler.sh("squeue -l").out, HasSubstr("STATE       TIME TIME_LIMI  NODES"));
   EXPECT_EQ(json::parse(scheduler.sh("squeue --json -u ann").out)["jobs"].size(), 2U);

@@ -1,0 +1,37 @@
+#include "client/array_fold.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace berth::client {
+
+std::vector<QueueLine> folded_arrays(std::span<const JobRow> jobs) {
+  std::vector<QueueLine> lines;
+  std::vector<ArraySpec> arrays;  // of each line
+  std::map<std::tuple<JobNumber, JobState, std::string>, std::size_t> line_of;
+  for (const JobRow& job : jobs) {
+    const bool is_folded = job.array != 0 && is_waiting(job.state) && job.attempts == 0;
+    std::size_t at = lines.size();
+    if (is_folded)
+      at = line_of.try_emplace({job.array, job.state, job.reason_code}, at).first->second;
+    if (at == lines.size()) {
+      lines.push_back({.job = &job});
+      arrays.push_back({.indices = {}, .at_once = job.spec.array ? job.spec.array->at_once : 0});
+    }
+    if (is_folded) arrays[at].indices.push_back(job.array_index);
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::ranges::sort(arrays[i].indices);
+    if (!arrays[i].indices.empty()) lines[i].indices = to_text(arrays[i]);
+  }
+  return lines;
+}
+
+std::vector<QueueLine> one_line_each(std::span<const JobRow> jobs) {
+  std::vector<QueueLine> lines;
+  for (const JobRow& job : jobs) lines.push_back({.job = &job});
+  return lines;
+}
+
+}  // namespace berth::client
