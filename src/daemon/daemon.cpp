@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/launch.h"
+#include "daemon/life_log.h"
 #include "daemon/training_desk.h"
 
 namespace berth {
@@ -61,6 +62,7 @@ struct Daemon::Parts {
   void publish(std::span<const Committed> records) {
     board.publish(records, clock.wall());
     for (const Committed& committed : records) {
+      log_life(log, committed, board);
       if (is_news(committed.record.body)) inbox.post(committed);
       if (desk && committed.change.past) desk->hub().forget(committed.change.job);
     }
