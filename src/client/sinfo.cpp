@@ -31,6 +31,7 @@ constexpr std::array kOptions{
     OptionSpec{"partition", 'p', Value, "NAMES", "only these partitions"},
     OptionSpec{"states", 't', Value, "STATES",
                "only nodes in these states: idle, mix, alloc, down, drain"},
+    OptionSpec{"summarize", 's', Nothing, "", "a line for each partition, nodes counted"},
     OptionSpec{"version", 'V', Nothing, "", "print the version"},
 };
 
@@ -38,6 +39,7 @@ constexpr auto kDefault = "%9P %.5a %.10l %.6D %.6t %N";
 constexpr auto kLong = "%9P %.5a %.10l %.6D %.10T %.6c %.8m %20G %N";
 constexpr auto kByNode = "%18N %.6D %.9P %6t";
 constexpr auto kByNodeLong = "%18N %.6D %.9P %.10T %4c %8m %20G %20E";
+constexpr auto kSummary = "%9P %.5a %.10l %.16F %N";
 constexpr auto kReasons = "%20E %N";
 constexpr std::string_view kLetters = "PRalDtTNncmGCEOedfgpsFAuUH";
 
@@ -122,6 +124,14 @@ std::string value_of(const Partition& partition, const Group& group, char type) 
       }
       return fmt::format("{}/{}/{}/{}", used, idle, out, used + idle + out);
     }
+    case 'F': {
+      std::size_t used = 0, idle = 0, out = 0;
+      for (const NodeRow* node : group) {
+        const bool is_out = node->state == "down" || node->state == "drained";
+        ++(is_out ? out : state_of(*node, true).starts_with("idle") ? idle : used);
+      }
+      return fmt::format("{}/{}/{}/{}", used, idle, out, group.size());
+    }
     case 'E': return first.reason.empty() ? "none" : first.reason;
     default: return "N/A";
   }
@@ -150,7 +160,8 @@ std::vector<Group> groups_of(const std::vector<NodeRow>& nodes,
     std::string key;
     for (const FormatPart& part : format) {
       if (part.type == 'n') key += node.name;
-      if (part.type != 0 && part.type != 'N' && part.type != 'D' && part.type != 'C')
+      if (part.type != 0 && part.type != 'N' && part.type != 'D' && part.type != 'C' &&
+          part.type != 'F')
         key += value_of({}, {&node}, part.type) + '\n';
     }
     if (parsed.has("Node")) key = node.name;
@@ -195,6 +206,7 @@ int run_sinfo(std::span<const std::string> words, Console& console) {
   const bool by_node = parsed.has("Node");
   const std::string text = parsed.has("format")         ? parsed.value("format")
                            : parsed.has("list-reasons") ? kReasons
+                           : parsed.has("summarize")    ? kSummary
                            : by_node            ? (parsed.has("long") ? kByNodeLong : kByNode)
                            : parsed.has("long") ? kLong
                                                 : kDefault;

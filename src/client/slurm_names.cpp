@@ -107,9 +107,36 @@ std::string slurm_help(std::string_view usage, std::span<const OptionSpec> optio
   return text + "\nThis is Berth; its own commands are told by `berth --help`.\n";
 }
 
+/// The options in a paragraph, as --usage has it: "Usage: sbatch [-A NAME] [--array=INDICES] …".
+std::string slurm_usage(std::string_view program, std::string_view operands,
+                        std::span<const OptionSpec> options) {
+  std::string text = fmt::format("Usage: {}", program);
+  std::size_t column = text.size();
+  const auto add = [&](const std::string& word) {
+    if (column + 1 + word.size() > 79) {
+      text += "\n      ";
+      column = 6;
+    }
+    text += " " + word;
+    column += 1 + word.size();
+  };
+  for (const OptionSpec& option : options) {
+    if (option.help.empty()) continue;
+    const std::string value = option.value.empty() ? "" : fmt::format("={}", option.value);
+    add(option.name.empty() ? fmt::format("[-{}]", option.letter)
+                            : fmt::format("[--{}{}]", option.name, value));
+  }
+  add(std::string(operands));
+  return text + "\n";
+}
+
 int run_sbatch(std::span<const std::string> words, Console& console) {
   if (words.size() == 1 && words.front() == "--help") {
     console.put(slurm_help("sbatch [OPTIONS] [SCRIPT [ARGS…]]", sbatch_options().specs()));
+    return console.done();
+  }
+  if (words.size() == 1 && words.front() == "--usage") {
+    console.put(slurm_usage("sbatch", "[SCRIPT [ARGS…]]", sbatch_options().specs()));
     return console.done();
   }
   if (words.size() == 1 && (words.front() == "--version" || words.front() == "-V")) {

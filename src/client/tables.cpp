@@ -1,6 +1,7 @@
 #include "client/tables.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -163,17 +164,17 @@ std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& sty
     if (job.state == JobState::Completed) ++completed;
     table.add_row(
         {fmt::format("{}", job.number), clipped(name_of(job), 24), clipped(job.spec.user, 12),
-         coloured(to_string(job.state), colour_of(job.state), style.has_colour), exit_text(job),
-         fmt::format("{}", job.spec.gpus), short_time(job.ended, style.now),
-         job.started > 0 ? clock_span(wait) : "-", clock_span(job.run_seconds),
-         gpu_time(job.gpu_seconds), clipped(job.reason, 120)});
+         coloured(to_string(job.state), colour_of(job.state), style.has_colour),
+         job.started > 0 ? exit_text(job) : "-", fmt::format("{}", job.spec.gpus),
+         short_time(job.ended, style.now), job.started > 0 ? clock_span(wait) : "-",
+         clock_span(job.run_seconds), gpu_time(job.gpu_seconds), clipped(job.reason, 120)});
   }
   std::string text = fitted(table.str(), style.width);
   text += fmt::format("\n{} job{}, {} completed, {}", jobs.size(), jobs.size() == 1 ? "" : "s",
                       completed, gpu_time(gpu_seconds));
   if (started > 0)
     text += fmt::format(", waited {} on average",
-                        human_duration(waited / static_cast<double>(started)));
+                        human_duration(std::round(waited / static_cast<double>(started))));
   return text + "\n";
 }
 

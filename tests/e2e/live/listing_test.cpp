@@ -89,6 +89,10 @@ TEST(History, AddsUp) {
             "  9  old   ann   failed      3     2  Nov 16 14:34    1:00  1:00:00  2.0 GPU h\n"
             "\n"
             "1 job, 0 completed, 2.0 GPU h, waited 60.0 s on average\n");
+  scheduler.set_job(
+      {{"number", 9}, {"state", "cancelled"}, {"started", nullptr}, {"exit_code", 0}});
+  EXPECT_THAT(scheduler.run("history --user ann --outcome failed --since 2025-11-01 --limit 5").out,
+              ::testing::HasSubstr("cancelled     -     2"));  // it never ran: nothing exited
   const auto asked = scheduler.server().asked("GET", "/api/v1/history").back();
   EXPECT_EQ(asked.parameter("outcome"), "failed");
   EXPECT_EQ(asked.parameter("since"), "1761955200000000");  // microseconds

@@ -143,6 +143,15 @@ TEST(Squeue, TakesTheUsualOptions) {
   EXPECT_EQ(scheduler.sh("squeue -h -j 12,4711 -o %i").out, "12\n");
 }
 
+TEST(Sbatch, SaysItsUsageInAParagraph) {
+  PlayedScheduler scheduler;
+  const Ran ran = scheduler.sh("sbatch --usage");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_TRUE(ran.out.starts_with("Usage: sbatch [--")) << ran.out;
+  EXPECT_THAT(ran.out, HasSubstr("[--signal=[B:]SIG[@SECONDS]]"));
+  EXPECT_TRUE(ran.out.ends_with("[SCRIPT [ARGS…]]\n")) << ran.out;
+}
+
 TEST(Scancel, NamesJobsArraysAndFilters) {
   PlayedScheduler scheduler;
   constexpr auto kActions = "/api/v1/jobs/actions";
@@ -192,6 +201,11 @@ TEST(Sinfo, GroupsNodesByState) {
   EXPECT_EQ(scheduler.sh("sinfo -h -t idle -o %n").out, "n2\n");
   EXPECT_EQ(scheduler.sh("sinfo -R -h").out, "new fan              n3\n");
   EXPECT_EQ(scheduler.sh("sinfo -h -o %C").out, "8/24/16/48\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -s -o '%P %F %N'").out,
+            scheduler.sh("sinfo -h -o '%P %F %N'").out);
+  EXPECT_EQ(scheduler.sh("sinfo -h -o '%F %N'").out, "1/1/1/3 n[1-3]\n");
+  EXPECT_THAT(scheduler.sh("sinfo -s").out,
+              HasSubstr("PARTITION AVAIL  TIMELIMIT   NODES(A/I/O/T) NODELIST\n"));
 }
 
 }  // namespace
