@@ -101,6 +101,7 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
 }
 
 Result<void> Yard::recover(const Ledger& ledger) {
+  std::vector<Signal> wakes;  // come last: whoever has to sleep on the same devices does so first
   for (const auto& [number, job] : ledger.jobs()) {
     if (!job.attempt) continue;
     const LiveAttempt& live = *job.attempt;
@@ -137,8 +138,9 @@ Result<void> Yard::recover(const Ledger& ledger) {
               {.kind = Signal::Kind::Stop, .attempt = live.id, .grace = job.spec->grace_seconds});
         } else {
           const bool sleeps = live.is_suspended || job.is_frozen;
-          signals_.push_back(
-              {.kind = sleeps ? Signal::Kind::Suspend : Signal::Kind::Resume, .attempt = live.id});
+          (sleeps ? signals_ : wakes)
+              .push_back({.kind = sleeps ? Signal::Kind::Suspend : Signal::Kind::Resume,
+                          .attempt = live.id});
           set_limit(number, job.spec->time_limit);
         }
         break;
@@ -149,6 +151,7 @@ Result<void> Yard::recover(const Ledger& ledger) {
       case Found::Void: end(number, judge_void(ending), nullptr); break;
     }
   }
+  signals_.insert(signals_.end(), wakes.begin(), wakes.end());
   return flush();
 }
 
