@@ -235,7 +235,7 @@ Result<WhyAnswer> why_from(std::string_view body) {
   for (const json& item : list_in(value, "reasons")) {
     WhyReason& reason = answer.reasons.emplace_back();
     get(item, "kind", reason.kind, "text", reason.text, "who", reason.who, "when", reason.when,
-        "sole", reason.is_sole);
+        "sole", reason.is_sole, "entities", reason.entities, "fix", reason.fix);
     take_map(item, "numbers", reason.numbers);
   }
   return answer;

@@ -146,8 +146,10 @@ struct TokenRow {
 /// Why a job waits: docs/formats/why.md.
 struct WhyReason {
   std::string kind, text, who, when;  // when: never, now, until
+  std::string fix;                    // what opens it, with the command
   bool is_sole = false;
   std::map<std::string, std::string> numbers;
+  std::vector<std::string> entities;  // jobs and nodes it is about
 };
 struct WhyAnswer {
   JobNumber job = 0;

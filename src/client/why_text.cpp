@@ -27,6 +27,17 @@ std::string numbers_of(const WhyReason& reason) {
   return text;
 }
 
+std::string entities_of(const WhyReason& reason) {
+  std::string text;
+  for (const std::string& entity : reason.entities)
+    text += fmt::format("{}{}", text.empty() ? "it is about: " : "; ", clipped(entity, 80));
+  return text;
+}
+
+std::string fix_of(const WhyReason& reason) {
+  return reason.fix.empty() ? std::string{} : "to open it: " + clipped(reason.fix, 2'000);
+}
+
 }  // namespace
 
 std::string why_text(const WhyAnswer& why) {
@@ -45,8 +56,8 @@ std::string why_text(const WhyAnswer& why) {
   for (const WhyReason* reason : order) {
     text += fmt::format("  {:<{}}  {}{}\n", harmless(reason->kind), width,
                         clipped(reason->text, 2'000), remark(*reason));
-    if (const std::string numbers = numbers_of(*reason); !numbers.empty())
-      text += fmt::format("  {:<{}}  {}\n", "", width, numbers);
+    for (const std::string& line : {numbers_of(*reason), entities_of(*reason), fix_of(*reason)})
+      if (!line.empty()) text += fmt::format("  {:<{}}  {}\n", "", width, line);
   }
   if (!why.would_start.empty()) text += "\nWhat would let it start\n";
   for (const std::string& change : why.would_start)

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/why_number.h"
 #include "store/ledger.h"
 
 namespace berth {
@@ -26,11 +27,11 @@ enum class GateKind : std::uint8_t { Hold, Suspension, Begin, Dependency, Array,
 
 struct ShutGate {
   GateKind kind{};
-  std::string text;  // with numbers: "alice has 4 of 4 GPUs"
-  double have = 0;   // of whatever is counted
-  double need = 0;
+  std::string text;               // with numbers: "alice has 4 of 4 GPUs"
+  WhyNumbers numbers{};           // the same for programs
   std::optional<Time> until{};    // it opens by itself
   std::vector<JobNumber> jobs{};  // those it waits for
+  std::string change{};  // what an admin would change, for "berth share set": "ann --gpu-limit 4"
 };
 
 /// What a user or a group may have in use or in line at once; 0 = no limit.

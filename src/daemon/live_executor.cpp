@@ -305,6 +305,14 @@ void LiveExecutor::fill(TraceJob& slot, const LedgerJob& job) {
   slot.soft_deadline = spec.soft_deadline;
 }
 
+std::optional<JobId> LiveExecutor::suppose(const LedgerJob& job) {
+  const auto slot = spare_slot();
+  if (!slot) return std::nullopt;
+  ++next_slot_;
+  fill(parts_.slots.jobs[slot->value], job);
+  return slot;
+}
+
 // --- what the engine decides
 
 StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable& jobs) {
@@ -353,6 +361,7 @@ void LiveExecutor::power(Time, const Action& action) {
 }
 
 JobPast LiveExecutor::past(JobId slot) const {
+  if (number_of(slot) == 0) return {};  // only supposed: in a copy, which must not ask the board
   const auto job = parts_.job(number_of(slot));
   if (!job) return {};
   JobPast past{.first_start = job->first_start.value_or(kNever),

@@ -70,6 +70,9 @@ class LiveExecutor final : public Executor, public Journal {
     if (next_slot_ == numbers_.size()) return std::nullopt;
     return JobId{next_slot_};
   }
+  /// In a copy that asks what if: a job that does not compete yet, as it would in a slot of its
+  /// own.
+  [[nodiscard]] std::optional<JobId> suppose(const LedgerJob& job);
   /// Why advance() said that nothing will come any more.
   [[nodiscard]] Over over() const noexcept { return over_; }
   [[nodiscard]] const Error& error() const noexcept { return error_; }

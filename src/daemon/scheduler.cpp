@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "daemon/forked.h"
 #include "policies/cpu/cpu_tuner.h"
 #include "policies/placements/placements.h"
 
@@ -187,12 +188,27 @@ Result<Scheduler::Next> Scheduler::run_engine() {
 }
 
 Why Scheduler::explain(const JobView& job, bool may_see_all) const {
-  return Explainer{{.engine = running_->engine,
-                    .slots = running_->slots,
-                    .executor = running_->executor,
-                    .gates = running_->gates,
-                    .clock = parts_.clock}}
-      .explain(job, may_see_all);
+  // What needs a lock, the board's or the C library's for local time, is asked before the copy.
+  Explainer::Asked asked{.job = job,
+                         .shut = running_->gates.shut(job.number, parts_.clock.now()),
+                         .record = std::nullopt,
+                         .may_see_all = may_see_all};
+  if (!running_->executor.slot_of(job.number)) asked.record = parts_.board.find(job.number);
+  const auto text = in_a_copy([&] {
+    return to_json(Explainer{{.engine = running_->engine,
+                              .slots = running_->slots,
+                              .executor = running_->executor,
+                              .gates = running_->gates,
+                              .clock = parts_.clock}}
+                       .explain(asked));
+  });
+  auto why = text ? why_from_json(*text) : Result<Why>{fail("the copy did not answer")};
+  if (why) return *std::move(why);
+  return {.job = job.number,
+          .state = job.state,
+          .summary = "no answer could be found in time: ask again",
+          .reasons = {},
+          .would_start = {}};
 }
 
 void Scheduler::pass_done(Time now) {

@@ -1,26 +1,28 @@
 // Why a job waits: every gate that is shut, with numbers, who can open it, whether it is the only
 // one, and what would let the job start. Gates are evaluated on the state after the last pass; what
 // they claim is confirmed by the policy itself, in forked copies of the scheduler in which the
-// gates are lifted.
+// gates are lifted. A job that does not compete yet is asked about as if it did.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "daemon/board.h"
 #include "daemon/gates.h"
 #include "daemon/live_executor.h"
+#include "daemon/why_number.h"
 
 namespace berth {
 
 struct WhyReason {
   std::string kind;  // the gate: "capacity", "order", "hold" …
   std::string text;  // with numbers
-  std::vector<std::pair<std::string, double>> numbers{};
+  WhyNumbers numbers{};
   std::vector<std::string> entities{};
+  std::string fix{};                    // what opens it, with the command; empty: only time does
   std::string who = "nobody";           // can change it: user, operator, admin
   std::string when = "now";             // never, now, until
   std::optional<std::int64_t> until{};  // Unix microseconds
@@ -36,28 +38,43 @@ struct Why {
   std::size_t place = 0, of = 0;  // in the policy's order, of those that wait
 };
 [[nodiscard]] std::string to_json(const Why& why);
+[[nodiscard]] Result<Why> why_from_json(std::string_view text);
 
+/// Changes what it is given: only for a copy of the scheduler (forked.h). Asks no lock.
 class Explainer {
  public:
   struct Parts {
-    Engine& engine;  // only copies of it are changed
-    Trace& slots;    // likewise
-    const LiveExecutor& executor;
+    Engine& engine;
+    Trace& slots;
+    LiveExecutor& executor;
     const Gates& gates;
     const LiveClock& clock;
   };
+  struct Asked {
+    const JobView& job;
+    std::vector<ShutGate> shut;       // before the competition
+    std::optional<LedgerJob> record;  // of a job that does not compete: how it would
+    bool may_see_all = false;         // names of other users' jobs may be told
+  };
   explicit Explainer(Parts parts) : parts_(parts) {}
-  /// Between two passes. `may_see_all`: names of other users' jobs may be told.
-  [[nodiscard]] Why explain(const JobView& job, bool may_see_all) const;
+  [[nodiscard]] Why explain(const Asked& asked);
 
  private:
-  struct Room;
-  [[nodiscard]] Room room_for(const Shape& shape) const;
-  void add_gates(const JobView& job, Why& why) const;
-  void add_room(const JobView& job, const Shape& shape, const Room& room, Why& why) const;
-  void add_order(const JobView& job, JobId slot, const Room& room, bool may_see_all,
-                 Why& why) const;
-  void add_suggestions(const JobView& job, JobId slot, Why& why) const;
+  struct Waiting;  // the job in its slot, what is free for it, what the dry runs said
+  void add_gates(const Asked& asked, Why& why) const;
+  void add_competition(const Asked& asked, Why& why);
+  void add_room(const Waiting& waiting, Why& why) const;
+  void add_order(const Waiting& waiting, Why& why) const;
+  void add_reservation(const Waiting& waiting, std::int64_t limit, Why& why) const;
+  void add_policy(const Waiting& waiting, Why& why) const;
+  void add_changes(const Waiting& waiting, Why& why) const;
+  [[nodiscard]] bool would_start(const Waiting& waiting, const TraceJob& request) const;
+  [[nodiscard]] std::optional<std::int64_t> longest_limit(const Waiting& waiting) const;
+  [[nodiscard]] bool may_be_named(const Waiting& waiting, JobId job) const;
+  /// Jobs by number, largest hold first, five at most and the rest as a sum; those of other users
+  /// only as a sum unless they may be seen.
+  [[nodiscard]] std::vector<std::string> named(const Waiting& waiting,
+                                               const std::vector<JobId>& jobs) const;
 
   Parts parts_;
 };

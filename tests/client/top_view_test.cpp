@@ -140,7 +140,8 @@ TEST(WhyText, TellsNeverFirstThenTheOthersThenWhatHelps) {
       R"({"job":12,"state":"pending","summary":"waits for 2 a100 with 8 cores on one node: n2 has the GPUs but 2 cores",
     "reasons":[
       {"kind":"side resource","text":"n2: 2 GPUs free, 6 cores short","who":"user","when":"now","sole":true,
-       "numbers":{"cores_free":2,"cores_needed":8}},
+       "numbers":{"cores_free":2,"cores_needed":8},"entities":["n2","2 jobs of other users, 3 GPUs"],
+       "fix":"ask for 2 cores: berth change 12 cpus=2"},
       {"kind":"request","text":"no node has 64 cores","when":"never","who":"user","sole":false}],
     "would_start":["1 core per GPU: --cpus 2","a v100 as well: --gpu-type 'a100|v100'"],"place":2,"of":9,"age_seconds":0.2})");
   ASSERT_TRUE(why);
@@ -154,6 +155,8 @@ TEST(WhyText, TellsNeverFirstThenTheOthersThenWhatHelps) {
       "  side resource  n2: 2 GPUs free, 6 cores short [you can change it; alone it keeps the job "
       "waiting]\n"
       "                 cores_free 2, cores_needed 8\n"
+      "                 it is about: n2; 2 jobs of other users, 3 GPUs\n"
+      "                 to open it: ask for 2 cores: berth change 12 cpus=2\n"
       "\n"
       "What would let it start\n"
       "  1 core per GPU: --cpus 2\n"

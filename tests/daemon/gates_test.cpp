@@ -157,7 +157,7 @@ TEST_F(GatesTest, AnArrayLetsSoManyInAtOnce) {
     gates.add(one, now, wall);
   }
   EXPECT_EQ(ready(), (Jobs{1, 2}));
-  EXPECT_EQ(gates.shut(3, now)[0].text, "2 of its array are in, at most 2 at once");
+  EXPECT_EQ(gates.shut(3, now)[0].text, "2 of its array run or are in line, at most 2 at once");
   gates.ended(2, Outcome::Completed, true);
   EXPECT_EQ(ready(), Jobs{3});
 }

@@ -9,25 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "support/live_world.h"
+#include "daemon/why_support.h"
 
 namespace berth::test {
 namespace {
-
-std::vector<std::string> kinds_of(const Why& why) {
-  std::vector<std::string> kinds;
-  for (const WhyReason& reason : why.reasons) kinds.push_back(reason.kind);
-  return kinds;
-}
-
-JobSpec typed(double seconds, std::int32_t gpus, const std::string& type, std::int32_t cpus,
-              std::int64_t limit) {
-  JobSpec spec = spec_of({"run", fmt::format("{}", seconds)}, gpus);
-  spec.gpu_type = type;
-  spec.cpus = cpus;
-  spec.time_limit = limit;
-  return spec;
-}
 
 /// Two nodes of a100 and one of v100, 16 cores each; A, B and C run, H and J wait under EASY.
 class WorkedExample : public ::testing::Test {
@@ -57,8 +42,11 @@ TEST_F(WorkedExample, TheGangLacksCapacityAndShape) {
   world.at(1, [this](LiveService&) {
     EXPECT_EQ(kinds_of(world.why(h)), (std::vector<std::string>{"capacity", "shape"}));
     const Why why = world.why(h);
-    EXPECT_EQ(why.reasons[0].numbers[0].second, 3);
-    EXPECT_EQ(why.reasons[0].numbers[1].second, 4);
+    EXPECT_EQ(why.summary,
+              "waits for 4 a100 with 4 cores on one node: 3 of 4 a100 are free, 3 of other types");
+    EXPECT_EQ(count_in(why.reasons[0], "free"), 3);
+    EXPECT_EQ(count_in(why.reasons[0], "need"), 4);
+    EXPECT_EQ(count_in(why.reasons[1], "best"), 2);
     EXPECT_EQ(why.place, 1U);
     EXPECT_EQ(why.of, 2U);
   });
@@ -71,7 +59,9 @@ TEST_F(WorkedExample, TheOtherLacksOnlyCores) {
     const Why why = world.why(j);
     ASSERT_EQ(kinds_of(why), std::vector<std::string>{"side resource"});
     EXPECT_TRUE(why.reasons[0].sole);
-    EXPECT_EQ(why.reasons[0].numbers[0].second, 4) << "cores beside each device";
+    EXPECT_EQ(measure_in(why.reasons[0], "cores_free"), 2);
+    EXPECT_EQ(measure_in(why.reasons[0], "cores_needed"), 8) << "4 beside each of 2";
+    EXPECT_EQ(count_in(why.reasons[0], "gpus_stranded"), 2);
     ASSERT_EQ(why.would_start.size(), 2U) << fmt::format("{}", fmt::join(why.would_start, "; "));
     EXPECT_EQ(why.would_start[0],
               fmt::format("take any type of GPU: berth change {} gpu_type=", j));

@@ -80,9 +80,9 @@ JobNumber LiveWorld::submit(LiveService& service, JobSpec spec) {
   return answer->first;
 }
 
-Why LiveWorld::why(JobNumber job) const {
+Why LiveWorld::why(JobNumber job, bool may_see_all) const {
   const auto view = life_->service->job(kRoot, job);
-  return life_->scheduler->explain(*view, true);
+  return life_->scheduler->explain(*view, may_see_all);
 }
 
 void LiveWorld::acknowledge(const std::string& key, const Submitted& answer) {

@@ -96,7 +96,7 @@ class LiveWorld final : public ClockSource {
   /// Submits as root; the answer is kept as acknowledged.
   JobNumber submit(LiveService& service, JobSpec spec);
   /// Inside a deed.
-  [[nodiscard]] Why why(JobNumber job) const;
+  [[nodiscard]] Why why(JobNumber job, bool may_see_all = true) const;
   /// Somebody was told that it is taken: it must never be lost, and a key is one job for ever.
   void acknowledge(const std::string& key, const Submitted& answer);
 

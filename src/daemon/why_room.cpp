@@ -1,0 +1,166 @@
+// Gates of the machine: nodes out of service, too few devices, not together, too little beside
+// them.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "daemon/why_waiting.h"
+
+namespace berth {
+
+namespace {
+
+std::string gib(std::int64_t mib) {
+  return fmt::format("{:.4g} GiB", static_cast<double>(mib) / 1024);
+}
+std::string cores(std::int64_t milli) {
+  return fmt::format("{:.4g}", static_cast<double>(milli) / 1000);
+}
+
+WhyReason side_reason(const WhyRoom& room, const Shape& shape, const std::string& type) {
+  const std::int64_t workers = std::max(1, std::min(shape.gpus, room.best));
+  const std::int64_t cores_needed = workers * shape.cpus_milli_per_gpu;
+  const std::int64_t memory_needed = workers * shape.memory_mib_per_gpu;
+  std::vector<std::string> missing;
+  WhyReason reason{.kind = "side resource", .text = {}, .who = "user"};
+  if (room.cores_milli < cores_needed) {
+    reason.numbers.emplace_back("cores_free", static_cast<double>(room.cores_milli) / 1000);
+    reason.numbers.emplace_back("cores_needed", static_cast<double>(cores_needed) / 1000);
+    missing.push_back(fmt::format("{} of {} cores", cores(room.cores_milli), cores(cores_needed)));
+  }
+  if (room.memory_mib < memory_needed) {
+    reason.numbers.emplace_back("memory_free_mib", room.memory_mib);
+    reason.numbers.emplace_back("memory_needed_mib", memory_needed);
+    missing.push_back(fmt::format("{} of {}", gib(room.memory_mib), gib(memory_needed)));
+  }
+  if (missing.empty()) missing.emplace_back("too little beside them");
+  reason.numbers.emplace_back("node", room.best_node);
+  reason.numbers.emplace_back("gpus_stranded", std::int64_t{room.best});
+  reason.entities.push_back(room.best_node);
+  reason.text = fmt::format("{} has {} free but {}", room.best_node, devices_text(room.best, type),
+                            fmt::join(missing, " and "));
+  return reason;
+}
+
+/// Who runs on devices that this shape could have.
+std::vector<JobId> holders_of(const JobTable& jobs, const Shape& shape) {
+  std::vector<JobId> holders;
+  for (std::uint32_t i = 0; i < jobs.size(); ++i) {
+    const JobId job{i};
+    if (jobs.is_running(job) &&
+        std::ranges::find(shape.pools, jobs.allocation[job].pool) != shape.pools.end())
+      holders.push_back(job);
+  }
+  return holders;
+}
+
+}  // namespace
+
+std::string plural(std::size_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+std::string devices_text(std::int64_t count, const std::string& type) {
+  if (!type.empty()) return fmt::format("{} {}", count, type);
+  return plural(static_cast<std::size_t>(count), "GPU");
+}
+
+std::string asked_text(const JobSpec& spec, const Shape& shape) {
+  std::string text = devices_text(shape.gpus, spec.gpu_type);
+  if (spec.cpus > 0)
+    text += fmt::format(" with {}", plural(static_cast<std::size_t>(spec.cpus), "core"));
+  if (spec.memory_mib > 0)
+    text += fmt::format(" {} {}", spec.cpus > 0 ? "and" : "with", gib(spec.memory_mib));
+  if (shape.locality == Locality::Consolidated && shape.gpus > 1) text += " on one node";
+  return text;
+}
+
+WhyRoom room_for(const Engine& engine, const Shape& shape) {
+  const ClusterState& state = engine.cluster();
+  WhyRoom room;
+  const std::set<PoolId> accepted{shape.pools.begin(), shape.pools.end()};
+  for (const PoolId pool : accepted) room.free += state.free_gpus(pool);
+  room.others = state.free_gpus() - room.free;
+  for (std::uint32_t i = 0; i < state.cluster().nodes.size(); ++i) {
+    const Node& node = state.cluster().nodes[i];
+    if (!accepted.contains(node.pool)) continue;
+    if (!state.is_up(NodeId{i})) {
+      room.out += node.gpus;
+      room.nodes_out.push_back(node.name);
+    } else if (state.free_on(NodeId{i}) > room.best) {
+      room.best = state.free_on(NodeId{i});
+      room.best_node = node.name;
+      room.cores_milli = state.free_cpus_milli(NodeId{i});
+      room.memory_mib = state.free_memory_mib(NodeId{i});
+    }
+  }
+  Shape bare = shape;
+  bare.cpus_milli_per_gpu = 0;
+  bare.memory_mib_per_gpu = 0;
+  room.fits = engine.has_place(shape);
+  room.fits_without_side = room.fits || engine.has_place(bare);
+  return room;
+}
+
+void Explainer::add_room(const Waiting& waiting, Why& why) const {
+  const WhyRoom& room = waiting.room;
+  const Shape& shape = waiting.shape;
+  if (room.fits) return;
+  const std::string& type = waiting.asked.job.spec->gpu_type;
+  const bool is_short = room.free < shape.gpus;
+  const bool sole = waiting.findings.starts_if_room && !waiting.is_gated;
+  if (room.out > 0 && (waiting.findings.starts_if_nodes || room.free + room.out >= shape.gpus)) {
+    const bool sole_nodes = waiting.findings.starts_if_nodes && !waiting.is_gated;
+    const std::string fix =
+        fmt::format("an operator: berth node resume {}", fmt::join(room.nodes_out, " "));
+    why.reasons.push_back(
+        {.kind = "node state",
+         .text = fmt::format("{} on nodes that are down or drained ({}): with them there would be "
+                             "enough",
+                             room.out == 1 ? "1 GPU is" : fmt::format("{} GPUs are", room.out),
+                             fmt::join(room.nodes_out, ", ")),
+         .numbers = {{"nodes", static_cast<std::int64_t>(room.nodes_out.size())},
+                     {"gpus", room.out}},
+         .entities = room.nodes_out,
+         .fix = fix,
+         .who = "operator",
+         .sole = sole_nodes});
+    if (sole_nodes) why.would_start.push_back(fix);
+  }
+  if (is_short) {
+    why.reasons.push_back(
+        {.kind = "capacity",
+         .text =
+             fmt::format("{} of {} free{}", room.free,
+                         devices_text(shape.gpus, type) + (shape.gpus == 1 ? " is" : " are"),
+                         room.others > 0 ? fmt::format(", {} of other types", room.others) : ""),
+         .numbers = {{"free", room.free},
+                     {"need", std::int64_t{shape.gpus}},
+                     {"free_of_other_types", room.others}},
+         .entities = named(waiting, holders_of(parts_.engine.jobs(), shape)),
+         .who = "user",
+         .sole = sole});
+  }
+  const bool together = shape.locality == Locality::Consolidated && room.best < shape.gpus;
+  if (together || (!is_short && !room.fits_without_side)) {
+    why.reasons.push_back(
+        {.kind = "shape",
+         .text = room.best_node.empty()
+                     ? fmt::format("no node has any of {} free", devices_text(shape.gpus, type))
+                     : fmt::format("not together as asked: at most {} of {} free on {}", room.best,
+                                   devices_text(shape.gpus, type), room.best_node),
+         .numbers = {{"best", std::int64_t{room.best}},
+                     {"need", std::int64_t{shape.gpus}},
+                     {"node", room.best_node}},
+         .who = "user",
+         .sole = sole});
+  }
+  if (is_short || !room.fits_without_side) return;
+  WhyReason reason = side_reason(room, shape, type);
+  reason.sole = sole;
+  why.reasons.push_back(std::move(reason));
+}
+
+}  // namespace berth
