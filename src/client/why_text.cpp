@@ -20,10 +20,15 @@ std::string remark(const WhyReason& reason) {
   return parts.empty() ? std::string{} : fmt::format(" [{}]", fmt::join(parts, "; "));
 }
 
+/// `at` is a moment for programs; the sentence has it in words.
 std::string numbers_of(const WhyReason& reason) {
   std::string text;
-  for (const auto& [name, value] : reason.numbers)
+  for (const auto& [key, value] : reason.numbers) {
+    if (key == "at") continue;
+    std::string name = key;
+    std::ranges::replace(name, '_', ' ');
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, clipped(value, 80));
+  }
   return text;
 }
 

@@ -154,7 +154,7 @@ TEST(WhyText, TellsNeverFirstThenTheOthersThenWhatHelps) {
       "change it]\n"
       "  side resource  n2: 2 GPUs free, 6 cores short [you can change it; alone it keeps the job "
       "waiting]\n"
-      "                 cores_free 2, cores_needed 8\n"
+      "                 cores free 2, cores needed 8\n"
       "                 it is about: n2; 2 jobs of other users, 3 GPUs\n"
       "                 to open it: ask for 2 cores: berth change 12 cpus=2\n"
       "\n"
