@@ -7,6 +7,9 @@ berth_packages_build="g++ cmake ninja-build ccache mold libfmt-dev libexpected-d
 berth_packages_test="libgtest-dev libgmock-dev librapidcheck-dev chromium openssl clang-format-14 prometheus python3-torch"
 berth_packages_bench="libbenchmark-dev"
 
+# Checkouts in different folders share one compiler cache: paths below the checkout count as relative.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
+
 # berth_need PACKAGE…: installs those that dpkg does not know as installed.
 berth_need() {
   local missing=() package
