@@ -65,6 +65,11 @@ function(berth_room name)
   endforeach()
 endfunction()
 
+# Where tests find the project's own files and, where it is there, ../shared. In a header of the few that ask, not on every
+# command line: otherwise no two checkouts could share a compiler cache.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/project_paths.h CONTENT
+  "#pragma once\n\n#define BERTH_SOURCE_DIR \"@PROJECT_SOURCE_DIR@\"\n#define BERTH_SHARED_DIR \"@PROJECT_SOURCE_DIR@/../shared\"\n" @ONLY)
+
 # berth_test(name [SERIAL] SOURCES … ALONE … DEPENDS rooms…): one GoogleTest program, found by ctest test by test; nothing
 # runs beside the tests of a SERIAL one, because they measure
 function(berth_test name)
@@ -72,9 +77,7 @@ function(berth_test name)
   berth_units(units ${name} ${TEST_SOURCES})
   add_executable(${name} ${units} ${TEST_ALONE})
   target_link_libraries(${name} PRIVATE berth_options GTest::gtest GTest::gmock GTest::gtest_main fmt::fmt)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${name} PRIVATE
-    BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BERTH_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
   foreach(room ${TEST_DEPENDS})
     target_link_libraries(${name} PRIVATE berth_${room})
   endforeach()

@@ -13,6 +13,7 @@
 #include "apps/run.h"
 #include "policies/placements/placements.h"
 #include "policies/registry.h"
+#include "project_paths.h"
 #include "trace/reader.h"
 
 namespace berth {

@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "project_paths.h"
+
 namespace {
 
 namespace fs = std::filesystem;

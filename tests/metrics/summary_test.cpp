@@ -20,6 +20,7 @@
 
 #include "metrics/derive.h"
 #include "metrics/recorded_run.h"
+#include "project_paths.h"
 
 namespace berth::test {
 namespace {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/cluster.h"
+#include "project_paths.h"
 
 namespace berth {
 namespace {

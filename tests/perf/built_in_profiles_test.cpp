@@ -12,6 +12,7 @@
 #include "perf/built_in_table.h"
 #include "perf/profile_file.h"
 #include "perf/rate_function.h"
+#include "project_paths.h"
 
 namespace berth {
 namespace {

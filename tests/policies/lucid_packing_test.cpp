@@ -9,6 +9,7 @@
 #include "policies/lucid/arrival_forecast.h"
 #include "policies/lucid/packing_index.h"
 #include "policies/lucid/sharing_score.h"
+#include "project_paths.h"
 
 namespace berth {
 namespace {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "project_paths.h"
 #include "support/policy_suite.h"
 #include "trace/reader.h"
 

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "project_paths.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "project_paths.h"
 #include "trace/reader.h"
 
 namespace berth {

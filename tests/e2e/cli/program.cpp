@@ -1,4 +1,5 @@
 #include "e2e/cli/program.h"
+#include "project_paths.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "e2e/cli/program.h"
+#include "project_paths.h"
 
 namespace berth::test {
 namespace {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "e2e/live/served.h"
+#include "project_paths.h"
 
 namespace berth::test {
 namespace {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "e2e/training/program.h"
+#include "project_paths.h"
 
 namespace berth::test {
 namespace {
