@@ -10,20 +10,33 @@ berth_packages_bench="libbenchmark-dev"
 # Checkouts in different folders share one compiler cache: paths below the checkout count as relative.
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
 
-# berth_need PACKAGE…: installs those that dpkg does not know as installed.
+# berth_need PACKAGE…: installs those that dpkg does not know as installed. Whoever may not is told which they are.
 berth_need() {
   local missing=() package
   for package in "$@"; do
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return 0
-  echo "installing: ${missing[*]}" >&2
+  if ! command -v apt-get >/dev/null; then
+    echo "this is no Debian: install what these packages of Debian 12 hold, then build with cmake: ${missing[*]}" >&2
+    return 1
+  fi
   local sudo=()
-  [ "$(id -u)" -eq 0 ] || sudo=(sudo)
+  if [ "$(id -u)" -ne 0 ]; then
+    sudo=(sudo)
+    # It asks here, where its question is seen.
+    if ! command -v sudo >/dev/null || ! sudo true; then
+      echo "packages are missing, and only root may install them: apt-get install --no-install-recommends ${missing[*]}" >&2
+      return 1
+    fi
+  fi
+  echo "installing: ${missing[*]}" >&2
   local log
   log=$(mktemp)
-  if ! { "${sudo[@]}" apt-get update -qq &&
-         "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+  # Another apt may be at work: it is waited for.
+  if ! { "${sudo[@]}" apt-get update -qq -o DPkg::Lock::Timeout=300 &&
+         "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o DPkg::Lock::Timeout=300 \
+           --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     echo "could not install: ${missing[*]}" >&2
@@ -39,16 +52,43 @@ berth_need_command() {
   berth_need "$@"
 }
 
-# berth_build PRESET [TARGET…]: configures once, builds quietly; the whole log only if it fails.
-berth_build() {
-  local preset=$1 log started=$SECONDS
+# berth_configure PRESET [OPTION=VALUE…]: once, and again when an option is to be another than it is.
+berth_configure() {
+  local preset=$1 option log
   shift
+  local folder=build/$preset
+  if [ -e build ] && [ ! -w build ] || [ -e "$folder" ] && [ ! -w "$folder" ]; then
+    echo "$PWD/build belongs to somebody else: remove it (sudo rm -r build), or work in a clone of your own" >&2
+    return 1
+  fi
+  local is_right=yes
+  [ -f "$folder/build.ninja" ] || is_right=
+  for option in "$@"; do
+    grep -q "^${option%%=*}:BOOL=${option#*=}\$" "$folder/CMakeCache.txt" 2>/dev/null || is_right=
+  done
+  [ -z "$is_right" ] || return 0
   log=$(mktemp)
-  if [ ! -f "build/$preset/build.ninja" ] && ! cmake --preset "$preset" >"$log" 2>&1; then
+  if ! cmake --preset "$preset" "${@/#/-D}" >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     return 1
   fi
+  rm -f "$log"
+}
+
+# berth_build PRESET [TARGET…]: builds quietly what is configured; the whole log only if it fails.
+berth_build() {
+  local preset=$1 log steps started=$SECONDS
+  shift
+  # A cache of root's, say from a ./run with sudo, would make every compilation fail.
+  local cache=${CCACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ccache}
+  if [ -e "$cache" ] && [ ! -w "$cache" ] && [ -z "${CCACHE_READONLY:-}" ]; then
+    echo "$cache is not yours: building without the compiler cache" >&2
+    export CCACHE_DISABLE=1
+  fi
+  steps=$(ninja -C "build/$preset" -n "$@" 2>/dev/null | grep -cE '^\[[0-9]+/[0-9]+\] ') || true
+  [ "$steps" -lt 10 ] || echo "building ($preset): $steps steps; from nothing it takes about ten minutes on two cores" >&2
+  log=$(mktemp)
   if ! cmake --build --preset "$preset" ${1:+--target "$@"} >"$log" 2>&1; then
     grep -vE '^\[[0-9]+/[0-9]+\] ' "$log" >&2
     rm -f "$log"
