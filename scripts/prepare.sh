@@ -4,7 +4,7 @@
 berth_packages_build="g++ cmake ninja-build ccache mold libfmt-dev libexpected-dev libyaml-cpp-dev libcli11-dev
   nlohmann-json3-dev zlib1g-dev pkg-config coinor-libclp-dev coinor-libcbc-dev libgfortran-12-dev liblemon-dev
   libhwloc-dev libsqlite3-dev libboost-dev libssl-dev"
-berth_packages_test="libgtest-dev libgmock-dev librapidcheck-dev chromium openssl clang-format-14 prometheus python3-torch"
+berth_packages_test="xz-utils libgtest-dev libgmock-dev librapidcheck-dev chromium openssl clang-format-14 prometheus python3-torch"
 berth_packages_bench="libbenchmark-dev"
 
 # Checkouts in different folders share one compiler cache: paths below the checkout count as relative.
