@@ -78,7 +78,7 @@ berth_configure() {
 
 # berth_build PRESET [TARGET…]: builds quietly what is configured; the whole log only if it fails.
 berth_build() {
-  local preset=$1 log steps started=$SECONDS
+  local preset=$1 log steps minutes=20 started=$SECONDS
   shift
   # A cache of root's, say from a ./run with sudo, would make every compilation fail.
   local cache=${CCACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ccache}
@@ -87,7 +87,8 @@ berth_build() {
     export CCACHE_DISABLE=1
   fi
   steps=$(ninja -C "build/$preset" -n "$@" 2>/dev/null | grep -cE '^\[[0-9]+/[0-9]+\] ') || true
-  [ "$steps" -lt 10 ] || echo "building ($preset): $steps steps; from nothing it takes about ten minutes on two cores" >&2
+  [ "$preset" != release ] || minutes=10
+  [ "$steps" -lt 10 ] || echo "building ($preset): $steps steps; from nothing it takes about $minutes minutes on two cores" >&2
   log=$(mktemp)
   if ! cmake --build --preset "$preset" ${1:+--target "$@"} >"$log" 2>&1; then
     grep -vE '^\[[0-9]+/[0-9]+\] ' "$log" >&2
