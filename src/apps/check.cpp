@@ -102,7 +102,7 @@ Result<Finding> check_trace(const std::string& path, std::string_view text,
     largest = std::max(largest, job.gpus);
   }
   const double jobs = static_cast<double>(trace.jobs.size());
-  const double span = to_seconds(trace.jobs.back().submit);
+  const double span = to_seconds(trace.jobs.back().submit - trace.jobs.front().submit);
   Finding finding{.kind = "trace", .facts = {}, .numbers = {}, .notes = trace.notes};
   finding.facts = {{"format", trace.format},
                    {"jobs", fmt::format("{}", trace.jobs.size())},

@@ -272,6 +272,16 @@ TEST(Check, TellsWhatEachFileIs) {
   EXPECT_THAT(json.out, HasSubstr("\"ok\":false"));
 }
 
+TEST(Check, TheSpanBeginsAtTheFirstSubmit) {
+  const TempFolder folder;
+  folder.file("late.csv", "job_id,submit_time,gpus,duration\n1,86400,1,10\n2,90000,1,10\n");
+  const Ran ran = berth(folder, {"check", "late.csv"});
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("submitted in  60.0 min"));
+  EXPECT_THAT(berth(folder, {"check", "--json", "late.csv"}).out,
+              HasSubstr("\"span_seconds\":3600"));
+}
+
 TEST(Report, RebuildsThePage) {
   const TempFolder folder;
   ASSERT_EQ(berth(folder, {"simulate", "-t", example("traces/t6.csv"), "-c", "1x4", "-p", "fifo",
