@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <queue>
 
 #include <fmt/format.h>
 
@@ -48,6 +49,43 @@ void label_queues(Trace& trace, const LabelRequest& request, std::span<const int
     draft.job.queue = names[static_cast<std::size_t>(queues[draft.run])];
 }
 
+// How many users each queue has: in proportion to its jobs, at least one, never more than its runs
+// (a run has one user), and together as many as were asked for. With fewer users than queues in use
+// every such queue still counts one: queues then share them.
+std::vector<int> users_per_queue(const LabelRequest& request, std::span<const int> queues,
+                                 std::size_t queue_count) {
+  std::vector<double> jobs(queue_count);
+  std::vector<int> runs(queue_count);
+  for (const DraftJob& draft : request.jobs) ++jobs[static_cast<std::size_t>(queues[draft.run])];
+  for (const int queue : queues) ++runs[static_cast<std::size_t>(queue)];
+  std::vector<double> ideal(queue_count);
+  std::vector<int> counts(queue_count);
+  int sum = 0;
+  for (std::size_t queue = 0; queue < queue_count; ++queue) {
+    ideal[queue] = jobs[queue] / static_cast<double>(request.jobs.size()) * request.options.users;
+    counts[queue] = std::clamp(static_cast<int>(std::round(ideal[queue])), std::min(1, runs[queue]),
+                               runs[queue]);
+    sum += counts[queue];
+  }
+  // Rounding, the least and the most leave a difference: each one goes to the queue that is then
+  // nearest to its share.
+  for (const int step : {1, -1}) {
+    while ((request.options.users - sum) * step > 0) {
+      std::size_t best = queue_count;
+      for (std::size_t queue = 0; queue < queue_count; ++queue) {
+        const int next = counts[queue] + step;
+        if (next < 1 || next > runs[queue]) continue;
+        const auto lack = [&](std::size_t q) { return (ideal[q] - counts[q]) * step; };
+        if (best == queue_count || lack(queue) > lack(best)) best = queue;
+      }
+      if (best == queue_count) break;
+      counts[best] += step;
+      sum += step;
+    }
+  }
+  return counts;
+}
+
 // A queue's users, some of whom submit much more than others (weights 1, 1/2, 1/3 …).
 struct QueueUsers {
   std::vector<NameId> names;
@@ -57,35 +95,59 @@ struct QueueUsers {
 std::vector<QueueUsers> make_users(Trace& trace, const LabelRequest& request,
                                    std::span<const int> queues) {
   std::vector<QueueUsers> users(static_cast<std::size_t>(std::ranges::max(queues)) + 1);
-  std::vector<double> jobs(users.size());
-  for (const DraftJob& draft : request.jobs) ++jobs[static_cast<std::size_t>(queues[draft.run])];
+  const std::vector<int> counts = users_per_queue(request, queues, users.size());
   int number = 0;
   for (std::size_t queue = 0; queue < users.size(); ++queue) {
-    const double part = jobs[queue] / static_cast<double>(request.jobs.size());
-    const int count = std::max(1, static_cast<int>(std::round(part * request.options.users)));
     double sum = 0;
-    for (int rank = 1; rank <= count; ++rank) {
-      users[queue].names.push_back(trace.names.intern(fmt::format("u{}", ++number)));
+    for (int rank = 1; rank <= counts[queue]; ++rank) {
+      const int user = number++ % request.options.users + 1;
+      users[queue].names.push_back(trace.names.intern(fmt::format("u{}", user)));
       users[queue].sums.push_back(sum += 1.0 / rank);
     }
   }
   return users;
 }
 
+// Chance may leave out a user who submits little; whoever has most runs of the queue gives one up.
+void give_everybody_a_run(std::span<const int> queues, std::span<const QueueUsers> users,
+                          std::span<std::size_t> place_of_run) {
+  std::vector<std::vector<std::size_t>> runs_of_queue(users.size());
+  for (std::size_t run = 0; run < queues.size(); ++run)
+    runs_of_queue[static_cast<std::size_t>(queues[run])].push_back(run);
+  for (std::size_t queue = 0; queue < users.size(); ++queue) {
+    std::vector<std::vector<std::size_t>> runs(users[queue].names.size());
+    for (const std::size_t run : runs_of_queue[queue]) runs[place_of_run[run]].push_back(run);
+    std::priority_queue<std::pair<std::size_t, std::size_t>> richest;  // runs, place
+    for (std::size_t place = 0; place < runs.size(); ++place)
+      richest.emplace(runs[place].size(), place);
+    for (std::size_t place = 0; place < runs.size(); ++place) {
+      if (!runs[place].empty()) continue;
+      const std::size_t giver = richest.top().second;
+      richest.pop();
+      place_of_run[runs[giver].back()] = place;
+      runs[giver].pop_back();
+      richest.emplace(runs[giver].size(), giver);
+    }
+  }
+}
+
 void label_users(Trace& trace, const LabelRequest& request, std::span<const int> queues) {
   if (request.options.users == 0) return;
   const std::vector<QueueUsers> users = make_users(trace, request, queues);
   Rng rng = request.root.fork("users");
-  std::vector<NameId> user_of_run;
-  user_of_run.reserve(queues.size());
+  std::vector<std::size_t> place_of_run;
+  place_of_run.reserve(queues.size());
   for (const int queue : queues) {
     const QueueUsers& candidates = users[static_cast<std::size_t>(queue)];
     const double draw = rng.uniform() * candidates.sums.back();
     const auto place = std::ranges::upper_bound(candidates.sums, draw) - candidates.sums.begin();
-    user_of_run.push_back(
-        candidates.names[std::min(static_cast<std::size_t>(place), candidates.names.size() - 1)]);
+    place_of_run.push_back(std::min(static_cast<std::size_t>(place), candidates.names.size() - 1));
   }
-  for (DraftJob& draft : request.jobs) draft.job.user = user_of_run[draft.run];
+  give_everybody_a_run(queues, users, place_of_run);
+  for (DraftJob& draft : request.jobs) {
+    const QueueUsers& candidates = users[static_cast<std::size_t>(queues[draft.run])];
+    draft.job.user = candidates.names[place_of_run[draft.run]];
+  }
 }
 
 void label_models(Trace& trace, const LabelRequest& request) {

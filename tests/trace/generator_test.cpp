@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -332,6 +333,25 @@ TEST(Generator, LabelsDoNotChangeSizesAndTimes) {
     ASSERT_TRUE(rich.jobs[i].deadline.has_value());
     EXPECT_GE(*rich.jobs[i].deadline, rich.jobs[i].submit + rich.jobs[i].duration);
   }
+}
+
+TEST(Generator, AsManyUsersSubmitAsWereAskedFor) {
+  const auto users_of = [](const Trace& trace) {
+    std::set<NameId> users;
+    for (const TraceJob& job : trace.jobs) users.insert(job.user);
+    return users.size();
+  };
+  for (const FormatInfo& source : generator_sources()) {
+    for (const int users : {1, 3, 10, 17, 100, 250}) {
+      EXPECT_EQ(users_of(generate({.like = source.name, .jobs = 2000, .users = users})),
+                static_cast<std::size_t>(users))
+          << source.name;
+    }
+  }
+  // A run of like jobs has one user: more users than runs there cannot be.
+  const std::size_t most = users_of(generate({.like = "philly", .jobs = 20, .users = 1000}));
+  EXPECT_GT(most, 1U);
+  EXPECT_LE(most, 20U);
 }
 
 TEST(Generator, BurstAndDiurnalCanBeTurnedOff) {

@@ -229,6 +229,13 @@ TEST(Compare, RatiosReferToTheBaseline) {
   EXPECT_THAT(absent.err, HasSubstr("--baseline las: not among"));
 }
 
+TEST(Generate, AsManyUsersAsAskedFor) {
+  const TempFolder folder;
+  ASSERT_EQ(berth(folder, {"generate", "--like", "philly", "--users", "10", "-o", "t.csv"}).exit,
+            0);
+  EXPECT_THAT(berth(folder, {"check", "t.csv"}).out, HasSubstr("users         10\n"));
+}
+
 TEST(Generate, SameSeedSameTrace) {
   const TempFolder folder;
   const auto make = [&](const std::string& seed, const std::string& file) {
