@@ -164,7 +164,13 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
     case Field::Text2:
     case Field::Text3:
     case Field::Text4:
-    case Field::Text5: return;  // for the format's own function
+    case Field::Text5:
+    case Field::Text6:
+    case Field::Text7:
+    case Field::Text8:
+    case Field::Text9:
+    case Field::Text10:
+    case Field::Text11: return;  // for the format's own function
   }
 }
 

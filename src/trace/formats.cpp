@@ -7,6 +7,7 @@
 #include "trace/csv.h"
 #include "trace/json_traces.h"
 #include "trace/numbers.h"
+#include "trace/sacct.h"
 #include "trace/swf.h"
 #include "trace/tables.h"
 
@@ -86,7 +87,9 @@ const std::array kShapes{
         .name = "shockwave", .table = &tables::kShockwave, .fits = is_tab_table<12, 10, 11>},
     FormatShape{.name = "synergy", .table = &tables::kSynergy, .fits = is_synergy},
     FormatShape{.name = "sacct", .table = &tables::kSacctSnowman, .fits = is_snowman},
-    FormatShape{.name = "sacct", .table = &tables::kSacct},
+    FormatShape{.name = "sacct", .fits = looks_like_sacct_text, .read = read_sacct_text},
+    FormatShape{
+        .name = "sacct", .fits = looks_like_sacct_for_people, .read = refuse_sacct_for_people},
     FormatShape{.name = "sacct", .table = &tables::kMitSupercloud},
     FormatShape{.name = "sacct", .fits = looks_like_json_object, .read = read_sacct_json},
     FormatShape{.name = "swf", .fits = looks_like_swf, .read = read_swf},
@@ -149,7 +152,8 @@ std::vector<FormatInfo> trace_formats() {
       {"hydra", "Hydra: PAI jobs with run times by GPU type and deadlines"},
       {"synergy", "Synergy: id, model, arrival, duration, gpus without a header"},
       {"sacct",
-       "Slurm accounting: sacct -P, sacct --json, U+2603 fields, or the MIT Supercloud table"},
+       "Slurm accounting: sacct -P with any columns, sacct --json, U+2603 fields, or the MIT "
+       "Supercloud table"},
       {"swf", "Standard Workload Format; one processor counts as one GPU"},
   };
 }

@@ -67,7 +67,13 @@ bool resembles_native(const Sample& sample) {
   return std::ranges::count_if(tables::kNative.columns, is_ours) >= 2;
 }
 
-std::string no_known_format(const std::string& name) {
+std::string no_known_format(const std::string& name, const Sample& sample) {
+  if (sample.delimiter == "|") {
+    return fmt::format(
+        "{}:1:1: is not a trace in a known format (from sacct? Keep its header: sacct -P without "
+        "-n)",
+        name);
+  }
   std::string known;
   for (const FormatInfo& info : trace_formats()) known += (known.empty() ? "" : ", ") + info.name;
   return fmt::format(
@@ -93,15 +99,18 @@ Result<Trace> parse_trace(std::string_view bytes, const std::string& name,
     if (!format.empty() && shape.name != format) continue;
     if (shape_fits(shape, sample)) return read_shape(shape, bytes, name, options, report);
   }
-  if (format.empty() && !resembles_native(sample)) return fail(no_known_format(name));
+  if (format.empty() && !resembles_native(sample)) return fail(no_known_format(name, sample));
   if (format.empty() || format == "native") {
     return read_table(bytes, name, tables::kNative, options,
                       report);  // says which columns are missing
   }
-  return fail(fmt::format(
-      "{}:1:1: does not look like a {} trace (leave out --format to have it recognised, "
-      "or see docs/formats/traces.md)",
-      name, format));
+  // Without --format it would not be recognised either if nothing fits: do not send people there.
+  const bool fits_another = std::ranges::any_of(
+      format_shapes(), [&sample](const FormatShape& shape) { return shape_fits(shape, sample); });
+  return fail(
+      fmt::format("{}:1:1: does not look like a {} trace ({}docs/formats/traces.md says how "
+                  "one looks)",
+                  name, format, fits_another ? "leave out --format to have it recognised; " : ""));
 }
 
 Result<Trace> read_trace(const std::string& path, const ReadOptions& options, ReadReport* report) {

@@ -1,9 +1,13 @@
-// Slurm accounting as text: sacct -P with a header, or fields joined by U+2603 without one.
+// Slurm accounting as text: sacct -P with a header and whatever columns its user asked for, or
+// fields joined by U+2603 without one.
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "trace/cell.h"
 #include "trace/csv.h"
+#include "trace/sacct.h"
 #include "trace/slurm_text.h"
 #include "trace/tables.h"
 
@@ -60,6 +64,31 @@ SlurmResources parse_tres(std::string_view text) {
   return resources;
 }
 
+SlurmResources parse_gres(std::string_view text) {
+  SlurmResources resources;
+  while (!text.empty()) {
+    std::string_view item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(item.size() + 1, text.size()));
+    item = item.substr(0, item.find('('));  // "gpu:a100:2(IDX:0-1)"
+    if (item.starts_with("gres:") || item.starts_with("gres/")) item.remove_prefix(5);
+    const std::string_view name = item.substr(0, item.find_first_of(":="));
+    if (name != "gpu") continue;
+    item.remove_prefix(std::min(name.size() + 1, item.size()));
+    const std::size_t last = item.find_last_of(":=");
+    const std::string_view count = last == std::string_view::npos ? item : item.substr(last + 1);
+    const bool is_counted = parse_whole(count).is_good();
+    const std::string_view type = !is_counted                      ? item
+                                  : last == std::string_view::npos ? std::string_view{}
+                                                                   : item.substr(0, last);
+    resources.gpus =
+        std::min(resources.gpus + (is_counted ? amount_or_zero(count) : 1), kMostAmount);
+    if (type.empty()) continue;
+    if (!resources.gpu_type.empty()) resources.gpu_type += '|';
+    resources.gpu_type += type;
+  }
+  return resources;
+}
+
 TraceStatus slurm_status(std::string_view state) {
   state = state.substr(0, state.find_first_of(" +"));
   if (state == "REQUEUED" || state == "SUSPENDED") return TraceStatus::Killed;
@@ -80,20 +109,35 @@ namespace {
 
 constexpr auto kNeeded = Presence::Required;
 
-constexpr std::array kSacctColumns{
-    TableColumn{"jobid", Field::Key, kNeeded},
-    TableColumn{"jobname", Field::Name},
-    TableColumn{"user", Field::User},
-    TableColumn{"account", Field::Group},
-    TableColumn{"partition", Field::Queue},
-    TableColumn{"state", Field::Text0, kNeeded},
-    TableColumn{"submit", Field::Submit, kNeeded},
-    TableColumn{"elapsed", Field::Text1, kNeeded},
-    TableColumn{"timelimit", Field::Text2},
-    TableColumn{"reqtres", Field::Text3},
-    TableColumn{"alloctres", Field::Text4, kNeeded},
+// Which text is which, for complete_sacct(). Text5 is a column that nobody needs.
+enum : std::size_t {
+  kState = 0,
+  kElapsed = 1,
+  kTimeLimit = 2,
+  kReqTres = 3,
+  kAllocTres = 4,
+  kElapsedRaw = 6,
+  kTimeLimitRaw = 7,
+  kStart = 8,
+  kEnd = 9,
+  kGres = 10,
+  kSubmit = 11,
 };
-// The order in which the cluster report tools ask for fields; Text5 is not needed.
+
+// Which of these are needed, and which may stand for another, is said by missing_columns().
+constexpr std::array kSacctColumns{
+    TableColumn{"jobidraw", Field::Key},  // where both are, JobID is the later word
+    TableColumn{"jobid", Field::Key},          TableColumn{"jobname", Field::Name},
+    TableColumn{"user", Field::User},          TableColumn{"account", Field::Group},
+    TableColumn{"partition", Field::Queue},    TableColumn{"state", Field::Text0},
+    TableColumn{"submit", Field::Text11},      TableColumn{"elapsed", Field::Text1},
+    TableColumn{"elapsedraw", Field::Text6},   TableColumn{"start", Field::Text8},
+    TableColumn{"end", Field::Text9},          TableColumn{"timelimit", Field::Text2},
+    TableColumn{"timelimitraw", Field::Text7}, TableColumn{"reqtres", Field::Text3},
+    TableColumn{"alloctres", Field::Text4},    TableColumn{"reqgres", Field::Text10},
+    TableColumn{"allocgres", Field::Text10},
+};
+// The order in which the cluster report tools ask for fields.
 constexpr std::array kSnowmanColumns{
     TableColumn{"JobID", Field::Key, kNeeded},
     TableColumn{"JobName", Field::Name},
@@ -104,9 +148,9 @@ constexpr std::array kSnowmanColumns{
     TableColumn{"NCPUs", Field::Text5},
     TableColumn{"NTasks", Field::Text5},
     TableColumn{"State", Field::Text0, kNeeded},
-    TableColumn{"Submit", Field::Submit, kNeeded},
-    TableColumn{"Start", Field::Text5},
-    TableColumn{"End", Field::Text5},
+    TableColumn{"Submit", Field::Text11, kNeeded},
+    TableColumn{"Start", Field::Text8},
+    TableColumn{"End", Field::Text9},
     TableColumn{"Timelimit", Field::Text2},
     TableColumn{"Elapsed", Field::Text1, kNeeded},
     TableColumn{"TotalCPU", Field::Text5},
@@ -120,24 +164,70 @@ constexpr std::array kSnowmanColumns{
     TableColumn{"AllocTRES", Field::Text4},
 };
 
+// "Unknown" and "None" are how sacct says that something has not happened.
+bool has_happened(std::string_view text) {
+  return !text.empty() && text != "Unknown" && text != "None";
+}
+
+void set_duration(TableRow& row) {
+  if (!row.texts[kElapsedRaw].empty()) {
+    const auto seconds = parse_span(row.texts[kElapsedRaw], kTicksPerSecond);
+    if (!seconds.is_good())
+      return row.problem(kElapsedRaw, "ElapsedRaw " + std::string(seconds.broken_rule));
+    row.job.duration = seconds.value;
+  } else if (!row.texts[kElapsed].empty()) {
+    const auto elapsed = parse_slurm_span(row.texts[kElapsed]);
+    if (!elapsed.is_good())
+      return row.problem(kElapsed, "Elapsed " + std::string(elapsed.broken_rule));
+    row.job.duration = elapsed.value;
+  } else if (has_happened(row.texts[kStart])) {
+    if (!has_happened(row.texts[kEnd]))
+      return row.builder.leave_out(
+          "rows without an end (Elapsed or ElapsedRaw would say how long)");
+    const auto start = parse_instant(row.texts[kStart], kTicksPerSecond);
+    const auto end = parse_instant(row.texts[kEnd], kTicksPerSecond);
+    if (!start.is_good()) return row.problem(kStart, "Start " + std::string(start.broken_rule));
+    if (!end.is_good()) return row.problem(kEnd, "End " + std::string(end.broken_rule));
+    if (end.value < start.value) return row.problem(kEnd, "End must not be before Start");
+    row.job.duration = end.value - start.value;
+  }
+}
+
+void set_estimate(TableRow& row) {
+  const auto limit = parse_slurm_span(row.texts[kTimeLimit]);
+  const auto minutes = parse_span(row.texts[kTimeLimitRaw], kTicksPerMinute);
+  if (limit.is_good())
+    row.job.estimate = limit.value;
+  else if (minutes.is_good())  // otherwise UNLIMITED or Partition_Limit: nothing is known
+    row.job.estimate = minutes.value;
+}
+
 void complete_sacct(TableRow& row) {
   if (row.key.find('.') != std::string_view::npos)
     return row.builder.leave_out("job steps (the job itself is kept)");
-  const SlurmResources asked = parse_tres(row.texts[3]);
-  SlurmResources given = parse_tres(row.texts[4]);
+  SlurmResources asked = parse_tres(row.texts[kReqTres]);
+  SlurmResources given = parse_tres(row.texts[kAllocTres]);
+  // Older versions: what TRES say of GPUs stands in AllocGRES or ReqGRES, summed over the nodes.
+  if (given.gpus == 0 && asked.gpus == 0) {
+    const SlurmResources gres = parse_gres(row.texts[kGres]);
+    given.gpus = gres.gpus;
+    asked.gpu_type = gres.gpu_type;
+  }
   if (given.gpus == 0 && asked.gpus == 0) return row.builder.leave_out("rows that ask for no GPU");
-  const auto elapsed = parse_slurm_span(row.texts[1]);
-  if (!elapsed.is_good()) return row.problem(1, "Elapsed " + std::string(elapsed.broken_rule));
-  if (elapsed.value == Duration{}) return row.builder.leave_out("rows that never ran (run time 0)");
+  set_duration(row);
+  if (!row.builder.row_is_good()) return;
+  if (row.job.duration == Duration{})
+    return row.builder.leave_out("rows that never ran (run time 0)");
+  const auto submit = parse_instant(row.texts[kSubmit], kTicksPerSecond);
+  if (!submit.is_good()) return row.problem(kSubmit, "Submit " + std::string(submit.broken_rule));
+  row.job.submit = submit.value;
   if (given.gpus == 0) given = asked;
-  if (given.gpus > kMaxGpus) return row.problem(4, "gpus must be at most 1000000");
+  if (given.gpus > kMaxGpus) return row.problem(kAllocTres, "gpus must be at most 1000000");
   set_resources(row.job, given);
   row.job.gpu_type = row.builder.intern(asked.gpu_type);  // what was asked for, not what was given
-  row.job.duration = elapsed.value;
-  row.job.status = slurm_status(row.texts[0]);
-  row.job.failure = failure_kind_from(row.texts[0]).value_or(FailureKind::Unknown);
-  const auto limit = parse_slurm_span(row.texts[2]);
-  if (limit.is_good()) row.job.estimate = limit.value;
+  row.job.status = slurm_status(row.texts[kState]);
+  row.job.failure = failure_kind_from(row.texts[kState]).value_or(FailureKind::Unknown);
+  set_estimate(row);
 }
 
 constexpr std::string_view kNote = "jobs still running in the log end with the time they had then";
@@ -159,5 +249,69 @@ const TableFormat kSacctSnowman{.name = "sacct",
                                 .note = kNote};
 
 }  // namespace tables
+
+namespace {
+
+bool has_column(const Sample& sample, std::string_view name) {
+  return std::ranges::find(sample.header, name) != sample.header.end();
+}
+
+// What the columns do not tell, and which would.
+std::vector<std::string> missing_columns(const Sample& sample) {
+  const auto has = [&sample](std::string_view name) { return has_column(sample, name); };
+  std::vector<std::string> missing;
+  if (!has("jobid") && !has("jobidraw")) missing.emplace_back("which job it is: JobID");
+  if (!has("submit")) missing.emplace_back("when a job was submitted: Submit");
+  if (!has("elapsed") && !has("elapsedraw") && !(has("start") && has("end")))
+    missing.emplace_back("how long a job ran: ElapsedRaw, Elapsed, or Start and End");
+  if (!has("alloctres") && !has("reqtres") && !has("allocgres") && !has("reqgres"))
+    missing.emplace_back("how many GPUs a job had: AllocTRES, ReqTRES or AllocGRES");
+  return missing;
+}
+
+}  // namespace
+
+bool looks_like_sacct_text(const Sample& sample) {
+  constexpr std::array<std::string_view, 9> kOnlySlurm{"jobid",     "jobidraw",     "elapsedraw",
+                                                       "alloctres", "reqtres",      "allocgres",
+                                                       "reqgres",   "timelimitraw", "submitline"};
+  const auto known = std::ranges::count_if(tables::kSacct.columns, [&](const TableColumn& column) {
+    return has_column(sample, column.name);
+  });
+  const bool is_slurm = std::ranges::any_of(
+      kOnlySlurm, [&](std::string_view name) { return has_column(sample, name); });
+  return is_slurm && known >= 2;
+}
+
+bool looks_like_sacct_for_people(const Sample& sample) {
+  if (!trimmed(sample.first_line).starts_with("JobID")) return false;
+  const std::string_view rest = sample.bytes.substr(sample.first_line.size());
+  const std::string_view second =
+      trimmed(rest.substr(0, std::min(rest.find('\n', 1), rest.size())));
+  return !second.empty() && second.find_first_not_of("- ") == std::string_view::npos;
+}
+
+Result<Trace> read_sacct_text(std::string_view bytes, const std::string& file,
+                              const ReadOptions& options, ReadReport* report) {
+  const Sample sample = sample_of(bytes);
+  Error error;
+  for (const std::string& what : missing_columns(sample))
+    error.messages.push_back(
+        fmt::format("{}:1:1: no column says {} (add it to sacct --format)", file, what));
+  if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
+  BERTH_TRY(Trace trace, read_table(bytes, file, tables::kSacct, options, report));
+  if (!has_column(sample, "state"))
+    trace.notes.emplace_back("no column State: every job counts as completed");
+  return trace;
+}
+
+Result<Trace> refuse_sacct_for_people(std::string_view, const std::string& file, const ReadOptions&,
+                                      ReadReport*) {
+  return fail(
+      fmt::format("{}:1:1: is sacct's table for people, in which long values are cut off (make it "
+                  "with sacct -P --format=JobID,User,Account,Partition,State,Submit,ElapsedRaw,"
+                  "TimelimitRaw,ReqTRES,AllocTRES)",
+                  file));
+}
 
 }  // namespace berth

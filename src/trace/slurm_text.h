@@ -18,6 +18,8 @@ struct SlurmResources {
 };
 
 [[nodiscard]] SlurmResources parse_tres(std::string_view text);
+/// "gpu:2", "gpu:a100:2", "gpu:v100:1(IDX:0),nvme:1", "gres/gpu=4": the GPUs of AllocGRES, ReqGRES.
+[[nodiscard]] SlurmResources parse_gres(std::string_view text);
 /// "COMPLETED", "CANCELLED by 1042", "NODE_FAIL", "REQUEUED" …
 [[nodiscard]] TraceStatus slurm_status(std::string_view state);
 /// Copies amounts into the job, capped to what a job can hold.

@@ -182,7 +182,9 @@ class TableReader {
     const TableColumn& column = *mapped.column;
     constexpr auto kText0 = static_cast<std::size_t>(Field::Text0);
     if (const auto field = static_cast<std::size_t>(column.field); field >= kText0) {
-      row.texts[field - kText0] = trimmed(text);
+      // Two columns may say the same: what the later one leaves open, the earlier one has said.
+      if (const std::string_view said = trimmed(text); !said.empty())
+        row.texts[field - kText0] = said;
       return;
     }
     if (text.empty()) {
@@ -242,7 +244,7 @@ class TableReader {
   std::size_t id_position_ = 0;
   std::size_t gpus_column_ = 0;
   std::size_t row_number_ = 0;
-  std::array<std::size_t, 6> text_columns_{};
+  std::array<std::size_t, kTexts> text_columns_{};
 };
 
 }  // namespace

@@ -51,7 +51,16 @@ enum class Field : std::uint8_t {
   Text3,
   Text4,
   Text5,
+  Text6,
+  Text7,
+  Text8,
+  Text9,
+  Text10,
+  Text11,
 };
+
+/// How many Text fields there are.
+inline constexpr std::size_t kTexts = 12;
 
 enum class Presence : bool { Optional, Required };
 
@@ -65,9 +74,10 @@ struct TableColumn {
 struct TableRow {
   TraceBuilder& builder;
   TraceJob& job;
-  std::string_view key;                   // the job id, if the file has one
-  std::array<std::string_view, 6> texts;  // Text0 …
-  std::array<std::size_t, 6> columns;     // their field numbers, for messages; 0 = not in the file
+  std::string_view key;                        // the job id, if the file has one
+  std::array<std::string_view, kTexts> texts;  // Text0 …
+  std::array<std::size_t, kTexts>
+      columns;  // their field numbers, for messages; 0 = not in the file
 
   void problem(std::size_t text, std::string rule) const {
     builder.problem({.column = columns[text], .rule = std::move(rule), .got = texts[text]});

@@ -14,11 +14,17 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 Trace read_good(std::string_view bytes, const ReadOptions& options = {}) {
   auto trace = parse_trace(bytes, "t", options);
   EXPECT_TRUE(trace) << (trace ? "" : trace.error().text());
   return trace ? std::move(*trace) : Trace{};
+}
+
+std::vector<std::string> messages_of(std::string_view bytes, const ReadOptions& options = {}) {
+  const auto trace = parse_trace(bytes, "t", options);
+  return trace ? std::vector<std::string>{} : trace.error().messages;
 }
 
 struct Sample {
@@ -207,6 +213,70 @@ TEST(ForeignFormats, OwnersAndQueuesSurvive) {
   EXPECT_THAT(sacct.notes, Contains("left out 1 job steps (the job itself is kept)"));
   EXPECT_THAT(sacct.notes, Contains("left out 1 rows that ask for no GPU"));
   EXPECT_THAT(sacct.notes, Contains("left out 1 rows that never ran (run time 0)"));
+}
+
+// Whoever exports chooses the columns; each of these says what is needed.
+TEST(ForeignFormats, SacctIsReadInAnyColumns) {
+  const std::string tres = "billing=4,cpu=4,gres/gpu:v100=2,gres/gpu=2,mem=4000M,node=1";
+  const std::vector<std::string> exports{
+      "JobID|Submit|ElapsedRaw|AllocTRES\n5|2024-04-04T10:00:00|90|" + tres + "\n",
+      "AllocTRES|Submit|JobIDRaw|Elapsed\n" + tres + "|2024-04-04T10:00:00|5|00:01:30\n",
+      "JobID|Submit|Start|End|ReqTRES|State\n5|2024-04-04T10:00:00|2024-04-04T11:00:00|"
+      "2024-04-04T11:01:30|" +
+          tres + "|COMPLETED\n",
+      "JobID|Submit|Start|End|Elapsed|AllocGRES|ReqGRES|\n"  // -p ends each line with a |
+      "5|2024-04-04T10:00:00|2024-04-04T11:00:00|Unknown|00:01:30|gpu:v100:2|gpu:v100:2|\n",
+      "JobID|Submit|Elapsed|AllocGRES|ReqGRES\n5|2024-04-04T10:00:00|00:01:30||gpu:2\n",
+      "JobID|JobName|Submit|ElapsedRaw|TimelimitRaw|AllocTRES\n5|a|1712224800|90|30|" + tres +
+          "\n5.batch|batch||90||" + tres + "\n5.extern|extern||90||" + tres + "\n",
+  };
+  for (const std::string& text : exports) {
+    const Trace trace = read_good(text);
+    EXPECT_EQ(trace.format, "sacct") << text;
+    ASSERT_EQ(trace.jobs.size(), 1U) << text;
+    EXPECT_EQ(trace.text(trace.jobs[0].id), "5") << text;
+    EXPECT_EQ(trace.jobs[0].gpus, 2) << text;
+    EXPECT_EQ(to_seconds(trace.jobs[0].duration), 90) << text;
+    EXPECT_EQ(trace.zero_seconds, 1'712'224'800) << text;
+  }
+  EXPECT_THAT(read_good(exports[0]).notes,
+              Contains("no column State: every job counts as completed"));
+  EXPECT_EQ(to_seconds(read_good(exports[5]).jobs[0].estimate), 1800);
+}
+
+TEST(ForeignFormats, SacctRowsThatHaveNoRunTimeAreLeftOut) {
+  const Trace trace = read_good(
+      "JobID|State|Submit|Start|End|AllocTRES|ReqTRES\n"
+      "1|PENDING|2024-04-04T10:00:00|Unknown|Unknown||gres/gpu=1\n"
+      "2|CANCELLED by 1000|2024-04-04T10:00:00|None|2024-04-04T10:01:00||gres/gpu=1\n"
+      "3|RUNNING|2024-04-04T10:00:00|2024-04-04T10:00:05|Unknown|gres/gpu=1|gres/gpu=1\n"
+      "4|CANCELLED by 1000|2024-04-04T10:00:00|2024-04-04T10:00:05|2024-04-04T10:00:10|gres/gpu=1|"
+      "gres/gpu=1\n");
+  ASSERT_EQ(trace.jobs.size(), 1U);
+  EXPECT_EQ(trace.text(trace.jobs[0].id), "4");
+  EXPECT_EQ(trace.jobs[0].status, TraceStatus::Killed);
+  EXPECT_THAT(trace.notes, Contains("left out 2 rows that never ran (run time 0)"));
+  EXPECT_THAT(
+      trace.notes,
+      Contains("left out 1 rows without an end (Elapsed or ElapsedRaw would say how long)"));
+}
+
+TEST(ForeignFormats, SacctSaysWhichColumnIsMissing) {
+  for (const char* format : {"", "sacct"}) {
+    EXPECT_THAT(messages_of("JobID|State|Submit|Start|AllocTRES\n", {.format = format}),
+                ElementsAre(HasSubstr("ElapsedRaw, Elapsed, or Start and End")));
+    EXPECT_THAT(messages_of("JobID|State|Elapsed\n", {.format = format}),
+                ElementsAre(HasSubstr("Submit"), HasSubstr("AllocTRES, ReqTRES or AllocGRES")));
+    EXPECT_THAT(messages_of("JobID           JobName  Partition\n"
+                            "------------ ---------- ----------\n"
+                            "1                 train        gpu\n",
+                            {.format = format}),
+                ElementsAre(HasSubstr("make it with sacct -P --format=JobID")));
+  }
+  EXPECT_THAT(messages_of("5|ann|2024-04-04T10:00:00|90|gres/gpu=2\n"),
+              ElementsAre(HasSubstr("sacct -P without -n")));
+  EXPECT_THAT(messages_of("5|ann|2024-04-04T10:00:00|90|gres/gpu=2\n", {.format = "sacct"}),
+              ElementsAre(Not(HasSubstr("leave out --format"))));
 }
 
 TEST(ForeignFormats, FractionsOfAGpuAreKept) {
