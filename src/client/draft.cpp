@@ -80,9 +80,9 @@ Result<void> settle_devices(Draft& draft) {
   if (!gpus && draft.gpus_per_task) gpus = *draft.gpus_per_task * tasks;
   if (!gpus && draft.tasks_per_gpu && draft.tasks)
     gpus = (tasks + *draft.tasks_per_gpu - 1) / *draft.tasks_per_gpu;
-  if (!gpus && draft.is_slurm) gpus = 0;
-  if (gpus) {
-    BERTH_TRY(spec.gpus, narrow(*gpus, "GPUs"));
+  draft.names_no_device = !gpus && draft.is_slurm;
+  if (gpus || draft.names_no_device) {
+    BERTH_TRY(spec.gpus, narrow(gpus.value_or(0), "GPUs"));
   }
   std::int64_t cpus = spec.cpus;
   if (draft.cpus_per_gpu)
@@ -92,7 +92,7 @@ Result<void> settle_devices(Draft& draft) {
   else if (draft.is_slurm && spec.gpus == 0 && cpus == 0)
     cpus = tasks;
   BERTH_TRY(spec.cpus, narrow(cpus, "cores"));
-  if (spec.gpus == 0 && spec.cpus == 0) spec.cpus = 1;
+  if (draft.names_no_device && spec.cpus == 0) spec.cpus = 1;
 
   std::int64_t memory = spec.memory_mib;
   if (draft.memory_mib)
@@ -103,6 +103,14 @@ Result<void> settle_devices(Draft& draft) {
     memory = *draft.memory_per_gpu * spec.gpus;
   BERTH_TRY(spec.memory_mib, narrow(memory, "MiB"));
   return {};
+}
+
+/// Under Slurm a script without a word of GPUs has none. Here it still needs a place to run, so it
+/// takes one. Whoever asks for 0 by name is refused instead, by problems().
+void take_a_device(Draft& draft) {
+  if (!draft.names_no_device) return;
+  draft.spec.gpus = 1;
+  draft.note("names no device: takes one");
 }
 
 /// What the lines of a script say of tasks, as programs started by it expect to find it.
@@ -168,6 +176,7 @@ Result<void> settle(Draft& draft) {
   BERTH_TRY_VOID(settle_devices(draft));
   BERTH_TRY_VOID(settle_environment(draft));
   tell_tasks(draft);
+  take_a_device(draft);
   if (draft.wrap) {
     spec.script = fmt::format("#!/bin/sh\n{}\n", *draft.wrap);
     if (spec.name.empty()) spec.name = "wrap";

@@ -32,7 +32,8 @@ struct Draft {
   std::optional<std::int64_t> tasks, tasks_per_node, tasks_per_gpu, cpus_per_task, cpus_per_gpu;
   std::optional<std::int64_t> gpus, gpus_per_node, gpus_per_task;
   std::optional<std::int64_t> memory_mib, memory_per_cpu, memory_per_gpu;
-  bool is_slurm = false;  // a job without a word of GPUs has none
+  bool is_slurm = false;         // a job without a word of GPUs names no device
+  bool names_no_device = false;  // by settle(): it takes one, and a note says so
 
   std::string exported = "ALL";  // ALL, NONE, or names and NAME=VALUE
   std::map<std::string, std::string> extra_env;

@@ -37,15 +37,13 @@ Admission::Admission(const Cluster& cluster, const std::string& placement, Admis
 
 Answer<void> Admission::admit(const Caller& caller, JobSpec& spec,
                               std::vector<std::string>& notes) {
-  if (spec.gpus == 0) {  // scripts that name no device still want a place
-    spec.gpus = 1;
-    spec.gpu_milli = 1000;
-    notes.emplace_back("names no device: takes one");
-  }
   Fault bad{.kind = FaultKind::BadRequest, .messages = {}};
   check_sense(caller, spec, bad);
   check_queue(caller, spec, bad);
   if (!bad.messages.empty()) return tl::unexpected<Fault>(std::move(bad));
+  if (spec.gpu_milli < 1000 && !placement_->places_fractions())
+    notes.push_back(fmt::format("share: placement {} gives out whole devices: the job takes one",
+                                placement_->name()));
   if (spec.exclusive) {
     const std::int32_t whole = cluster_.largest_node();
     if (spec.gpus < whole) {

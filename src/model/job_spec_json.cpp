@@ -34,7 +34,7 @@ void visit_fields(Spec& s, Visitor&& v) {
   v("group", s.group, "whose share it uses");
   v("queue", s.queue, "queue (partition)");
   v("comment", s.comment, "any text");
-  v("gpus", s.gpus, "devices, all or nothing; 0 for cores alone");
+  v("gpus", s.gpus, "devices, all or nothing; at least 1 (default 1)");
   v("gpus_min", s.gpus_min, "elastic: runs with as few");
   v("gpus_max", s.gpus_max, "elastic: uses as many");
   v("gpu_milli", s.gpu_milli, "share of one device in thousandths");
@@ -316,7 +316,11 @@ void check_counts(const JobSpec& spec, std::vector<std::string>& faults) {
       faults.push_back(fmt::format("{}: {} is not within {} and {}", key, value, low, high));
   };
   constexpr double kMany = 1e6;
-  within("gpus", spec.gpus, 0, kMany);
+  if (spec.gpus == 0)
+    faults.emplace_back(
+        "gpus: 0 asks for no GPU; jobs of CPUs alone are not supported yet: ask for at least 1");
+  else
+    within("gpus", spec.gpus, 1, kMany);
   within("gpus_min", spec.gpus_min, 0, kMany);
   within("gpus_max", spec.gpus_max, 0, kMany);
   within("gpu_milli", spec.gpu_milli, 1, 1'000);
@@ -336,14 +340,12 @@ void check_counts(const JobSpec& spec, std::vector<std::string>& faults) {
   within("batch_size", spec.batch_size, 0, 1e9);
   within("iterations", static_cast<double>(spec.iterations), 0, 1e15);
   if (spec.requeue_exit_code) within("requeue_exit_code", *spec.requeue_exit_code, 1, 255);
-  if (spec.gpu_milli < 1'000 && spec.gpus != 1)
+  if (spec.gpu_milli < 1'000 && spec.gpus > 1)
     faults.emplace_back("gpu_milli: only a job of one device takes a share of it");
   if (spec.gpus_min > 0 && spec.gpus_min > spec.gpus)
     faults.push_back(fmt::format("gpus_min: {} is above gpus ({})", spec.gpus_min, spec.gpus));
   if (spec.gpus_max > 0 && spec.gpus_max < spec.gpus)
     faults.push_back(fmt::format("gpus_max: {} is below gpus ({})", spec.gpus_max, spec.gpus));
-  if (spec.gpus == 0 && spec.cpus == 0)
-    faults.emplace_back("cpus: a job without devices says how many cores");
 }
 
 }  // namespace

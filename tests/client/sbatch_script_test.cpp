@@ -51,10 +51,10 @@ struct Row {
 
 TEST(SbatchLines, BecomeASpec) {
   const std::vector<Row> rows{
-      {"#SBATCH -J train", R"({"cpus":1,"gpus":0,"name":"train"})"},
-      {"#SBATCH --job-name=train", R"({"cpus":1,"gpus":0,"name":"train"})"},
-      {"#SBATCH --job-name train", R"({"cpus":1,"gpus":0,"name":"train"})"},
-      {"#SBATCH --job-name=\"my job\"  # a comment", R"({"cpus":1,"gpus":0,"name":"my job"})"},
+      {"#SBATCH -J train", R"({"cpus":1,"name":"train"})"},
+      {"#SBATCH --job-name=train", R"({"cpus":1,"name":"train"})"},
+      {"#SBATCH --job-name train", R"({"cpus":1,"name":"train"})"},
+      {"#SBATCH --job-name=\"my job\"  # a comment", R"({"cpus":1,"name":"my job"})"},
       {"#SBATCH --job-name='a b' --gres=gpu:2", R"({"gpus":2,"name":"a b"})"},
       // a GPU's type and count in all their forms
       {"#SBATCH --gres=gpu", R"({})"},
@@ -69,14 +69,14 @@ TEST(SbatchLines, BecomeASpec) {
       {"#SBATCH --gpus-per-task=2 --ntasks=3", R"({"cpus":3,"gpus":6})"},
       {"#SBATCH --ntasks-per-gpu=2 --ntasks=8", R"({"cpus":8,"gpus":4})"},
       // cores: tasks × cores per task, or cores per GPU
-      {"#SBATCH -n 4 -c 2", R"({"cpus":8,"gpus":0})"},
-      {"#SBATCH -N 2 --ntasks-per-node=4 --cpus-per-task=2", R"({"cpus":16,"gpus":0})"},
+      {"#SBATCH -n 4 -c 2", R"({"cpus":8})"},
+      {"#SBATCH -N 2 --ntasks-per-node=4 --cpus-per-task=2", R"({"cpus":16})"},
       {"#SBATCH --gpus=4 --cpus-per-gpu=6", R"({"cpus":24,"gpus":4})"},
       {"#SBATCH --gpus=4 --cpus-per-task=8", R"({"cpus":8,"gpus":4})"},
       // memory: of each node, core or GPU
       {"#SBATCH --gpus=1 --mem=16G", R"({"memory_mib":16384})"},
       {"#SBATCH --gpus=1 --mem=16G -N 2", R"({"memory_mib":32768})"},
-      {"#SBATCH -c 4 --mem-per-cpu=2G", R"({"cpus":4,"gpus":0,"memory_mib":8192})"},
+      {"#SBATCH -c 4 --mem-per-cpu=2G", R"({"cpus":4,"memory_mib":8192})"},
       {"#SBATCH --gpus=2 --mem-per-gpu=1000", R"({"gpus":2,"memory_mib":2000})"},
       // time
       {"#SBATCH --gpus=1 -t 30", R"({"time_limit":1800})"},
@@ -126,16 +126,33 @@ TEST(SbatchLines, ThatOnlyLookLikeOptionsAreToldOf) {
 }
 
 TEST(SbatchLines, ThatCannotBeHonouredAreNoted) {
-  EXPECT_THAT(notes_of("#SBATCH --mail-type=END --mail-user=ann@example.org"),
+  EXPECT_THAT(notes_of("#SBATCH --gpus=1 --mail-type=END --mail-user=ann@example.org"),
               ElementsAre(HasSubstr("job.sh:2: --mail-type is not honoured: no mail is sent"),
                           HasSubstr("job.sh:2: --mail-user is not honoured")));
-  EXPECT_THAT(notes_of("#SBATCH -C a100"), ElementsAre(HasSubstr("--gres=gpu:TYPE:N")));
-  EXPECT_THAT(notes_of("#SBATCH -x n3"), ElementsAre(HasSubstr("--exclude is not honoured")));
-  EXPECT_THAT(notes_of("#SBATCH --qos=high"), ElementsAre(HasSubstr("--qos is not honoured")));
+  EXPECT_THAT(notes_of("#SBATCH -G 1 -C a100"), ElementsAre(HasSubstr("--gres=gpu:TYPE:N")));
+  EXPECT_THAT(notes_of("#SBATCH -G 1 -x n3"), ElementsAre(HasSubstr("--exclude is not honoured")));
+  EXPECT_THAT(notes_of("#SBATCH -G 1 --qos=high"), ElementsAre(HasSubstr("--qos is not honoured")));
   EXPECT_THAT(notes_of("#SBATCH --gres=gpu:1,nvme:2"), ElementsAre(HasSubstr("nvme:2: only gpu")));
   EXPECT_THAT(notes_of("#SBATCH -N 2 --gres=gpu:4"),
               ElementsAre("--nodes=2: asked for as 8 GPUs in all; they may lie on fewer nodes"));
-  EXPECT_THAT(notes_of("#SBATCH -o out-%J-%4j.txt"), IsEmpty());
+  EXPECT_THAT(notes_of("#SBATCH -G 1 -o out-%J-%4j.txt"), IsEmpty());
+}
+
+TEST(SbatchLines, NoDeviceNamedIsOneAndNoDeviceAskedForIsRefused) {
+  EXPECT_EQ(spec_of("#SBATCH -J train"), R"({"cpus":1,"name":"train"})");
+  EXPECT_THAT(notes_of("#SBATCH -J train"), ElementsAre("names no device: takes one"));
+  EXPECT_THAT(notes_of("#SBATCH -N 2 -c 4"),
+              ElementsAre("--nodes=2: asked for as 8 cores in all; they may lie on fewer nodes",
+                          "names no device: takes one"));
+  for (const char* zero :
+       {"#SBATCH --gres=gpu:0", "#SBATCH --gres=none", "#SBATCH --gpus=0", "#SBATCH -G a100:0",
+        "#SBATCH --gpus-per-node=0 -N 2", "#SBATCH --gpus-per-task=0 -n 4", "#BERTH --gpus 0",
+        "#BERTH --set gpus=0", "#SBATCH --gpus=2\n#BERTH --gpus 0"}) {
+    EXPECT_EQ(spec_of(zero),
+              "gpus: 0 asks for no GPU; jobs of CPUs alone are not supported yet: ask for at least "
+              "1")
+        << zero;
+  }
 }
 
 TEST(SbatchLines, ThatAreWrongHaveFileLineAndColumn) {

@@ -192,6 +192,40 @@ TEST(Service, ALimitOfARunningJobIsShortenedByItsUserAndExtendedByAnOperator) {
   EXPECT_EQ(world.over().at(1).state, LiveState::TimedOut);
 }
 
+// What the command line refuses by itself comes over the API all the same.
+TEST(Service, AJobOfNoGpuIsRefusedAndAShareIsSaidToBeAWholeDevice) {
+  LiveWorld world{{.cluster = "1x2"}};
+  bool looked = false;
+  world.at(1, [&](LiveService& service) {
+    looked = true;
+    const std::vector<std::string> refused{
+        "gpus: 0 asks for no GPU; jobs of CPUs alone are not supported yet: ask for at least 1"};
+    JobSpec none = spec_of({"run", "1"}, 0);
+    none.cpus = 4;
+    const auto answer = service.submit(kRoot, none);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().kind, FaultKind::BadRequest);
+    EXPECT_EQ(answer.error().messages, refused);
+
+    JobSpec half = spec_of({"run", "1"});
+    half.gpu_milli = 500;
+    half.hold = true;
+    const auto taken = service.submit(kRoot, half);
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(taken->notes,
+              std::vector<std::string>{
+                  "share: placement best-fit gives out whole devices: the job takes one"});
+    const auto changed = service.change(kRoot, taken->first, R"({"gpus":0,"cpus":4})");
+    ASSERT_FALSE(changed);
+    EXPECT_EQ(changed.error().messages, refused);
+    EXPECT_EQ(service.job(kRoot, taken->first)->spec->gpus, 1);
+    static_cast<void>(service.act(kRoot, Verb::Cancel, {.user = "root"}, "", 0));
+  });
+  world.run();
+  EXPECT_TRUE(looked);
+  EXPECT_EQ(world.violations(), std::vector<std::string>{});
+}
+
 // One device, and everybody has another reason.
 TEST(Service, TellsWhyAJobWaitsInAWord) {
   LiveWorld world{{.cluster = "1x1"}};
