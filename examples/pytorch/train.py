@@ -3,12 +3,18 @@
 
 import argparse
 import os
+import pathlib
 import random
+import sys
 import time
 
 import torch
 
-import berth
+try:
+    import berth
+except ModuleNotFoundError:  # not installed: this example lies in a clone that has it
+    sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+    import berth
 import berth.torch
 
 
