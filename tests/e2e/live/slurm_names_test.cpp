@@ -1,10 +1,12 @@
 // The program under Slurm's names.
 #include <ctime>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "client/played_scheduler.h"
+#include "project_paths.h"
 
 namespace berth::test {
 namespace {
@@ -68,6 +70,52 @@ TEST(Sbatch, ComplainsUnderItsName) {
   EXPECT_THAT(scheduler.sh("sbatch --wrap true x.sh").err, HasSubstr("either --wrap or a script"));
   EXPECT_THAT(scheduler.sh("SBATCH_GPUS=x sbatch --wrap true").err,
               HasSubstr("SBATCH_GPUS: --gpus: 'x'"));
+}
+
+/// What docs/live.md tells an admin to type, below the folder's `root` instead of /.
+std::string install_commands() {
+  std::ifstream guide(BERTH_SOURCE_DIR "/docs/live.md");
+  std::string commands = "set -e\n";
+  for (std::string line; std::getline(guide, line);) {
+    const bool installs =
+        line.starts_with("    sudo install ") || line.starts_with("    for name in ");
+    if (installs) commands += line + "\n";
+  }
+  const auto replace_all = [&](const std::string& old, const std::string& by) {
+    for (auto at = commands.find(old); at != std::string::npos;
+         at = commands.find(old, at + by.size()))
+      commands.replace(at, old.size(), by);
+  };
+  replace_all("sudo ", "");
+  replace_all(" /usr/", " root/usr/");
+  replace_all(" /etc/", " root/etc/");
+  replace_all("build/release/src/apps/", "\"$(dirname \"$BERTH\")\"/");
+  replace_all(" dist/", " " BERTH_SOURCE_DIR "/dist/");
+  return commands;
+}
+
+// In /usr/bin a package of Slurm's own would replace the names.
+TEST(SlurmNames, AreInstalledInAFolderOfTheirOwn) {
+  PlayedScheduler scheduler;
+  const std::string commands = install_commands();
+  Ran ran = scheduler.sh(commands);
+  ASSERT_EQ(ran.exit, 0) << commands << ran.err;
+  EXPECT_EQ(scheduler.sh("ls root/usr/bin").out, "berth\n");
+  EXPECT_EQ(scheduler.sh("ls root/usr/libexec/berth/slurm-names").out,
+            "sbatch\nscancel\nsinfo\nsqueue\n");
+  // A Slurm beside it, and a login shell that reads what was put into /etc/profile.d.
+  const std::string slurm =
+      "mkdir slurm; for n in sbatch squeue scancel sinfo; do printf '#!/bin/sh\\necho Slurm\\n' > "
+      "slurm/$n; chmod +x slurm/$n; done; PATH=$PWD/slurm:/usr/bin:/bin; "
+      "sed \"s|/usr/libexec|$PWD/root/usr/libexec|g\" root/etc/profile.d/*.sh > profile.sh; "
+      ". ./profile.sh; . ./profile.sh; ";
+  ran = scheduler.sh(slurm +
+                     "echo $PATH; sbatch --gpus=1 --wrap true; squeue -h | head -n 1; "
+                     "sinfo -h | head -n 1; scancel 12; echo $?");
+  EXPECT_THAT(ran.out, testing::MatchesRegex(
+                           "[^\n]*/root/usr/libexec/berth/slurm-names:[^\n]*/slurm:/usr/bin:/bin\n"
+                           "Submitted batch job 100\n[^\n]*12 [^\n]*\n(gpu|day)[^\n]*\n0\n"))
+      << ran.err;
 }
 
 TEST(Squeue, HasTheColumnsThatScriptsKnow) {
