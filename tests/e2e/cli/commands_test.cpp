@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <set>
+#include <sstream>
+
 #include <fmt/format.h>
 
 #include "e2e/cli/program.h"
+#include "project_paths.h"
 
 namespace berth::test {
 namespace {
@@ -227,6 +232,38 @@ TEST(Compare, RatiosReferToTheBaseline) {
                                     "--policies", "sjf,srtf", "--baseline", "las"});
   EXPECT_EQ(absent.exit, 2);
   EXPECT_THAT(absent.err, HasSubstr("--baseline las: not among"));
+}
+
+/// The lines of the script `run` from the one with `begin` on, as long as they end in a backslash.
+std::string command_in_run(const std::string& begin) {
+  std::ifstream script(BERTH_SOURCE_DIR "/run");
+  std::string command;
+  for (std::string line; std::getline(script, line);) {
+    if (command.empty() && line.find(begin) == std::string::npos) continue;
+    command += line + "\n";
+    if (!line.ends_with('\\')) break;
+  }
+  return command;
+}
+
+// The first table that a newcomer sees: README shows what is printed, and no two rows are one
+// schedule under two names.
+TEST(FirstLook, IsAsReadmeShowsItAndNoTwoPoliciesDoTheSame) {
+  const TempFolder folder;
+  const std::string command = command_in_run("\"$berth\" compare");
+  ASSERT_THAT(command, HasSubstr("--out out/first-look"));
+  const Ran ran =
+      shell(folder, "ln -s " BERTH_SOURCE_DIR "/examples examples; berth=$BERTH; " + command);
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  std::ifstream page(BERTH_SOURCE_DIR "/README.md");
+  std::set<std::string> readme;
+  for (std::string line; std::getline(page, line);) readme.insert(line);
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_TRUE(readme.contains("    " + line)) << "not in README.md: " << line;
+  const auto digests = column(folder.read("out/first-look/comparison.csv"), "digest");
+  EXPECT_EQ(digests.size(), 10U);
+  EXPECT_EQ(std::set<std::string>(digests.begin(), digests.end()).size(), digests.size());
 }
 
 TEST(Generate, AsManyUsersAsAskedFor) {
