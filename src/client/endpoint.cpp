@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,12 @@ constexpr auto kSystemSocket = "/run/berth/berth.sock";
 bool exists(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0;
+}
+
+/// In a folder that everybody may write to, what is there need not be ours.
+bool is_socket_of_mine(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode) && info.st_uid == ::geteuid();
 }
 
 bool is_loopback(std::string_view host) {
@@ -139,6 +146,10 @@ Variables process_variables() {
   };
 }
 
+std::string own_socket_without_runtime_dir(std::uint32_t user) {
+  return fmt::format("/tmp/berth-{}/berth/berth.sock", user);
+}
+
 Result<Endpoint> find_endpoint(std::string_view server, const Variables& variables) {
   if (!server.empty()) return at(server, variables);
   if (const auto url = variables("BERTH_URL"); url && !url->empty()) return at(*url, variables);
@@ -148,6 +159,8 @@ Result<Endpoint> find_endpoint(std::string_view server, const Variables& variabl
     std::string own = *runtime + "/berth/berth.sock";
     if (exists(own)) return at_socket(std::move(own));
   }
+  if (std::string own = own_socket_without_runtime_dir(::geteuid()); is_socket_of_mine(own))
+    return at_socket(std::move(own));
   return at_socket(kSystemSocket);
 }
 

@@ -28,9 +28,13 @@ struct Endpoint {
 using Variables = std::function<std::optional<std::string>(const std::string& name)>;
 [[nodiscard]] Variables process_variables();
 
+/// Where `berth serve` of a user puts its socket if nobody has set XDG_RUNTIME_DIR (su,
+/// containers).
+[[nodiscard]] std::string own_socket_without_runtime_dir(std::uint32_t user);
+
 /// `server` is what --server says (a path or a URL), empty if it says nothing. Then BERTH_URL,
 /// BERTH_SOCKET, the socket of a scheduler of one's own ($XDG_RUNTIME_DIR/berth/berth.sock) if it
-/// is there, /run/berth/berth.sock.
+/// is there, the one without that variable if it is there and ours, /run/berth/berth.sock.
 [[nodiscard]] Result<Endpoint> find_endpoint(std::string_view server, const Variables& variables);
 
 }  // namespace berth::client

@@ -2,7 +2,9 @@
 #include <csignal>
 
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,6 +106,30 @@ TEST(Export, OfAnEmptyHistorySaysSo) {
   EXPECT_EQ(ran.exit, 1);
   EXPECT_THAT(ran.err, HasSubstr("nothing to write"));
   EXPECT_THAT(ran.out, Not(HasSubstr("job_id")));
+}
+
+// After `su`, in a container: a user's scheduler and his commands must still mean one socket. A
+// user of whom nobody else has heard, because the place is a folder of /tmp with his number.
+TEST(Serve, IsFoundByItsUserWithoutARuntimeDirectory) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  const TempFolder folder;
+  const std::string user = fmt::format("{}", 1'000'000'000 + ::getpid());
+  const std::string as_user =
+      "chmod 755 . && mkdir -p home && chown " + user +
+      " home && cd home && unset BERTH_SOCKET BERTH_URL "
+      "XDG_RUNTIME_DIR XDG_STATE_HOME; export HOME=$PWD; U='setpriv --reuid " +
+      user + " --regid " + user + " --clear-groups'; ";
+  if (shell(folder, as_user + "$U test -x $BERTH && $U test -w /tmp").exit != 0)
+    GTEST_SKIP() << "the program or /tmp is closed to other users";
+  const Ran ran =
+      shell(folder,
+            as_user +
+                "$U $BERTH serve --cluster 1x1:cpu > log 2>&1 & pid=$!; "
+                "for i in $(seq 600); do grep -q ready log && break; kill -0 $pid || break; sleep "
+                "0.1; done; "
+                "$U $BERTH queue; echo exit $?; kill $pid; wait $pid; cat log; rm -rf /tmp/berth-" +
+                user);
+  EXPECT_THAT(ran.out, HasSubstr("exit 0")) << ran.out << ran.err;
 }
 
 TEST(Dist, TheExampleConfigurationIsGood) {
