@@ -196,8 +196,8 @@ void Engine::arrive(JobId job) {
   if (open_) intake_->take(job, jobs_, shapes_);
   jobs_.state[job] = JobState::Waiting;
   if (open_) restore(job, executor_.past(job));
-  if (const std::string& never = shapes_.never_reason(jobs_.shape[job]); !never.empty()) {
-    reject(job, {Reason::NeverFits, never});
+  if (!shapes_.never_reason(jobs_.shape[job]).empty()) {
+    reject(job, {Reason::NeverFits, intake_->why_never(job, jobs_, shapes_)});
     return;
   }
   if (!estimates_.empty()) estimates_[job] = estimator_.estimate(trace_.jobs[job.value]);

@@ -12,6 +12,9 @@ namespace berth {
 
 namespace {
 
+/// Of a shape that no pool takes.
+constexpr std::string_view kUnknownType = "asks for a device type that this cluster does not have";
+
 bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) {
     return std::tolower(static_cast<unsigned char>(x)) ==
@@ -96,16 +99,23 @@ ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
   shape.pools = acceptable_pools(types);
   const std::size_t size = shapes.size();
   const ShapeId id = shapes.intern(shape);
-  if (shapes.size() > size) shapes.set_never_reason(id, why_never(shape, types));
+  if (shapes.size() > size) shapes.set_never_reason(id, why_never(shape));
   known_.emplace(key, id);
   return id;
 }
 
-std::string ShapeMaker::why_never(const Shape& shape, std::string_view types) const {
+std::string ShapeMaker::why_never(const JobRequest& request, ShapeId shape,
+                                  const ShapeTable& shapes) const {
+  const std::string& reason = shapes.never_reason(shape);
+  if (reason != kUnknownType) return reason;
+  return fmt::format("asks for device type '{}', which this cluster does not have",
+                     trace_->text(request.gpu_type));
+}
+
+std::string ShapeMaker::why_never(const Shape& shape) const {
   if (shape.gpu_milli == 0 && !placement_->places_fractions())
     return "asks for no GPU: only placements for fractions of one take such jobs";
-  if (shape.pools.empty())
-    return fmt::format("asks for device type '{}', which this cluster does not have", types);
+  if (shape.pools.empty()) return std::string(kUnknownType);
   Rng rng{1};
   std::vector<Slice> slices;
   std::int64_t most = 0;

@@ -27,6 +27,11 @@ class ShapeMaker {
   ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement,
              SideLimits limits = {}, const ProfileSet* buses = nullptr);
   [[nodiscard]] ShapeId shape_of(const JobRequest& request, ShapeTable& shapes);
+  /// Why no state of the cluster could hold this request of this shape, in the words of the request
+  /// itself; empty if some state can. Requests for different types that nobody has share a shape:
+  /// what one of them calls its type must not be told to another.
+  [[nodiscard]] std::string why_never(const JobRequest& request, ShapeId shape,
+                                      const ShapeTable& shapes) const;
 
  private:
   /// Requests that agree in these have one shape; a million jobs have a few dozen.
@@ -41,7 +46,7 @@ class ShapeMaker {
     std::size_t operator()(const Key& key) const noexcept;
   };
   [[nodiscard]] std::vector<PoolId> acceptable_pools(std::string_view types) const;
-  [[nodiscard]] std::string why_never(const Shape& shape, std::string_view types) const;
+  [[nodiscard]] std::string why_never(const Shape& shape) const;
 
   const Trace* trace_;
   const ClusterState* empty_;

@@ -19,6 +19,11 @@ class Intake {
   Intake(const Trace& trace, const ClusterState& empty, Placement& placement, SideLimits limits,
          const RateModel& believed);
   void take(JobId job, JobTable& jobs, ShapeTable& shapes);
+  /// Why no state of the cluster could ever hold a job that was taken; empty if some state can.
+  [[nodiscard]] std::string why_never(JobId job, const JobTable& jobs,
+                                      const ShapeTable& shapes) const {
+    return shapes_.why_never(trace_->jobs[job.value], jobs.shape[job], shapes);
+  }
   /// Jobs so far of no model that the profiles know.
   [[nodiscard]] std::size_t without_profile() const noexcept { return without_profile_; }
 

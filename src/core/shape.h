@@ -48,7 +48,8 @@ class ShapeTable {
   }
   [[nodiscard]] const Shape& operator[](ShapeId id) const noexcept { return shapes_[id.value]; }
   [[nodiscard]] std::size_t size() const noexcept { return shapes_.size(); }
-  /// Why no state of the whole cluster could hold this shape; empty if some state can.
+  /// Why no state of the whole cluster could hold this shape; empty if some state can. Holds no
+  /// text of any request: ShapeMaker::why_never says it to the one who asked.
   [[nodiscard]] const std::string& never_reason(ShapeId id) const noexcept {
     return never_reason_[id.value];
   }

@@ -116,7 +116,8 @@ void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
   if (table_.size() > kMostShapes) forget_shapes();
   request.gpu_type = names_.names.intern(spec.gpu_type);
   const ShapeId shape = shapes_->shape_of(request, table_);
-  if (!table_.never_reason(shape).empty()) say(impossible, table_.never_reason(shape));
+  if (std::string never = shapes_->why_never(request, shape, table_); !never.empty())
+    say(impossible, std::move(never));
 }
 
 }  // namespace berth

@@ -49,6 +49,15 @@ double age_of(const Explainer::Parts& parts) {
   return to_seconds(parts.clock.now() - parts.engine.now());
 }
 
+/// What was said when the job in this slot was refused; a slot is used again, so the last word
+/// counts.
+std::string refusal_of(const Engine& engine, JobId slot) {
+  const auto all = engine.rejected();
+  for (auto one = all.rbegin(); one != all.rend(); ++one)
+    if (one->job == slot && !one->reason.empty()) return one->reason;
+  return "the policy can never run it";
+}
+
 bool is_gate_of_time(const WhyReason& reason) { return reason.when == "until"; }
 
 }  // namespace
@@ -230,10 +239,9 @@ void Explainer::add_competition(const Asked& asked, Why& why) {
   const JobTable& jobs = parts_.engine.jobs();
   const ShapeId shape = jobs.shape[*slot];
   if (jobs.state[*slot] == JobState::Rejected) {
-    const std::string& never = parts_.engine.shapes().never_reason(shape);
     why.reasons.insert(why.reasons.begin(),
                        {.kind = "request",
-                        .text = never.empty() ? "the policy can never run it" : never,
+                        .text = refusal_of(parts_.engine, *slot),
                         .numbers = {{"need", std::int64_t{asked.job.spec->gpus}},
                                     {"largest", parts_.engine.cluster().cluster().total_gpus()}},
                         .who = "user",

@@ -93,6 +93,18 @@ TEST(Engine, AJobThatFitsNoNodeIsRefusedWithNumbersAndBlocksNobody) {
       (std::vector<std::string>{"asks for device type 'h100', which this cluster does not have"}));
 }
 
+TEST(Engine, ARefusalSpeaksOfTheRequestItself) {
+  const Outcome outcome =
+      run({.policy = "fifo",
+           .cluster = "2x4:v100",
+           .jobs = {{.submit = 0, .gpus = 1, .duration = 1, .type = "h100"},
+                    {.submit = 1, .gpus = 1, .duration = 1, .type = "b200"}}});  // the same shape
+  EXPECT_EQ(
+      outcome.rejected,
+      (std::vector<std::string>{"asks for device type 'h100', which this cluster does not have",
+                                "asks for device type 'b200', which this cluster does not have"}));
+}
+
 TEST(Engine, AGangNeverMixesDeviceTypesAndHonoursPreferences) {
   const Outcome outcome =
       run({.policy = "fifo",

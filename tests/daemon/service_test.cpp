@@ -1,5 +1,6 @@
 // What the service of a running scheduler tells, to whom.
 #include <algorithm>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -257,6 +258,29 @@ TEST(Service, TellsWhyAJobWaitsInAWord) {
   });
   world.run();
   EXPECT_TRUE(looked);
+}
+
+const Caller kAnn{.user = "ann", .uid = 1001, .gid = 1001, .role = Role::User};
+const Caller kBob{.user = "bob", .uid = 1002, .gid = 1002, .role = Role::User};
+
+// Both ask for something that has the same shape: nothing of this cluster can hold it.
+TEST(Service, ARefusalHoldsNobodyElsesWords) {
+  LiveWorld world{{.cluster = "1x2:v100"}};
+  world.at(1, [&](LiveService& service) {
+    const auto refusal = [&](const Caller& caller, const std::string& type) {
+      JobSpec spec = spec_of({"run", "1"});
+      spec.user = "";
+      spec.gpu_type = type;
+      const auto answer = service.submit(caller, spec);
+      EXPECT_FALSE(answer);
+      return answer ? std::string{} : answer.error().messages.front();
+    };
+    EXPECT_EQ(refusal(kAnn, "secret-project"),
+              "asks for device type 'secret-project', which this cluster does not have");
+    EXPECT_EQ(refusal(kBob, "h100"),
+              "asks for device type 'h100', which this cluster does not have");
+  });
+  world.run();
 }
 
 }  // namespace
