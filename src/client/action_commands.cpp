@@ -90,8 +90,12 @@ int run_change(const Call& call) {
     return call.console.complain(kMisuse,
                                  "change: which job, and what? As in `berth change 12 priority=5`");
   const std::vector<std::string> settings(call.operands().begin() + 1, call.operands().end());
-  const auto changes = json_of_settings(settings);
+  auto changes = json_of_settings(settings);
   if (!changes) return call.console.complain(kMisuse, changes.error());
+  // Of a job that is there already no limit is written as 0.
+  if (const auto limit = changes->find("time_limit");
+      limit != changes->end() && *limit == kUnlimitedTime)
+    *limit = 0;
   auto scheduler = call.scheduler();
   if (!scheduler) return call.console.complain(kMisuse, scheduler.error());
   const auto ids = resolve_jobs(*scheduler, {call.operands().front()}, BareNumber::OneJob);

@@ -35,6 +35,10 @@ bool is_number(std::string_view text) {
 Result<json> whole(std::string_view key, std::string_view text) {
   const bool is_span =
       key == "time_limit" || key == "estimate" || key == "warn_seconds" || key == "grace_seconds";
+  if (key == "time_limit" && (!is_number(text) || text.find_first_not_of('0') == text.npos)) {
+    BERTH_TRY(const auto seconds, parse_job_limit(text));
+    return json(seconds);
+  }
   if (is_span && !is_number(text)) {  // a bare number is seconds, as the key says
     BERTH_TRY(const auto seconds, parse_time_limit(text));
     return json(seconds);

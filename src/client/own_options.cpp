@@ -39,6 +39,11 @@ Result<void> span(Draft& draft, Text value) {
   return {};
 }
 
+Result<void> take_limit(Draft& draft, Text value) {
+  BERTH_TRY(draft.spec.time_limit, parse_job_limit(value));
+  return {};
+}
+
 /// "4", or an elastic range "2-8".
 Result<void> take_gpus(Draft& draft, Text value) {
   const auto dash = value.find('-', 1);
@@ -179,8 +184,9 @@ std::vector<OptionTable::Row> rows() {
       {{"exclusive", 0, Nothing, "", "no other job on its nodes", kWith},
        set<&JobSpec::exclusive, true>},
 
-      {{"time", 't', Value, "LIMIT", "minutes, h:m:s, or 90s, 2h, 1d (default: the queue's)", kHow},
-       span<&JobSpec::time_limit>},
+      {{"time", 't', Value, "LIMIT",
+        "minutes, h:m:s, 90s, 2h, 1d or unlimited (default: the queue's)", kHow},
+       take_limit},
       {{"estimate", 0, Value, "TIME", "how long it will likely run (default: not said)", kHow},
        span<&JobSpec::estimate>},
       {{"priority", 'p', Value, "N", "larger is more urgent (default 0)", kHow},

@@ -217,9 +217,9 @@ std::vector<OptionTable::Row> honoured() {
       {{"requeue", 0, Nothing, "", "run again after a lost node"}, set<&JobSpec::requeue, true>},
       {{"signal", 0, Value, "[B:]SIG[@SECONDS]", "warning before the limit"}, take_warning},
       {{"test-only", 0, Nothing, "", "check, do not submit"}, raise<&Draft::dry_run>},
-      {{"time", 't', Value, "LIMIT", "minutes, h:m:s, d-h"},
+      {{"time", 't', Value, "LIMIT", "minutes, h:m:s, d-h, or UNLIMITED"},
        [](Draft& d, Text v) -> Result<void> {
-         BERTH_TRY(d.spec.time_limit, parse_time_limit(v));
+         BERTH_TRY(d.spec.time_limit, parse_job_limit(v));
          return {};
        }},
       {{"time-min", 0, Value, "LIMIT", "the least it can do with"},

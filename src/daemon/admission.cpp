@@ -39,7 +39,7 @@ Answer<void> Admission::admit(const Caller& caller, JobSpec& spec,
                               std::vector<std::string>& notes) {
   Fault bad{.kind = FaultKind::BadRequest, .messages = {}};
   check_sense(caller, spec, bad);
-  check_queue(caller, spec, bad);
+  check_queue(caller, spec, notes, bad);
   if (!bad.messages.empty()) return tl::unexpected<Fault>(std::move(bad));
   if (spec.gpu_milli < 1000 && !placement_->places_fractions())
     notes.push_back(fmt::format("share: placement {} gives out whole devices: the job takes one",
@@ -67,7 +67,8 @@ void Admission::check_sense(const Caller& caller, const JobSpec& spec, Fault& ba
   }
 }
 
-void Admission::check_queue(const Caller& caller, JobSpec& spec, Fault& bad) const {
+void Admission::check_queue(const Caller& caller, JobSpec& spec, std::vector<std::string>& notes,
+                            Fault& bad) const {
   if (spec.queue.empty()) spec.queue = options_.queues.front().name;
   const auto queue = std::ranges::find(options_.queues, spec.queue, &QueueOptions::name);
   if (queue == options_.queues.end()) {
@@ -75,7 +76,18 @@ void Admission::check_queue(const Caller& caller, JobSpec& spec, Fault& bad) con
                          names_of(options_.queues)));
     return;
   }
-  if (spec.time_limit == 0) spec.time_limit = queue->default_time_limit;
+  const bool is_unlimited = spec.time_limit == kUnlimitedTime;
+  if (is_unlimited) {  // as long as the queue gives, not as long as it gives to whoever says
+                       // nothing
+    spec.time_limit = queue->max_time_limit;
+    notes.push_back(
+        spec.time_limit > 0
+            ? fmt::format("no time limit was asked for: it gets {}, the most in queue '{}'",
+                          human_duration(static_cast<double>(spec.time_limit)), queue->name)
+            : fmt::format("it has no time limit: queue '{}' sets none", queue->name));
+  } else if (spec.time_limit == 0) {
+    spec.time_limit = queue->default_time_limit;
+  }
   const bool above = queue->max_time_limit > 0 &&
                      (spec.time_limit == 0 || spec.time_limit > queue->max_time_limit);
   if (above && caller.role == Role::User) {

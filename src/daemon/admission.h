@@ -44,7 +44,8 @@ class Admission {
 
  private:
   void check_sense(const Caller& caller, const JobSpec& spec, Fault& bad) const;
-  void check_queue(const Caller& caller, JobSpec& spec, Fault& bad) const;
+  void check_queue(const Caller& caller, JobSpec& spec, std::vector<std::string>& notes,
+                   Fault& bad) const;
   void check_cluster(const JobSpec& spec, Fault& impossible);
   void forget_shapes();
 

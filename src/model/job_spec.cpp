@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -156,9 +157,33 @@ Result<Dependencies> parse_dependencies(std::string_view text) {
   return found;
 }
 
+namespace {
+
+bool is_endless(std::string_view text) {
+  const auto same = [&](std::string_view word) {
+    return std::ranges::equal(text, word, [](char a, char b) {
+      return std::tolower(static_cast<unsigned char>(a)) == b;
+    });
+  };
+  return same("infinite") || same("unlimited");
+}
+
+/// "0", "0:00", "0-0", "0s": Slurm's other word for no limit.
+bool is_zero(std::string_view text) {
+  if (text.find_last_of("smhd") == text.size() - 1) text.remove_suffix(1);
+  return text.find('0') != std::string_view::npos &&
+         text.find_first_not_of("0:-") == std::string_view::npos;
+}
+
+}  // namespace
+
+Result<std::int64_t> parse_job_limit(std::string_view text) {
+  if (is_endless(text) || is_zero(text)) return kUnlimitedTime;
+  return parse_time_limit(text);
+}
+
 Result<std::int64_t> parse_time_limit(std::string_view text) {
-  if (text == "infinite" || text == "unlimited" || text == "UNLIMITED" || text == "INFINITE")
-    return 0;
+  if (is_endless(text)) return 0;
   auto seconds = with_unit(text);
   if (!seconds) seconds = with_colons(text);
   if (!seconds || *seconds <= 0 || *seconds > kMaxLimitSeconds) {

@@ -73,7 +73,7 @@ struct JobSpec {
   bool exclusive = false;
 
   // How it may be treated.
-  std::int64_t time_limit = 0;  // seconds; 0 = the queue's default
+  std::int64_t time_limit = 0;  // seconds; 0 = the queue's default; or kUnlimitedTime
   std::int64_t estimate = 0;    // seconds it will likely run; 0 = not said
   std::int32_t priority = 0;
   double weight = 1;
@@ -113,6 +113,10 @@ inline constexpr std::size_t kMaxEnvironmentBytes = 1U << 20U;
 inline constexpr std::size_t kMaxArraySize = 10'000;
 inline constexpr std::size_t kMaxNameBytes = 256;
 
+/// A time limit that asks for as long as the queue gives: its maximum, or none if it has none.
+/// Longer than any limit that can be written in figures.
+inline constexpr std::int64_t kUnlimitedTime = 3'200'000'000;
+
 /// "0-9:3,20%2"; the error says which part is wrong.
 [[nodiscard]] Result<ArraySpec> parse_array(std::string_view text);
 /// "afterok:12:13,afterany:9"; a '?' instead of ',' means that one is enough.
@@ -124,6 +128,9 @@ struct Dependencies {
 /// Slurm's ways of writing a time limit and plain ones: "30" (minutes), "1:30:00", "2-12", "90s",
 /// "1.5h", "infinite" (0).
 [[nodiscard]] Result<std::int64_t> parse_time_limit(std::string_view text);
+/// What a person writes for the limit of a job: the same, but "unlimited", "infinite" and 0 mean
+/// kUnlimitedTime.
+[[nodiscard]] Result<std::int64_t> parse_job_limit(std::string_view text);
 
 [[nodiscard]] std::string_view to_string(DependencyKind kind) noexcept;
 [[nodiscard]] std::string to_text(const std::vector<Dependency>& dependencies, bool any);

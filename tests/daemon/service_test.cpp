@@ -283,5 +283,39 @@ TEST(Service, ARefusalHoldsNobodyElsesWords) {
   world.run();
 }
 
+TEST(Service, UnlimitedIsAsLongAsTheQueueGives) {
+  AdmissionOptions admission;
+  admission.queues = {{.name = "main", .default_time_limit = 86'400, .max_time_limit = 7 * 86'400},
+                      {.name = "free", .default_time_limit = 3'600}};
+  LiveWorld world{{.cluster = "1x2", .admission = admission}};
+  world.at(1, [&](LiveService& service) {
+    const auto asked = [&](const std::string& queue, std::int64_t limit) {
+      JobSpec spec = spec_of({"run", "1"});
+      spec.user = "";
+      spec.queue = queue;
+      spec.time_limit = limit;
+      spec.hold = true;
+      const auto answer = service.submit(kAnn, spec);
+      EXPECT_TRUE(answer);
+      return std::pair{service.job(kAnn, answer->first)->spec->time_limit, answer->notes};
+    };
+    using Notes = std::vector<std::string>;
+    EXPECT_EQ(asked("main", kUnlimitedTime),
+              (std::pair{std::int64_t{7 * 86'400},
+                         Notes{"no time limit was asked for: it gets 7.0 d, the most in queue "
+                               "'main'"}}));
+    EXPECT_EQ(asked("free", kUnlimitedTime),
+              (std::pair{std::int64_t{0}, Notes{"it has no time limit: queue 'free' sets none"}}));
+    EXPECT_EQ(asked("main", 0), (std::pair{std::int64_t{86'400}, Notes{}})) << "nothing said";
+    EXPECT_EQ(asked("free", 7'200), (std::pair{std::int64_t{7'200}, Notes{}}));
+    for (JobNumber job = 1; job <= 4; ++job) {
+      JobFilter which;
+      which.numbers = {job};
+      EXPECT_TRUE(service.act(kRoot, Verb::Cancel, which, "", 0));
+    }
+  });
+  world.run();
+}
+
 }  // namespace
 }  // namespace berth::test

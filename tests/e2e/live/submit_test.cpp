@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include "client/played_scheduler.h"
 
 namespace berth::test {
@@ -27,6 +29,26 @@ TEST(Submit, ACommand) {
                         {"name", "train"},
                         {"time_limit", 7'200},
                         {"workdir", scheduler.folder().path()}}));
+}
+
+// Not 0, which would be the queue's default.
+TEST(Submit, UnlimitedIsSentAsSuch) {
+  PlayedScheduler scheduler;
+  for (const char* limit :
+       {"-t UNLIMITED", "-t 0", "-t INFINITE", "--time=unlimited", "--time=Infinite", "-t 0:00:00",
+        "--set time_limit=unlimited", "--set time_limit=0"}) {
+    EXPECT_EQ(scheduler.run(fmt::format("submit {} -- true", limit)).exit, 0) << limit;
+    EXPECT_EQ(scheduler.sent("POST", kJobs)["time_limit"], 3'200'000'000) << limit;
+  }
+  for (const char* limit : {"-t UNLIMITED", "-t 0", "--time=INFINITE"}) {
+    EXPECT_EQ(scheduler.sh(fmt::format("sbatch {} --wrap true", limit)).exit, 0) << limit;
+    EXPECT_EQ(scheduler.sent("POST", kJobs)["time_limit"], 3'200'000'000) << limit;
+  }
+  scheduler.folder().file("job.yaml", "command: [./a]\ntime_limit: unlimited\n");
+  EXPECT_EQ(scheduler.run("submit job.yaml").exit, 0);
+  EXPECT_EQ(scheduler.sent("POST", kJobs)["time_limit"], 3'200'000'000);
+  EXPECT_EQ(scheduler.run("submit -- true").exit, 0);
+  EXPECT_FALSE(scheduler.sent("POST", kJobs).contains("time_limit")) << "nothing said";
 }
 
 TEST(Submit, AScriptWithItsLinesAndArguments) {
