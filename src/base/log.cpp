@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/json_writer.h"
+#include "base/terminal_text.h"
 
 namespace berth {
 
@@ -22,29 +23,6 @@ std::string time_text(std::int64_t unix_millis) {
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
                      millis);
-}
-
-/// Bytes of the UTF-8 character at the front; 0 if it is none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if ((first >= 0x80 && first < 0xc2) || first > 0xf4 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
-  // Overlong forms, surrogates, and what is above the last character.
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
-      (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90))
-    return 0;
-  return length;
-}
-
-/// C0 and C1 controls: a terminal would obey them.
-bool is_control(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (character.size() == 2)
-    return first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
-  return first < 0x20 || first == 0x7f;
 }
 
 void append_escaped(std::string& out, std::string_view bytes) {
@@ -65,9 +43,9 @@ void append_text(std::string& out, std::string_view text, Quotes quotes) {
                          (text.empty() || text.find_first_of(" \"=\\") != std::string_view::npos);
   if (is_quoted) out += '"';
   while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-    if (length == 0 || is_control(character))
+    const Character first = first_character(text);
+    const std::string_view character = text.substr(0, first.bytes);
+    if (!first.is_valid || is_unsafe(first.code))
       append_escaped(out, character);
     else if (character == "\\" || (is_quoted && character == "\""))
       out.append("\\").append(character);
@@ -81,9 +59,9 @@ void append_text(std::string& out, std::string_view text, Quotes quotes) {
 std::string as_unicode(std::string_view text) {
   std::string clean;
   while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    clean += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
+    const Character first = first_character(text);
+    clean += first.is_valid ? text.substr(0, first.bytes) : std::string_view("\xef\xbf\xbd");
+    text.remove_prefix(first.bytes);
   }
   return clean;
 }
@@ -109,7 +87,7 @@ std::string json_line(LogLevel level, std::int64_t unix_millis, std::string_view
       std::visit([&](const auto& value) { json.value(value); }, field.value);
   }
   json.end_object();
-  return json.str();
+  return harmless_json(json.str());  // a log is read on terminals too
 }
 
 std::int64_t wall_millis() {

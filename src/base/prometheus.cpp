@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/split.h"
+#include "base/terminal_text.h"
 
 namespace berth {
 
@@ -23,10 +25,11 @@ bool is_name(std::string_view text) {
 enum class Escape : std::uint8_t { Help, Label };  // a help text may hold quotes
 
 void append_escaped(std::string& out, std::string_view text, Escape escape) {
-  for (const char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-    } else {
+  std::string_view before;
+  for (const std::string_view line : split(text, '\n')) {
+    out += before;
+    before = "\\n";
+    for (const char c : escaped(line)) {  // people look at it in a terminal
       if (c == '\\' || (c == '"' && escape == Escape::Label)) out += '\\';
       out += c;
     }

@@ -3,20 +3,20 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/terminal_text.h"
 
 namespace berth {
 
 std::size_t display_width(std::string_view text) noexcept {
   std::size_t width = 0;
-  bool escape = false;
-  for (const char c : text) {
-    if (escape) {
-      escape = c != 'm';
-    } else if (c == '\x1b') {
-      escape = true;
-    } else if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U) {
-      ++width;
+  while (!text.empty()) {
+    if (text.front() == '\x1b') {
+      text.remove_prefix(std::min(text.find('m'), text.size() - 1) + 1);
+      continue;
     }
+    const Character character = first_character(text);
+    width += character.is_valid ? columns_of(character.code) : 1;
+    text.remove_prefix(character.bytes);
   }
   return width;
 }

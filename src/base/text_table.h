@@ -25,7 +25,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Columns a text takes on a terminal: code points, colour escapes not counted.
+/// Columns a text takes on a terminal (columns_of each character), colour escapes not counted.
 [[nodiscard]] std::size_t display_width(std::string_view text) noexcept;
 
 }  // namespace berth

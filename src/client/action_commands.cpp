@@ -50,7 +50,7 @@ int tell(const Call& call, const ActionQuery& query, const std::vector<DeedRow>&
     list.push_back({{"job", deed.job}, {"done", deed.is_done}, {"text", deed.text}});
   }
   if (call.has("json"))
-    call.console.put(json{{"results", list}}.dump(2) + "\n");
+    call.console.put_json(json{{"results", list}}.dump(2));
   else if (deeds.empty())
     call.console.note(fmt::format("{}: no job is meant by that", query.verb));
   else if (call.console.is_terminal())
@@ -104,7 +104,7 @@ int run_change(const Call& call) {
   for (const JobNumber id : *ids) {
     const auto job = scheduler->change(id, changes->dump());
     if (!job) return call.console.complain(kFailure, job.error());
-    if (call.has("json")) call.console.put(job->json + "\n");
+    if (call.has("json")) call.console.put_json(job->json);
   }
   return call.console.done();
 }

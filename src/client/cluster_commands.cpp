@@ -27,7 +27,7 @@ int ask(const Call& call, Result<std::string> (*question)(Scheduler&, const Call
   const auto body = question(*scheduler, call);
   if (!body) return call.console.complain(kFailure, body.error());
   if (call.has("json")) {
-    call.console.put(*body + "\n");
+    call.console.put_json(*body);
     return call.console.done();
   }
   const Result<std::string> text = show(*body);
@@ -48,8 +48,9 @@ Result<double> amount(const Call& call, std::string_view option) {
 }
 
 std::string policy_text(const ClusterRow& cluster) {
-  std::string text = cluster.policy + "\n";
-  for (const auto& [key, value] : cluster.settings) text += fmt::format("  {} = {}\n", key, value);
+  std::string text = harmless(cluster.policy) + "\n";
+  for (const auto& [key, value] : cluster.settings)
+    text += fmt::format("  {} = {}\n", harmless(key), harmless(value));
   return text;
 }
 
@@ -81,7 +82,7 @@ int run_node(const Call& call) {
         "POST", fmt::format("/nodes/{}/{}", percent_encoded(words[i]), words.front()),
         body.dump(-1, ' ', false, json::error_handler_t::replace));
     if (!answer) return call.console.complain(kFailure, answer.error());
-    if (call.has("json")) call.console.put(*answer + "\n");
+    if (call.has("json")) call.console.put_json(*answer);
   }
   return call.console.done();
 }
@@ -159,7 +160,7 @@ Result<std::string> show_new_token(const std::string& body) {
   const json value = json::parse(body, nullptr, false);
   if (!value.is_object() || !value.contains("token") || !value["token"].is_string())
     return fail("the scheduler's answer holds no token");
-  return value["token"].get<std::string>() + "\n";
+  return harmless(value["token"].get<std::string>()) + "\n";
 }
 
 }  // namespace

@@ -12,23 +12,6 @@
 
 namespace berth::client {
 
-std::string harmless(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
-    if (byte < 32 || byte == 127) {
-      plain += '?';
-    } else if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {  // the second set, as UTF-8
-      plain += '?';
-      ++i;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
-
 Console::Console(std::string program) : program_(std::move(program)) {
   const char* term = std::getenv("TERM");
   const char* no_colour = std::getenv("NO_COLOR");

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/terminal_text.h"
 
 namespace berth::client {
 
@@ -15,9 +16,6 @@ inline constexpr int kFailure = 1;
 inline constexpr int kMisuse = 2;
 inline constexpr int kNever = 3;  // `why`: no state of this cluster could start it
 
-/// What a terminal may show of text that others wrote: control characters become '?'.
-[[nodiscard]] std::string harmless(std::string_view text);
-
 class Console {
  public:
   /// `program` stands before every complaint.
@@ -25,6 +23,8 @@ class Console {
 
   /// False when nobody reads any more, or nothing can be written; what_went_wrong() then tells.
   bool put(std::string_view text);
+  /// JSON with its line break: exact, but nothing in it commands a terminal.
+  bool put_json(std::string_view json) { return put(harmless_json(json) + "\n"); }
   void note(std::string_view line) const;
   /// Every message on its line; answers `code`.
   int complain(int code, const Error& error) const;

@@ -26,7 +26,7 @@ std::string json_list(const std::vector<JobRow>& jobs) {
     if (i > 0) text += ",\n";
     text += jobs[i].json;
   }
-  return text + "]}\n";
+  return harmless_json(text + "]}\n");
 }
 
 Result<JobQuery> query_of(const Call& call) {
@@ -63,7 +63,7 @@ int watch(const Call& call, Scheduler& scheduler, const JobQuery& query, double 
     auto text = queue_page(call, scheduler, query);
     if (!text && is_first) return call.console.complain(kFailure, text.error());
     if (call.console.is_terminal()) call.console.put("\x1b[H\x1b[J");
-    if (!call.console.put(text ? *text : fmt::format("{}\n", text.error().text())))
+    if (!call.console.put(text ? *text : fmt::format("{}\n", harmless(text.error().text()))))
       return call.console.done();
     is_first = false;
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -145,7 +145,7 @@ int run_show(const Call& call) {
     const auto job = scheduler->job(id);
     if (!job) return call.console.complain(kFailure, job.error());
     if (call.has("json")) {
-      call.console.put(job->json + "\n");
+      call.console.put_json(job->json);
       continue;
     }
     const auto attempts = scheduler->attempts(id);  // not everybody may see them

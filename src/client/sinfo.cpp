@@ -217,7 +217,7 @@ int run_sinfo(std::span<const std::string> words, Console& console) {
   Scheduler scheduler(*std::move(endpoint));
   const auto body = scheduler.get("/nodes");
   if (!body) return console.complain(kFailure, body.error());
-  if (parsed.has("json")) return console.put(*body + "\n"), console.done();
+  if (parsed.has("json")) return console.put_json(*body), console.done();
   const auto nodes = nodes_from(*body);
   if (!nodes) return console.complain(kFailure, nodes.error());
   const auto cluster = scheduler.cluster();

@@ -9,7 +9,7 @@
 
 #include "base/split.h"
 #include "base/suggest.h"
-#include "base/text_table.h"
+#include "base/terminal_text.h"
 
 namespace berth::client {
 
@@ -21,11 +21,13 @@ std::string padded(const std::string& text, const FormatPart& part) {
   if (part.width == 0) return text;
   std::string cut;
   std::size_t columns = 0;
-  for (std::size_t i = 0; i < text.size() && columns < part.width; ++columns) {
-    std::size_t end = i + 1;
-    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) ++end;
-    cut += text.substr(i, end - i);
-    i = end;
+  for (std::size_t i = 0; i < text.size();) {
+    const Character character = first_character(std::string_view(text).substr(i));
+    const std::size_t width = columns_of(character.code);
+    if (columns + width > part.width) break;
+    cut += text.substr(i, character.bytes);
+    columns += width;
+    i += character.bytes;
   }
   const std::string space(part.width - std::min(part.width, columns), ' ');
   return part.is_right ? space + cut : cut + space;
@@ -102,10 +104,7 @@ std::string format_line(const std::vector<FormatPart>& parts,
   for (const FormatPart& part : parts) {
     line += part.before;
     if (part.type == 0) continue;
-    std::string text = value(part.type);
-    for (char& c : text)  // a line of a table stays one line
-      if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
-    line += padded(text, part);
+    line += padded(harmless(value(part.type)), part);
   }
   while (line.ends_with(' ')) line.pop_back();
   return line + "\n";

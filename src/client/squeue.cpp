@@ -287,7 +287,7 @@ Result<std::string> page_of(Scheduler& scheduler, const Request& request, const 
   std::string text;
   if (parsed.has("json")) {
     for (const JobRow& job : page.jobs) text += (text.empty() ? "" : ",\n") + job.json;
-    return "{\"jobs\":[" + text + "]}\n";
+    return harmless_json("{\"jobs\":[" + text + "]}\n");
   }
   if (parsed.has("long") && !parsed.has("noheader"))
     text += local_time(unix_now() * 1'000'000) + "\n";

@@ -43,7 +43,7 @@ void tell(const Draft& draft, const Scheduler::SubmitAnswer& answer, Manner mann
   const SubmitReply& reply = answer.reply;
   for (const std::string& note : reply.notes) console.note("note: " + note);
   if (draft.json) {
-    console.put(answer.json + "\n");
+    console.put_json(answer.json);
   } else if (draft.parsable) {
     console.put(fmt::format("{}\n", reply.first));
   } else if (draft.quiet) {
@@ -149,7 +149,7 @@ int submit_drafts(std::vector<Draft> drafts, Manner manner, Console& console) {
     if (!draft.quiet)
       for (const std::string& note : draft.notes) console.note("note: " + note);
     if (draft.dry_run) {
-      console.put(to_json(draft.spec).dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+      console.put_json(to_json(draft.spec).dump(2, ' ', false, json::error_handler_t::replace));
       continue;
     }
     if (!scheduler) {

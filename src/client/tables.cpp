@@ -93,12 +93,12 @@ std::string clipped_line(std::string_view line, std::size_t columns) {
       i = end + 1;
       continue;
     }
-    std::size_t end = i + 1;
-    while (end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) ++end;
-    if (used + 1 >= columns) break;
-    cut += line.substr(i, end - i);
-    ++used;
-    i = end;
+    const Character character = first_character(line.substr(i));
+    const std::size_t width = character.is_valid ? columns_of(character.code) : 1;
+    if (used + width >= columns) break;  // one column is for the mark
+    cut += line.substr(i, character.bytes);
+    used += width;
+    i += character.bytes;
   }
   if (columns > 0) cut += "…";
   return cut.find('\x1b') != std::string::npos ? cut + "\x1b[0m" : cut;
@@ -195,8 +195,10 @@ std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& styl
     if (!node.reason.empty())
       devices += fmt::format("{}({})", devices.empty() ? "" : "  ", clipped(node.reason, 200));
     table.add_row(
-        {node.name, coloured(node.state, node.state == "up" ? "32" : "31", style.has_colour),
-         node.type.empty() ? "-" : node.type, fmt::format("{}/{}", node.gpus_used, node.gpus),
+        {clipped(node.name, 40),
+         coloured(harmless(node.state), node.state == "up" ? "32" : "31", style.has_colour),
+         node.type.empty() ? "-" : clipped(node.type, 40),
+         fmt::format("{}/{}", node.gpus_used, node.gpus),
          fmt::format("{}/{}", node.cpus_used, node.cpus),
          node.memory_mib > 0 ? fmt::format("{:.0f}G", static_cast<double>(node.memory_mib) / 1'024)
                              : "-",
@@ -220,7 +222,7 @@ std::string share_table(const std::vector<ShareRow>& shares) {
     return value > 0 ? fmt::format("{}", value) : std::string("-");
   };
   for (const ShareRow& share : shares) {
-    table.add_row({share.kind, share.name, fmt::format("{:g}", share.shares),
+    table.add_row({harmless(share.kind), clipped(share.name, 40), fmt::format("{:g}", share.shares),
                    gpu_time(share.gpu_seconds), fmt::format("{}", share.gpus_now),
                    fmt::format("{}", share.jobs_now), fmt::format("{}", share.waiting),
                    limit(share.gpu_limit), limit(share.job_limit),
@@ -236,7 +238,8 @@ std::string token_table(const std::vector<TokenRow>& tokens) {
                    {"made", Align::Left},
                    {"good until", Align::Left}});
   for (const TokenRow& token : tokens) {
-    table.add_row({token.name, token.user, token.role, local_time(token.created * 1'000'000),
+    table.add_row({clipped(token.name, 80), clipped(token.user, 40), harmless(token.role),
+                   local_time(token.created * 1'000'000),
                    token.expires > 0 ? local_time(token.expires * 1'000'000) : "for ever"});
   }
   return table.str();
@@ -308,11 +311,12 @@ std::string job_text(const JobRow& job, const std::vector<AttemptRow>& attempts)
   for (const AttemptRow& attempt : attempts) {
     std::string nodes;
     for (const HeldOn& one : attempt.where) nodes += (nodes.empty() ? "" : ",") + one.node;
-    text += fmt::format(
-        "  attempt {}: {} to {} on {}: {}{}\n", attempt.id, local_time(attempt.begun),
-        attempt.ended > 0 ? local_time(attempt.ended) : "now", nodes.empty() ? "-" : nodes,
-        attempt.outcome.empty() ? "under way" : attempt.outcome,
-        attempt.why.empty() ? "" : " (" + clipped(attempt.why, 500) + ")");
+    text += fmt::format("  attempt {}: {} to {} on {}: {}{}\n", harmless(attempt.id),
+                        local_time(attempt.begun),
+                        attempt.ended > 0 ? local_time(attempt.ended) : "now",
+                        nodes.empty() ? "-" : clipped(nodes, 2'000),
+                        attempt.outcome.empty() ? "under way" : harmless(attempt.outcome),
+                        attempt.why.empty() ? "" : " (" + clipped(attempt.why, 500) + ")");
   }
   return text;
 }

@@ -23,9 +23,10 @@ std::string bar(std::int32_t used, std::int32_t all, std::size_t width, bool has
 
 std::string head_line(const TopSnapshot& snapshot) {
   const ClusterRow& cluster = snapshot.cluster;
-  return fmt::format("berth {}  {}  up {}  {} running, {} waiting, {} held", cluster.version,
-                     cluster.policy, human_duration(cluster.uptime_seconds), cluster.running,
-                     cluster.pending, cluster.held);
+  return fmt::format("berth {}  {}  up {}  {} running, {} waiting, {} held",
+                     harmless(cluster.version), harmless(cluster.policy),
+                     human_duration(cluster.uptime_seconds), cluster.running, cluster.pending,
+                     cluster.held);
 }
 
 std::string node_line(const NodeRow& node, bool has_colour) {
@@ -58,10 +59,10 @@ std::string job_line(const JobRow& job, std::int64_t now, bool has_colour) {
 }
 
 std::string last_line(const TopChoice& choice) {
-  if (!choice.question.empty()) return choice.question;
+  if (!choice.question.empty()) return harmless(choice.question);
   if (choice.is_typing) return fmt::format("filter: {}_", harmless(choice.filter));
   std::string keys = fmt::format("q quit  s sort:{}  / filter", to_string(choice.sort));
-  if (!choice.filter.empty()) keys += fmt::format(":{}", choice.filter);
+  if (!choice.filter.empty()) keys += fmt::format(":{}", harmless(choice.filter));
   keys += "  up/down select  c cancel  h hold  r release";
   return choice.message.empty() ? keys : harmless(choice.message);
 }
@@ -178,7 +179,7 @@ std::string top_once(const TopSnapshot& snapshot, bool has_colour) {
   text += fmt::format("GPUs {} {}/{}\n",
                       bar(snapshot.cluster.gpus_used, snapshot.cluster.gpus, 40, has_colour),
                       snapshot.cluster.gpus_used, snapshot.cluster.gpus);
-  if (!snapshot.cluster.trouble.empty()) text += snapshot.cluster.trouble + "\n";
+  if (!snapshot.cluster.trouble.empty()) text += harmless(snapshot.cluster.trouble) + "\n";
   const TableStyle style{has_colour, 0, snapshot.at};
   text += "\n" + node_table(snapshot.nodes, style) + "\n" + queue_table(snapshot.jobs, style);
   if (snapshot.jobs.size() < snapshot.jobs_in_all)

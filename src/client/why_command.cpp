@@ -21,7 +21,7 @@ int run_why(const Call& call) {
     if (!body) return call.console.complain(kFailure, body.error());
     const auto why = why_from(*body);
     if (!why) return call.console.complain(kFailure, why.error());
-    call.console.put(call.has("json") ? *body + "\n" : why_text(*why));
+    call.has("json") ? call.console.put_json(*body) : call.console.put(why_text(*why));
     is_never = is_never || std::ranges::any_of(why->reasons, [](const WhyReason& reason) {
                  return reason.when == "never";
                });

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text_table.h"
 #include "client/tables.h"
 
 namespace berth::client {
@@ -25,7 +26,7 @@ std::string numbers_of(const WhyReason& reason) {
   std::string text;
   for (const auto& [key, value] : reason.numbers) {
     if (key == "at") continue;
-    std::string name = key;
+    std::string name = harmless(key);
     std::ranges::replace(name, '_', ' ');
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, clipped(value, 80));
   }
@@ -57,7 +58,8 @@ std::string why_text(const WhyAnswer& why) {
   std::ranges::stable_partition(order, [](const WhyReason* one) { return one->when == "never"; });
   if (!order.empty()) text += "\nWhat holds it back\n";
   std::size_t width = 0;
-  for (const WhyReason* reason : order) width = std::max(width, reason->kind.size());
+  for (const WhyReason* reason : order)
+    width = std::max(width, display_width(harmless(reason->kind)));
   for (const WhyReason* reason : order) {
     text += fmt::format("  {:<{}}  {}{}\n", harmless(reason->kind), width,
                         clipped(reason->text, 2'000), remark(*reason));
