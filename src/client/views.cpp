@@ -231,7 +231,7 @@ Result<WhyAnswer> why_from(std::string_view body) {
   if (!value.is_object()) return fail("the scheduler's answer is no explanation");
   get(value, "job", answer.job, "state", answer.state, "summary", answer.summary, "place",
       answer.place, "of", answer.of, "age_seconds", answer.age_seconds, "would_start",
-      answer.would_start);
+      answer.would_start, "user", answer.user, "yours", answer.is_yours);
   for (const json& item : list_in(value, "reasons")) {
     WhyReason& reason = answer.reasons.emplace_back();
     get(item, "kind", reason.kind, "text", reason.text, "who", reason.who, "when", reason.when,

@@ -154,6 +154,8 @@ struct WhyReason {
 struct WhyAnswer {
   JobNumber job = 0;
   std::string state, summary;
+  std::string user;      // whose job it is; empty of an older scheduler
+  bool is_yours = true;  // of whoever asks
   std::vector<WhyReason> reasons;
   std::vector<std::string> would_start;
   std::uint64_t place = 0, of = 0;

@@ -11,10 +11,15 @@ namespace berth::client {
 
 namespace {
 
-std::string remark(const WhyReason& reason) {
+/// Whoever looks at a stranger's job cannot change it; its user can.
+std::string owner_of(const WhyAnswer& why) {
+  return why.is_yours ? "you" : why.user.empty() ? "its user" : clipped(why.user, 80);
+}
+
+std::string remark(const WhyAnswer& why, const WhyReason& reason) {
   std::vector<std::string> parts;
   if (reason.when == "never") parts.emplace_back("no state of this cluster can satisfy it");
-  if (reason.who == "user") parts.emplace_back("you can change it");
+  if (reason.who == "user") parts.push_back(owner_of(why) + " can change it");
   if (reason.who == "operator" || reason.who == "admin")
     parts.push_back(fmt::format("an {} can change it", reason.who));
   if (reason.is_sole) parts.emplace_back("alone it keeps the job waiting");
@@ -62,11 +67,13 @@ std::string why_text(const WhyAnswer& why) {
     width = std::max(width, display_width(harmless(reason->kind)));
   for (const WhyReason* reason : order) {
     text += fmt::format("  {:<{}}  {}{}\n", harmless(reason->kind), width,
-                        clipped(reason->text, 2'000), remark(*reason));
+                        clipped(reason->text, 2'000), remark(why, *reason));
     for (const std::string& line : {numbers_of(*reason), entities_of(*reason), fix_of(*reason)})
       if (!line.empty()) text += fmt::format("  {:<{}}  {}\n", "", width, line);
   }
-  if (!why.would_start.empty()) text += "\nWhat would let it start\n";
+  if (!why.would_start.empty())
+    text += why.is_yours ? "\nWhat would let it start\n"
+                         : fmt::format("\nWhat would let it start (for {} to do)\n", owner_of(why));
   for (const std::string& change : why.would_start)
     text += fmt::format("  {}\n", clipped(change, 2'000));
   if (why.place > 0)

@@ -387,7 +387,9 @@ Answer<std::string> LiveService::why(const Caller& caller, JobNumber job) {
   parts_.ask_engine([this, promise, caller, job] {
     const auto view = this->job(caller, job);  // it may have started since
     if (!view) return promise->set_value(tl::unexpected<Fault>(view.error()));
-    const Why why = parts_.explain(*view, caller.role != Role::User);
+    Why why = parts_.explain(*view, caller.role != Role::User);
+    if (view->spec != nullptr) why.user = view->spec->user;
+    why.is_yours = why.user == caller.user;
     for (const WhyReason& reason : why.reasons)
       unexplained_ += reason.kind == "unexplained" ? 1 : 0;
     promise->set_value(to_json(why));

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kMostNamed = 5;
 
-std::string_view who_opens(GateKind kind) {
+std::string_view who_opens(GateKind kind, const JobView& job) {
   switch (kind) {
-    case GateKind::Hold: return "user";
+    case GateKind::Hold: return job.code == WaitCode::HeldByAdmin ? "operator" : "user";
     case GateKind::Suspension: return "operator";
     case GateKind::Quota: return "admin";
     case GateKind::Begin:
@@ -118,7 +118,7 @@ void Explainer::add_gates(const Asked& asked, Why& why) const {
     reason.kind = to_string(gate.kind);
     const bool by_name = gate.kind == GateKind::Hold || gate.kind == GateKind::Suspension;
     reason.text = by_name && !job.reason.empty() ? job.reason : gate.text;
-    reason.who = who_opens(gate.kind);
+    reason.who = who_opens(gate.kind, job);
     reason.numbers = gate.numbers;
     constexpr std::string_view kBy = " by ";
     if (const auto by = reason.text.find(kBy); by_name && by != std::string::npos)

@@ -23,7 +23,7 @@ struct WhyReason {
   WhyNumbers numbers{};
   std::vector<std::string> entities{};
   std::string fix{};                    // what opens it, with the command; empty: only time does
-  std::string who = "nobody";           // can change it: user, operator, admin
+  std::string who = "nobody";           // can change it: user (the job's), operator, admin
   std::string when = "now";             // never, now, until
   std::optional<std::int64_t> until{};  // Unix microseconds
   bool sole = false;                    // without it alone the job would start now
@@ -36,6 +36,8 @@ struct Why {
   std::vector<WhyReason> reasons;
   std::vector<std::string> would_start;
   std::size_t place = 0, of = 0;  // in the policy's order, of those that wait
+  std::string user{};             // whose job it is: the one that `who` calls user
+  bool is_yours = false;          // of whoever asks
 };
 [[nodiscard]] std::string to_json(const Why& why);
 [[nodiscard]] Result<Why> why_from_json(std::string_view text);

@@ -1,5 +1,6 @@
 // What would let a job start now: the smallest changes, each tried by a dry run before it is told.
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -10,15 +11,11 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kMostTries = 16;
+constexpr std::size_t kMostSteps = 5;
 constexpr std::size_t kMostChanges = 3;
 
-/// From what is asked down to `least`, in steps that grow.
-std::vector<std::int32_t> fewer_than(std::int32_t asked, std::int32_t least) {
-  std::vector<std::int32_t> values;
-  for (std::int32_t value = asked - 1; value >= least; value = std::min(value - 1, value * 3 / 4))
-    values.push_back(value);
-  return values;
-}
+/// Each is tried in the engine's own state before a policy is asked: more would take too long.
+constexpr std::size_t kMostPlaces = 512;
 
 struct Change {
   TraceJob request;
@@ -35,11 +32,67 @@ Ladder types_for(const JobView& job, const TraceJob& asked, std::size_t pools) {
   return {{any, fmt::format("take any type of GPU: berth change {} gpu_type=", job.number)}};
 }
 
-Ladder cores_for(const JobView& job, const TraceJob& asked) {
+/// From `most` down, in steps that grow: where room alone does not decide, a little less may.
+std::vector<std::int64_t> steps(std::int64_t most) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = most; value >= 1 && values.size() < kMostSteps;
+       value = std::min(value - 1, value * 3 / 4))
+    values.push_back(value);
+  return values;
+}
+
+std::int64_t per_device(std::int64_t total, std::int64_t devices) {
+  return (total + devices - 1) / devices;
+}
+
+/// What of a side resource each device of a gang could have: what is free on a node, shared by as
+/// many of them as it may hold. One of these is the most with which there is room.
+template <class FreeOn>
+std::vector<std::int64_t> shares(const ClusterState& state, const Shape& shape, FreeOn free_on) {
+  std::vector<std::int64_t> values;
+  for (std::uint32_t i = 0; i < state.cluster().nodes.size(); ++i) {
+    const NodeId node{i};
+    if (!state.is_up(node)) continue;
+    const std::int32_t devices = std::max(1, std::min(shape.gpus, state.free_on(node)));
+    for (std::int32_t count = 1; count <= devices; ++count) values.push_back(free_on(node) / count);
+  }
+  std::ranges::sort(values, std::greater{});
+  values.erase(std::ranges::unique(values).begin(), values.end());
+  return values;
+}
+
+/// The largest of `values`, which descend, that is below `asked` and with which there is a place
+/// now, and then smaller ones; nothing if there is none.
+template <class WithValue>
+std::vector<std::int64_t> that_fit(const Engine& engine, const std::vector<std::int64_t>& values,
+                                   std::int64_t asked, WithValue shape_with) {
+  std::size_t tries = 0;
+  for (const std::int64_t value : values) {
+    if (value < 1 || tries == kMostPlaces) break;
+    if (value >= asked) continue;
+    ++tries;
+    if (engine.has_place(shape_with(value))) return steps(value);
+  }
+  return {};
+}
+
+Ladder cores_for(const Engine& engine, const JobView& job, const Shape& shape,
+                 const TraceJob& asked) {
+  if (shape.cpus_milli_per_gpu == 0) return {};
+  const std::int64_t devices = std::max(1, shape.gpus);
+  const ClusterState& state = engine.cluster();
+  std::vector<std::int64_t> each =
+      shares(state, shape, [&](NodeId node) { return state.free_cpus_milli(node); });
+  for (std::int64_t& value : each) value = value * devices / 1000;  // whole cores of the job
+  const auto fitting = that_fit(engine, each, asked.cpus_milli / 1000, [&](std::int64_t cores) {
+    Shape lean = shape;
+    lean.cpus_milli_per_gpu = static_cast<std::int32_t>(per_device(cores * 1000, devices));
+    return lean;
+  });
   Ladder ladder;
-  for (const std::int32_t cores : fewer_than(asked.cpus_milli / 1000, 1)) {
+  for (const std::int64_t cores : fitting) {
     TraceJob lean = asked;
-    lean.cpus_milli = cores * 1000;
+    lean.cpus_milli = static_cast<std::int32_t>(cores * 1000);
     ladder.push_back(
         {lean, fmt::format("ask for {}: berth change {} cpus={}",
                            plural(static_cast<std::size_t>(cores), "core"), job.number, cores)});
@@ -47,25 +100,49 @@ Ladder cores_for(const JobView& job, const TraceJob& asked) {
   return ladder;
 }
 
-Ladder memory_for(const JobView& job, const TraceJob& asked) {
+Ladder memory_for(const Engine& engine, const JobView& job, const Shape& shape,
+                  const TraceJob& asked) {
+  if (shape.memory_mib_per_gpu == 0) return {};
+  const std::int64_t devices = std::max(1, shape.gpus);
+  const ClusterState& state = engine.cluster();
+  std::vector<std::int64_t> each =
+      shares(state, shape, [&](NodeId node) { return state.free_memory_mib(node); });
+  for (std::int64_t& value : each) value *= devices;
+  const auto fitting = that_fit(engine, each, asked.memory_mib, [&](std::int64_t mib) {
+    Shape lean = shape;
+    lean.memory_mib_per_gpu = static_cast<std::int32_t>(per_device(mib, devices));
+    return lean;
+  });
   Ladder ladder;
-  for (const std::int32_t eighths : {6, 4, 2, 1}) {
+  for (const std::int64_t mib : fitting) {
     TraceJob lean = asked;
-    lean.memory_mib = asked.memory_mib * eighths / 8;
-    if (lean.memory_mib < 1) break;
-    ladder.push_back({lean, fmt::format("ask for {} MiB: berth change {} memory_mib={}",
-                                        lean.memory_mib, job.number, lean.memory_mib)});
+    lean.memory_mib = static_cast<std::int32_t>(mib);
+    ladder.push_back(
+        {lean, fmt::format("ask for {} MiB: berth change {} memory_mib={}", mib, job.number, mib)});
   }
   return ladder;
 }
 
-Ladder gpus_for(const JobView& job, const TraceJob& asked) {
+Ladder gpus_for(const Engine& engine, const WhyRoom& room, const JobView& job, const Shape& shape,
+                const TraceJob& asked) {
+  std::vector<std::int64_t> counts;  // no more than are free
+  const std::int64_t most = std::min<std::int64_t>(asked.gpus - 1, room.free);
+  for (std::int64_t count = most; count >= 1 && counts.size() < kMostPlaces; --count)
+    counts.push_back(count);
+  auto fitting = that_fit(engine, counts, asked.gpus, [&](std::int64_t count) {
+    Shape fewer = shape;
+    fewer.gpus = static_cast<std::int32_t>(count);
+    fewer.cpus_milli_per_gpu = static_cast<std::int32_t>(per_device(asked.cpus_milli, count));
+    fewer.memory_mib_per_gpu = static_cast<std::int32_t>(per_device(asked.memory_mib, count));
+    return fewer;
+  });
+  if (fitting.empty()) fitting = steps(asked.gpus - 1);  // a policy may make room for less
   Ladder ladder;
-  for (const std::int32_t gpus : fewer_than(asked.gpus, 1)) {
+  for (const std::int64_t gpus : fitting) {
     TraceJob fewer = asked;
-    fewer.gpus = gpus;
-    fewer.gpus_min = std::min(asked.gpus_min, gpus);
-    fewer.gpus_max = std::min(asked.gpus_max, gpus);
+    fewer.gpus = static_cast<std::int32_t>(gpus);
+    fewer.gpus_min = std::min(asked.gpus_min, fewer.gpus);
+    fewer.gpus_max = std::min(asked.gpus_max, fewer.gpus);
     ladder.push_back(
         {fewer, fmt::format("ask for {}: berth change {} gpus={}",
                             devices_text(gpus, job.spec->gpu_type), job.number, gpus)});
@@ -109,10 +186,12 @@ std::optional<std::int64_t> Explainer::longest_limit(const Waiting& waiting) con
 void Explainer::add_changes(const Waiting& waiting, Why& why) const {
   const JobView& job = waiting.asked.job;
   const TraceJob& asked = parts_.slots.jobs[waiting.slot.value];
+  const Engine& engine = parts_.engine;
+  const Shape& shape = waiting.shape;
   std::size_t tries = 0;
   for (const Ladder& ladder :
-       {types_for(job, asked, parts_.engine.cluster().pools()), cores_for(job, asked),
-        memory_for(job, asked), gpus_for(job, asked)}) {
+       {types_for(job, asked, engine.cluster().pools()), cores_for(engine, job, shape, asked),
+        memory_for(engine, job, shape, asked), gpus_for(engine, waiting.room, job, shape, asked)}) {
     if (why.would_start.size() >= kMostChanges) return;
     for (const Change& change : ladder) {
       if (tries++ == kMostTries) return;

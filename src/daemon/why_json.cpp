@@ -61,6 +61,8 @@ std::string to_json(const Why& why) {
                         {"would_start", why.would_start},
                         {"place", why.place},
                         {"of", why.of},
+                        {"user", why.user},
+                        {"yours", why.is_yours},
                         {"age_seconds", 0}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -74,7 +76,9 @@ Result<Why> why_from_json(std::string_view text) {
             .reasons = {},
             .would_start = json.at("would_start"),
             .place = json.at("place"),
-            .of = json.at("of")};
+            .of = json.at("of"),
+            .user = json.at("user"),
+            .is_yours = json.at("yours")};
     for (const auto& reason : json.at("reasons")) why.reasons.push_back(reason_of(reason));
     return why;
   } catch (const nlohmann::json::exception& error) {

@@ -20,7 +20,7 @@ std::string cores(std::int64_t milli) {
 }
 
 WhyReason side_reason(const WhyRoom& room, const Shape& shape, const std::string& type) {
-  const std::int64_t workers = std::max(1, std::min(shape.gpus, room.best));
+  const std::int64_t workers = std::max(1, std::min(shape.gpus, room.side_gpus));
   const std::int64_t cores_needed = workers * shape.cpus_milli_per_gpu;
   const std::int64_t memory_needed = workers * shape.memory_mib_per_gpu;
   std::vector<std::string> missing;
@@ -36,11 +36,11 @@ WhyReason side_reason(const WhyRoom& room, const Shape& shape, const std::string
     missing.push_back(fmt::format("{} of {}", gib(room.memory_mib), gib(memory_needed)));
   }
   if (missing.empty()) missing.emplace_back("too little beside them");
-  reason.numbers.emplace_back("node", room.best_node);
-  reason.numbers.emplace_back("gpus_stranded", std::int64_t{room.best});
-  reason.entities.push_back(room.best_node);
-  reason.text = fmt::format("{} has {} free but {}", room.best_node, devices_text(room.best, type),
-                            fmt::join(missing, " and "));
+  reason.numbers.emplace_back("node", room.side_node);
+  reason.numbers.emplace_back("gpus_stranded", std::int64_t{room.side_gpus});
+  reason.entities.push_back(room.side_node);
+  reason.text = fmt::format("{} has {} free but {}", room.side_node,
+                            devices_text(room.side_gpus, type), fmt::join(missing, " and "));
   return reason;
 }
 
@@ -64,7 +64,7 @@ std::string plural(std::size_t count, std::string_view one) {
 
 std::string devices_text(std::int64_t count, const std::string& type) {
   if (!type.empty()) return fmt::format("{} {}", count, type);
-  return plural(static_cast<std::size_t>(count), "GPU");
+  return plural(static_cast<std::size_t>(std::max<std::int64_t>(0, count)), "GPU");
 }
 
 std::string asked_text(const JobSpec& spec, const Shape& shape) {
@@ -76,6 +76,37 @@ std::string asked_text(const JobSpec& spec, const Shape& shape) {
   if (shape.locality == Locality::Consolidated && shape.gpus > 1) text += " on one node";
   return text;
 }
+
+namespace {
+
+/// How much of what is needed is there: 1 if all of it.
+double share_of(std::int64_t free, std::int64_t needed) {
+  if (needed <= free) return 1;
+  return static_cast<double>(free) / static_cast<double>(needed);
+}
+
+void find_side(const ClusterState& state, const Shape& shape, const std::set<PoolId>& accepted,
+               WhyRoom& room) {
+  const std::int32_t enough = std::min(std::max(1, shape.gpus), room.best);
+  double most = -1;
+  for (std::uint32_t i = 0; i < state.cluster().nodes.size(); ++i) {
+    const NodeId id{i};
+    const Node& node = state.cluster().nodes[i];
+    if (!accepted.contains(node.pool) || !state.is_up(id) || state.free_on(id) < enough) continue;
+    const std::int64_t workers = std::max(1, enough);
+    const double share =
+        std::min(share_of(state.free_cpus_milli(id), workers * shape.cpus_milli_per_gpu),
+                 share_of(state.free_memory_mib(id), workers * shape.memory_mib_per_gpu));
+    if (share <= most) continue;
+    most = share;
+    room.side_node = node.name;
+    room.side_gpus = state.free_on(id);
+    room.cores_milli = state.free_cpus_milli(id);
+    room.memory_mib = state.free_memory_mib(id);
+  }
+}
+
+}  // namespace
 
 WhyRoom room_for(const Engine& engine, const Shape& shape) {
   const ClusterState& state = engine.cluster();
@@ -92,10 +123,9 @@ WhyRoom room_for(const Engine& engine, const Shape& shape) {
     } else if (state.free_on(NodeId{i}) > room.best) {
       room.best = state.free_on(NodeId{i});
       room.best_node = node.name;
-      room.cores_milli = state.free_cpus_milli(NodeId{i});
-      room.memory_mib = state.free_memory_mib(NodeId{i});
     }
   }
+  find_side(state, shape, accepted, room);
   Shape bare = shape;
   bare.cpus_milli_per_gpu = 0;
   bare.memory_mib_per_gpu = 0;

@@ -20,7 +20,10 @@ struct WhyRoom {
   bool fits_without_side = false;
   std::int32_t best = 0;  // most free devices on one node
   std::string best_node;
-  std::int64_t cores_milli = 0;  // free beside them
+  // Of the nodes with enough free devices, or with most, the one that lacks least beside them.
+  std::string side_node;
+  std::int32_t side_gpus = 0;
+  std::int64_t cores_milli = 0;
   std::int64_t memory_mib = 0;
   std::vector<std::string> nodes_out;
 };

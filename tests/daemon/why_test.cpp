@@ -71,6 +71,93 @@ TEST_F(WorkedExample, TheOtherLacksOnlyCores) {
   EXPECT_EQ(world.violations(), std::vector<std::string>{});
 }
 
+/// Three nodes, each of its type, of 4 devices, 16 GiB and 16 cores. What runs leaves 2 devices
+/// with 4 GiB and 9 cores on a, 1 with 10 GiB and 2 cores on b, 2 with 3 GiB and 12 cores on c.
+class PartlyUsed : public ::testing::Test {
+ protected:
+  PartlyUsed()
+      : world{{.cluster = "1x4:a,1x4:b,1x4:c",
+               .scheduling = {.policy = {.policy = "fifo"}, .placement = "consolidated"},
+               .edit_cluster = [](Cluster& cluster) {
+                 for (Node& node : cluster.nodes) {
+                   node.memory_mib = 16 * 1024;
+                   node.cpus_milli = 16'000;
+                 }
+               }}} {
+    world.at(0.1, [this](LiveService& service) {
+      world.submit(service, asking(2, "a", 7, 12));
+      world.submit(service, asking(3, "b", 14, 6));
+      world.submit(service, asking(2, "c", 4, 13));
+    });
+  }
+  static JobSpec asking(std::int32_t gpus, const std::string& type, std::int32_t cpus,
+                        std::int32_t gib) {
+    JobSpec spec = typed(600, gpus, type, cpus, 600);
+    spec.memory_mib = gib * 1024;
+    return spec;
+  }
+  /// Of such a job that waits, what would let it start; then the first of that is done, and it
+  /// does.
+  std::vector<std::string> advice(const JobSpec& spec, const std::string& change) {
+    JobNumber job = 0;
+    std::vector<std::string> told;
+    world.at(1, [this, &job, spec](LiveService& service) { job = world.submit(service, spec); });
+    world.at(2, [this, &job, &told, change](LiveService& service) {
+      told = world.why(job).would_start;
+      EXPECT_TRUE(service.change(kRoot, job, change));
+    });
+    world.at(3, [this, &job](LiveService& service) {
+      EXPECT_EQ(service.job(kRoot, job)->state, LiveState::Running) << "the advice was wrong";
+    });
+    world.run();
+    EXPECT_EQ(world.violations(), std::vector<std::string>{});
+    return told;
+  }
+  LiveWorld world;
+};
+
+TEST_F(PartlyUsed, OneDeviceMayHaveAllMemoryThatIsFreeBesideOne) {
+  EXPECT_EQ(advice(asking(1, "", 0, 12), R"({"memory_mib":10240})"),
+            (std::vector<std::string>{"ask for 10240 MiB: berth change 4 memory_mib=10240"}));
+}
+
+TEST_F(PartlyUsed, AGangSharesWhatIsFreeWhereItFits) {
+  // two fit on a with 4 GiB, and on c with 3; one would fit on b with the 10 that it asks for
+  EXPECT_EQ(advice(asking(2, "", 0, 10), R"({"memory_mib":4096})"),
+            (std::vector<std::string>{"ask for 4096 MiB: berth change 4 memory_mib=4096",
+                                      "ask for 1 GPU: berth change 4 gpus=1"}));
+}
+
+TEST_F(PartlyUsed, TheReasonIsAboutTheNodeThatLacksLeast) {
+  world.at(1, [this](LiveService& service) { world.submit(service, asking(2, "", 0, 10)); });
+  world.at(2, [this](LiveService&) {
+    const Why why = world.why(4);
+    ASSERT_EQ(kinds_of(why), std::vector<std::string>{"side resource"});
+    EXPECT_EQ(count_in(why.reasons[0], "memory_free_mib"), 4096);
+    EXPECT_EQ(count_in(why.reasons[0], "memory_needed_mib"), 10'240);
+    EXPECT_EQ(count_in(why.reasons[0], "gpus_stranded"), 2);
+  });
+  world.run();
+}
+
+TEST_F(PartlyUsed, CoresAreToldToTheLast) {
+  EXPECT_EQ(advice(asking(2, "a", 16, 1), R"({"cpus":9})"),
+            (std::vector<std::string>{"ask for 9 cores: berth change 4 cpus=9"}));
+}
+
+TEST(WhyChanges, DevicesAreToldToTheLast) {
+  LiveWorld world{{.cluster = "1x8", .scheduling = {.policy = {.policy = "fifo"}}}};
+  world.at(0.1, [&](LiveService& service) {
+    world.submit(service, limited(600, 2, 600));
+    world.submit(service, limited(600, 8, 600));
+  });
+  world.at(1, [&](LiveService&) {
+    EXPECT_EQ(world.why(2).would_start,
+              (std::vector<std::string>{"ask for 6 GPUs: berth change 2 gpus=6"}));
+  });
+  world.run();
+}
+
 class EveryPolicyExplains : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryPolicyExplains, NoWaitingJobIsLeftWithoutAReason) {
