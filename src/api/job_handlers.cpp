@@ -104,6 +104,7 @@ JobFilter filter_from(QueryReader& query) {
   if (const auto after = query.whole("after", 0, kForEver))
     filter.after = static_cast<JobNumber>(*after);
   filter.limit = static_cast<std::size_t>(query.whole("limit", 1, kMaxPage).value_or(100));
+  filter.rows = query.flag("fold") ? Rows::Folded : query.flag("brief") ? Rows::Brief : Rows::Whole;
   return filter;
 }
 
@@ -238,7 +239,8 @@ Answered list_jobs(const Call& call) {
   if (!query.is_good()) return error_answer(400, query.faults());
   const auto page = call.service.jobs(call.request.caller, filter);
   if (!page) return fault_answer(page.error());
-  Answered answered = json_answer(to_json(*page));
+  Answered answered = json_answer(to_json(
+      *page, filter.rows == Rows::Whole ? Detail::WithoutScriptAndEnvironment : Detail::Brief));
   if (page->next) {
     answered.response.headers.emplace_back(
         "Link", next_link(call.request.target, "after", fmt::format("{}", *page->next)));
@@ -316,10 +318,12 @@ Answered explain_job(const Call& call) {
 Answered list_history(const Call& call) {
   QueryReader query(call.request.target);
   const PastQuery past = past_query_from(query);
+  const bool is_brief = query.flag("brief");
   if (!query.is_good()) return error_answer(400, query.faults());
   const auto page = call.service.history(call.request.caller, past);
   if (!page) return fault_answer(page.error());
-  Answered answered = json_answer(to_json(*page));
+  Answered answered =
+      json_answer(to_json(*page, is_brief ? Detail::Brief : Detail::WithoutScriptAndEnvironment));
   if (page->next) {
     answered.response.headers.emplace_back("Link",
                                            next_link(call.request.target, "cursor", *page->next));

@@ -56,15 +56,31 @@ void write(JsonWriter& out, const std::vector<std::pair<std::string, std::string
 
 }  // namespace
 
-void write(JsonWriter& out, const JobView& job, Detail detail) {
+namespace {
+
+/// Jobs of an array stand together and have one request, the text of which may name ten thousand
+/// indices: it is made once.
+struct SpecText {
+  const JobSpec* spec = nullptr;
+  std::string json = "null";
+};
+
+const std::string& text_of(const JobSpec* spec, Detail detail, SpecText& last) {
+  if (spec == nullptr) last = {};
+  if (last.spec == spec) return last.json;
+  JsonWriter out;
+  write_json(out, *spec,
+             detail == Detail::Full    ? SpecPart::Whole
+             : detail == Detail::Brief ? SpecPart::Brief
+                                       : SpecPart::WithoutScriptAndEnvironment);
+  last = {.spec = spec, .json = out.take()};
+  return last.json;
+}
+
+void write_whole(JsonWriter& out, const JobView& job, Detail detail, SpecText& last) {
   out.begin_object();
   out.field("number", job.number).field("array", job.array).field("array_index", job.array_index);
-  out.key("spec");
-  if (job.spec)
-    write_json(out, *job.spec,
-               detail == Detail::Full ? SpecPart::Whole : SpecPart::WithoutScriptAndEnvironment);
-  else
-    out.null();
+  out.key("spec").raw(text_of(job.spec.get(), detail, last));
   out.field("state", to_string(job.state)).field("reason", job.reason);
   out.field("reason_code", to_string(job.code));
   time_field(out, "submitted", job.submitted);
@@ -85,6 +101,67 @@ void write(JsonWriter& out, const JobView& job, Detail detail) {
   else
     out.null();
   out.end_object();
+}
+
+void write_brief(JsonWriter& out, const JobView& job, SpecText& last) {
+  const auto some = [&](std::string_view name, const auto& value) {
+    if (value != std::decay_t<decltype(value)>{}) out.field(name, value);
+  };
+  out.begin_object().field("number", job.number);
+  some("array", job.array);
+  if (job.array != 0) out.field("array_index", job.array_index);
+  if (job.spec && job.spec->array) some("array_at_once", job.spec->array->at_once);
+  if (!job.folded.empty())
+    out.field("array_indices", to_text(ArraySpec{.indices = job.folded, .at_once = 0}));
+  out.key("spec").raw(text_of(job.spec.get(), Detail::Brief, last));
+  out.field("state", to_string(job.state));
+  some("reason", job.reason);
+  some("reason_code", to_string(job.code));
+  some("submitted", job.submitted);
+  some("started", job.started);
+  some("last_started", job.last_started);
+  some("ended", job.ended);
+  some("run_seconds", job.run_seconds);
+  some("gpu_seconds", job.gpu_seconds);
+  some("attempts", job.attempts);
+  some("preemptions", job.preemptions);
+  some("failures", job.failures);
+  if (!job.where.empty()) {
+    out.key("where");
+    write(out, job.where);
+  }
+  some("granted", job.granted);
+  some("exit_code", job.exit_code);
+  some("signal", job.signal);
+  some("pid", job.pid);
+  if (job.training) {
+    out.key("training");
+    write(out, *job.training);
+  }
+  out.end_object();
+}
+
+/// "jobs":[…]
+void write_rows(JsonWriter& out, const std::vector<JobView>& jobs, Detail detail) {
+  SpecText last;
+  out.key("jobs").begin_array();
+  for (const JobView& job : jobs) {
+    if (detail == Detail::Brief)
+      write_brief(out, job, last);
+    else
+      write_whole(out, job, detail, last);
+  }
+  out.end_array();
+}
+
+}  // namespace
+
+void write(JsonWriter& out, const JobView& job, Detail detail) {
+  SpecText nothing;
+  if (detail == Detail::Brief)
+    write_brief(out, job, nothing);
+  else
+    write_whole(out, job, detail, nothing);
 }
 
 void write(JsonWriter& out, const AttemptRow& attempt) {
@@ -156,11 +233,11 @@ void write(JsonWriter& out, const TokenView& token) {
   out.end_object();
 }
 
-std::string to_json(const JobPage& page) {
+std::string to_json(const JobPage& page, Detail detail) {
   JsonWriter out;
-  out.begin_object().key("jobs").begin_array();
-  for (const JobView& job : page.jobs) write(out, job, Detail::WithoutScriptAndEnvironment);
-  out.end_array().key("next");
+  out.begin_object();
+  write_rows(out, page.jobs, detail);
+  out.key("next");
   if (page.next)
     out.value(*page.next);
   else
@@ -169,11 +246,11 @@ std::string to_json(const JobPage& page) {
   return out.take();
 }
 
-std::string to_json(const PastPage& page) {
+std::string to_json(const PastPage& page, Detail detail) {
   JsonWriter out;
-  out.begin_object().key("jobs").begin_array();
-  for (const JobView& job : page.jobs) write(out, job, Detail::WithoutScriptAndEnvironment);
-  out.end_array().key("next");
+  out.begin_object();
+  write_rows(out, page.jobs, detail);
+  out.key("next");
   if (page.next)
     out.value(*page.next);
   else

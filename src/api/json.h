@@ -11,8 +11,10 @@
 
 namespace berth::api {
 
-/// A list leaves out scripts and environments; so does a view for somebody else's eyes.
-enum class Detail : std::uint8_t { Full, WithoutScriptAndEnvironment };
+/// A list leaves out scripts and environments; so does a view for somebody else's eyes. A brief one
+/// also leaves out the paths of output and whatever is 0, empty or null; of an array it tells how
+/// many may run at once and, of a row that stands for several jobs, their indices.
+enum class Detail : std::uint8_t { Full, WithoutScriptAndEnvironment, Brief };
 
 void write(JsonWriter& out, const JobView& job, Detail detail);
 void write(JsonWriter& out, const AttemptRow& attempt);
@@ -22,8 +24,10 @@ void write(JsonWriter& out, const ClusterView& cluster);
 void write(JsonWriter& out, const ShareView& share);
 void write(JsonWriter& out, const TokenView& token);
 
-[[nodiscard]] std::string to_json(const JobPage& page);
-[[nodiscard]] std::string to_json(const PastPage& page);
+[[nodiscard]] std::string to_json(const JobPage& page,
+                                  Detail detail = Detail::WithoutScriptAndEnvironment);
+[[nodiscard]] std::string to_json(const PastPage& page,
+                                  Detail detail = Detail::WithoutScriptAndEnvironment);
 [[nodiscard]] std::string to_json(const Submitted& submitted);
 [[nodiscard]] std::string to_json(const Caller& caller);
 /// {"policy":…,"settings":{…}}

@@ -16,7 +16,10 @@ const std::vector<Parameter> kJobFilter{
     {"ids", "string", "numbers, as in 3,7-9"},
     {"since", "integer", "of those that are over: ended at or after this, in Unix microseconds"},
     {"after", "integer", "only numbers above this one: next of the page before"},
-    {"limit", "integer", "jobs per page, at most 1000 (default 100)"}};
+    {"limit", "integer", "rows per page, at most 1000 (default 100)"},
+    {"brief", "boolean", "without what is 0, empty or null, paths of output and array indices"},
+    {"fold", "boolean",
+     "brief, and one row for jobs of an array that wait alike, with their array_indices"}};
 const std::vector<Parameter> kHistoryFilter{
     {"user", "string", "whose jobs"},
     {"group", "string", "of this group"},
@@ -26,7 +29,8 @@ const std::vector<Parameter> kHistoryFilter{
     {"since", "integer", "ended at or after this, in Unix microseconds"},
     {"until", "integer", "ended before this, in Unix microseconds"},
     {"cursor", "string", "next of the page before"},
-    {"limit", "integer", "jobs per page, at most 1000 (default 100)"}};
+    {"limit", "integer", "jobs per page, at most 1000 (default 100)"},
+    {"brief", "boolean", "without what is 0, empty or null, and paths of output"}};
 const std::vector<Parameter> kOutput{
     {"stream", "string", "out (default) or err"},
     {"offset", "integer", "first byte (default 0); negative: so many before the end"},

@@ -17,9 +17,11 @@ std::vector<QueueLine> folded_arrays(std::span<const JobRow> jobs) {
       at = line_of.try_emplace({job.array, job.state, job.reason_code}, at).first->second;
     if (at == lines.size()) {
       lines.push_back({.job = &job});
-      arrays.push_back({.indices = {}, .at_once = job.spec.array ? job.spec.array->at_once : 0});
+      arrays.push_back({.indices = {}, .at_once = job.array_at_once});
     }
-    if (is_folded) arrays[at].indices.push_back(job.array_index);
+    auto& indices = arrays[at].indices;
+    if (is_folded && job.folded.empty()) indices.push_back(job.array_index);
+    if (is_folded) indices.insert(indices.end(), job.folded.begin(), job.folded.end());
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::ranges::sort(arrays[i].indices);

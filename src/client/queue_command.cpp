@@ -37,7 +37,8 @@ Result<JobQuery> query_of(const Call& call) {
       .user = selection.user,
       .group = selection.group,
       .queue = selection.queue,
-      .name = selection.name};
+      .name = selection.name,
+      .rows = call.has("json") ? Rows::WithJson : Rows::Brief};
   if (call.has("limit")) {
     BERTH_TRY(const auto limit, parse_count(call.value("limit"), 0, 10'000'000));
     query.most = static_cast<std::size_t>(limit);
@@ -103,6 +104,7 @@ int run_history(const Call& call) {
     query.group = selection.group;
     query.queue = selection.queue;
     query.name = selection.name;
+    query.rows = call.has("json") ? Rows::WithJson : Rows::Brief;
     if (call.has("outcome")) {
       BERTH_TRY(const auto states, parse_states(call.value("outcome")));
       for (const JobState state : states.states) query.outcomes.emplace_back(to_string(state));

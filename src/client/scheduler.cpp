@@ -19,7 +19,9 @@ using nlohmann::json;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kPage = 1'000;
-constexpr std::size_t kMaxIds = 400;
+/// Of one question: the scheduler takes so many numbers, and a line of HTTP has its limits.
+constexpr std::size_t kMaxIds = 10'000;
+constexpr std::size_t kMaxIdText = 4'000;
 /// Heartbeats come more often; silence for so long means that nobody is there.
 constexpr auto kSilence = 90s;
 
@@ -46,6 +48,25 @@ std::string joined(const std::vector<JobState>& states) {
   return text;
 }
 
+/// Job numbers, ascending, as the API takes them: "3,7-9,12".
+struct IdText {
+  std::string text{};
+  std::size_t count = 0;
+};
+/// As many of them as one question can hold.
+IdText ids_text(std::span<const JobNumber> ids) {
+  IdText result;
+  while (result.count < ids.size() && result.count < kMaxIds && result.text.size() < kMaxIdText) {
+    std::size_t last = result.count;
+    while (last + 1 < ids.size() && last + 1 < kMaxIds && ids[last + 1] == ids[last] + 1) ++last;
+    if (!result.text.empty()) result.text += ',';
+    result.text += fmt::format("{}", ids[result.count]);
+    if (last > result.count) result.text += fmt::format("-{}", ids[last]);
+    result.count = last + 1;
+  }
+  return result;
+}
+
 std::string micros(std::optional<std::int64_t> seconds) {
   return seconds ? fmt::format("{}", *seconds * 1'000'000) : std::string{};
 }
@@ -53,16 +74,17 @@ std::string micros(std::optional<std::int64_t> seconds) {
 /// One page after the other until there are no more, or `most` jobs (0: all of them). `cursor` is
 /// the parameter that says where the next one begins.
 template <class Ask>
-Result<JobPage> all_pages(const Query& question, std::string_view cursor, std::size_t most,
+Result<JobPage> all_pages(Query question, std::string_view cursor, std::size_t most, Rows rows,
                           Ask ask) {
   JobPage all;
+  if (rows != Rows::WithJson) question.add(rows == Rows::Folded ? "fold" : "brief", "1");
   while (true) {
     const std::size_t wanted = most == 0 ? kPage : std::min(kPage, most - all.jobs.size());
     const std::string from = all.next;
     Query text = question;
     text.add(cursor, from).add("limit", fmt::format("{}", wanted));
     BERTH_TRY(const std::string body, ask(text));
-    BERTH_TRY(JobPage page, jobs_from(body));
+    BERTH_TRY(JobPage page, jobs_from(body, rows == Rows::WithJson ? KeepJson::Yes : KeepJson::No));
     all.total = page.total;
     all.next = page.next;
     all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
@@ -156,17 +178,18 @@ Result<Scheduler::SubmitAnswer> Scheduler::submit(JobSpec spec) {
 }
 
 Result<JobPage> Scheduler::jobs(const JobQuery& query) {
-  if (query.ids.size() <= kMaxIds) return some_jobs(query);
-  JobPage all;  // in several questions: a line of HTTP has its limits
-  for (std::size_t i = 0; i < query.ids.size(); i += kMaxIds) {
-    JobQuery part = query;
-    part.ids.assign(
-        query.ids.begin() + static_cast<std::ptrdiff_t>(i),
-        query.ids.begin() + static_cast<std::ptrdiff_t>(std::min(i + kMaxIds, query.ids.size())));
-    BERTH_TRY(JobPage page, some_jobs(part));
+  if (query.ids.empty()) return some_jobs(query, "");
+  std::vector<JobNumber> ids = query.ids;
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  JobPage all;
+  for (std::span<const JobNumber> left = ids; !left.empty();) {
+    const IdText part = ids_text(left);
+    BERTH_TRY(JobPage page, some_jobs(query, part.text));
     all.total += page.total;
     all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
                     std::make_move_iterator(page.jobs.end()));
+    left = left.subspan(part.count);
   }
   return all;
 }
@@ -180,10 +203,8 @@ Result<std::string> Scheduler::name_of(const std::string& user) {
   return me_;
 }
 
-Result<JobPage> Scheduler::some_jobs(const JobQuery& query) {
+Result<JobPage> Scheduler::some_jobs(const JobQuery& query, const std::string& ids) {
   BERTH_TRY(const std::string user, name_of(query.user));
-  std::string ids;
-  for (const JobNumber id : query.ids) ids += fmt::format("{}{}", ids.empty() ? "" : ",", id);
   Query question;
   question.add("state", query.any_state ? "all" : joined(query.states))
       .add("user", user)
@@ -192,7 +213,7 @@ Result<JobPage> Scheduler::some_jobs(const JobQuery& query) {
       .add("name", query.name)
       .add("ids", ids)
       .add("since", micros(query.ended_since));
-  return all_pages(question, "after", query.most,
+  return all_pages(question, "after", query.most, query.rows,
                    [this](const Query& page) { return get("/jobs" + page.text()); });
 }
 
@@ -208,7 +229,7 @@ Result<JobPage> Scheduler::history(const HistoryQuery& query) {
       .add("outcome", outcomes)
       .add("since", micros(query.since))
       .add("until", micros(query.until));
-  return all_pages(question, "cursor", query.most,
+  return all_pages(question, "cursor", query.most, query.rows,
                    [this](const Query& page) { return get("/history" + page.text()); });
 }
 

@@ -24,6 +24,9 @@ namespace berth::client {
 inline constexpr std::string_view kMe = "@me";
 
 /// Which jobs; empty parts do not restrict.
+/// Brief: what tables show. Folded: the same, and jobs of an array that wait alike may be one row.
+enum class Rows : std::uint8_t { WithJson, Brief, Folded };
+
 struct JobQuery {
   std::vector<JobState> states{};  // empty: all that are not over
   bool any_state = false;
@@ -31,6 +34,7 @@ struct JobQuery {
   std::vector<JobNumber> ids{};
   std::optional<std::int64_t> ended_since{};  // of those that are over; Unix seconds
   std::size_t most = 0;                       // jobs to fetch in all; 0: every page
+  Rows rows = Rows::Brief;
 };
 
 struct HistoryQuery {
@@ -38,6 +42,7 @@ struct HistoryQuery {
   std::vector<std::string> outcomes;
   std::optional<std::int64_t> since, until;  // Unix seconds
   std::size_t most = 100;
+  Rows rows = Rows::Brief;
 };
 
 struct ActionQuery {
@@ -88,7 +93,9 @@ class Scheduler {
 
  private:
   [[nodiscard]] Result<std::string> exchange(const HttpRequest& request);
-  [[nodiscard]] Result<JobPage> some_jobs(const JobQuery& query);
+  [[nodiscard]] Result<std::string> exchange_once(const HttpRequest& request);
+  class Waiting;
+  [[nodiscard]] Result<JobPage> some_jobs(const JobQuery& query, const std::string& ids);
 
   std::unique_ptr<HttpClient> http_;  // on the heap: a Scheduler can be handed on
   std::string me_;                    // once it was asked for

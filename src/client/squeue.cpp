@@ -278,6 +278,9 @@ void sort_jobs(std::vector<JobRow>& jobs, const std::string& fields) {
 
 Result<std::string> page_of(Scheduler& scheduler, const Request& request, const Parsed& parsed) {
   JobQuery query = request.query;
+  query.rows = parsed.has("json")    ? Rows::WithJson
+               : parsed.has("array") ? Rows::Brief
+                                     : Rows::Folded;
   if (query.ids.empty()) query.ended_since = unix_now() - kRemembered;
   BERTH_TRY(JobPage page, scheduler.jobs(query));
   if (query.ids.size() == 1 && page.jobs.empty() && query.any_state)

@@ -90,26 +90,17 @@ void take_places(const json& object, std::vector<HeldOn>& to) {
   }
 }
 
-/// Keys of a newer scheduler are passed over, a value that cannot be read is left at its default.
-JobSpec spec_of(const json& object) {
-  JobSpec spec;
-  const auto found = object.find("spec");
-  if (found == object.end() || !found->is_object()) return spec;
-  json known = json::object();
-  for (const JobSpecField& field : job_spec_fields()) {
-    const std::string key(field.key);
-    if (found->contains(key)) known[key] = (*found)[key];
-  }
-  if (auto read = job_spec_from_json(known)) return *std::move(read);
-  get(known, "name", spec.name, "user", spec.user, "queue", spec.queue, "gpus", spec.gpus);
-  return spec;
-}
-
-JobRow job_of(const json& object) {
+JobRow job_of(const json& object, KeepJson keep) {
   JobRow row;
   if (!object.is_object()) return row;
-  get(object, "number", row.number, "array", row.array, "array_index", row.array_index);
-  row.spec = spec_of(object);
+  get(object, "number", row.number, "array", row.array, "array_index", row.array_index,
+      "array_at_once", row.array_at_once);
+  if (const auto found = object.find("spec"); found != object.end()) row.spec = known_part(*found);
+  if (row.spec.array) row.array_at_once = row.spec.array->at_once;
+  std::string indices;
+  get(object, "array_indices", indices);
+  if (!indices.empty())
+    if (auto folded = parse_array(indices)) row.folded = std::move(folded->indices);
   std::string state;
   get(object, "state", state);
   const auto states = states_from(state);
@@ -128,7 +119,7 @@ JobRow job_of(const json& object) {
         training.loss, "sub_steps", training.sub_steps, "last_heard_seconds_ago",
         training.last_heard_seconds_ago);
   }
-  row.json = object.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (keep == KeepJson::Yes) row.json = object.dump(-1, ' ', false, json::error_handler_t::replace);
   return row;
 }
 
@@ -138,13 +129,15 @@ Result<JobRow> job_from(std::string_view body) {
   BERTH_TRY(const json value, parsed(body));
   if (!value.is_object() || !value.contains("number"))
     return fail("the scheduler's answer is no job");
-  return job_of(value);
+  return job_of(value, KeepJson::Yes);
 }
 
-Result<JobPage> jobs_from(std::string_view body) {
+Result<JobPage> jobs_from(std::string_view body, KeepJson keep) {
   BERTH_TRY(const json value, parsed(body));
   JobPage page;
-  for (const json& item : list_in(value, "jobs")) page.jobs.push_back(job_of(item));
+  const json& list = list_in(value, "jobs");
+  page.jobs.reserve(list.size());
+  for (const json& item : list) page.jobs.push_back(job_of(item, keep));
   page.total = page.jobs.size();
   if (!value.is_object()) return page;
   get(value, "total", page.total);

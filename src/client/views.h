@@ -61,6 +61,8 @@ struct Training {
 struct JobRow {
   JobNumber number = 0, array = 0;
   std::int32_t array_index = 0;
+  std::int32_t array_at_once = 0;         // of its array; 0: no limit
+  std::vector<std::int32_t> folded = {};  // indices of the jobs it stands for; empty: itself alone
   JobSpec spec;
   JobState state = JobState::Unknown;
   std::string reason;       // a phrase for people
@@ -73,7 +75,7 @@ struct JobRow {
   std::int64_t pid = 0;
   std::string output, error;
   std::optional<Training> training;
-  std::string json;  // as it came
+  std::string json;  // as it came, if that was asked for
 
   [[nodiscard]] std::string node_list() const;  // "n1,n2"
   /// "12", or "12_3" for a job of an array.
@@ -163,7 +165,9 @@ struct WhyAnswer {
 };
 
 [[nodiscard]] Result<JobRow> job_from(std::string_view body);
-[[nodiscard]] Result<JobPage> jobs_from(std::string_view body);
+/// Of each row its JSON is kept too, or not: that of ten thousand rows takes time.
+enum class KeepJson : bool { No, Yes };
+[[nodiscard]] Result<JobPage> jobs_from(std::string_view body, KeepJson keep = KeepJson::No);
 [[nodiscard]] Result<std::vector<AttemptRow>> attempts_from(std::string_view body);
 /// The user of /whoami.
 [[nodiscard]] Result<std::string> caller_from(std::string_view body);

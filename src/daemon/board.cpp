@@ -1,6 +1,7 @@
 #include "daemon/board.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -135,7 +136,18 @@ LiveState Board::state_of(const LedgerJob& job) const {
   return blocked ? LiveState::Blocked : LiveState::Pending;
 }
 
-JobView Board::view_of(const LedgerJob& job, std::int64_t wall) const {
+WaitCode Board::code_of(const LedgerJob& job, LiveState state) const {
+  switch (state) {
+    case LiveState::Pending:
+      return job.spec->gpus > free_gpus_ ? WaitCode::Resources : WaitCode::Priority;
+    case LiveState::Held:
+      return job.held_by == job.spec->user ? WaitCode::HeldByUser : WaitCode::HeldByAdmin;
+    case LiveState::Blocked: return notes_.at(job.number).code;
+    default: return WaitCode::None;
+  }
+}
+
+JobView Board::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const {
   JobView view;
   view.number = job.number;
   view.array = job.array;
@@ -158,14 +170,9 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall) const {
           static_cast<double>(std::max<std::int64_t>(0, wall - note->second.training_heard)) * 1e-6;
     }
     if (!job.attempt) view.reason = note->second.waits_because;
-    if (view.state == LiveState::Blocked) view.code = note->second.code;
   }
-  if (view.state == LiveState::Pending) {
-    view.code = job.spec->gpus > free_gpus_ ? WaitCode::Resources : WaitCode::Priority;
-    if (view.reason.empty()) view.reason = to_string(view.code);
-  }
-  if (view.state == LiveState::Held)
-    view.code = job.held_by == job.spec->user ? WaitCode::HeldByUser : WaitCode::HeldByAdmin;
+  view.code = code_of(job, view.state);
+  if (view.state == LiveState::Pending && view.reason.empty()) view.reason = to_string(view.code);
   if (view.state == LiveState::Suspended)
     view.reason = job.is_frozen ? by_whom("suspended", job.frozen_by, job.frozen_why)
                                 : "its slice of time is over";
@@ -179,11 +186,11 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall) const {
     view.run_seconds += seconds;
     view.gpu_seconds += seconds * job.attempt->gpus;
   }
-  if (paths_) std::tie(view.output, view.error) = paths_(job);
+  if (paths_ && rows == Rows::Whole) std::tie(view.output, view.error) = paths_(job);
   return view;
 }
 
-JobView Board::past_view(const PastJob& past) const {
+JobView Board::past_view(const PastJob& past, Rows rows) const {
   LedgerJob job = past.job;
   job.attempt.reset();
   JobView view;
@@ -206,7 +213,7 @@ JobView Board::past_view(const PastJob& past) const {
   view.exit_code = past.exit_code;
   view.signal = past.signal;
   job.attempt.emplace().where = past.where;  // a path may hold the name of its node
-  if (paths_) std::tie(view.output, view.error) = paths_(job);
+  if (paths_ && rows == Rows::Whole) std::tie(view.output, view.error) = paths_(job);
   return view;
 }
 
@@ -228,15 +235,34 @@ JobPage Board::page(const JobFilter& filter, std::int64_t wall) const {
   // queue must not cost more the longer the queue is.
   const bool takes_all = filter.numbers.empty() && filter.states.empty() && !filter.group &&
                          !filter.queue && !filter.name;
+  // Jobs of one array that wait alike, as rows of the page: nobody looks at ten thousand of them.
+  std::map<std::tuple<JobNumber, LiveState, WaitCode>, std::size_t> row_of;
+  JobNumber last = 0;  // that has its place on the page
+  if (filter.rows == Rows::Brief) page.jobs.reserve(std::min(filter.limit, ledger_.jobs().size()));
+  const auto fold = [&](const LedgerJob& job) {
+    if (filter.rows != Rows::Folded || job.array == 0 || job.attempts > 0) return false;
+    const LiveState state = state_of(job);
+    if (state > LiveState::Pending) return false;
+    const auto [row, is_new] =
+        row_of.try_emplace({job.array, state, code_of(job, state)}, page.jobs.size());
+    if (is_new) return false;
+    std::vector<std::int32_t>& folded = page.jobs[row->second].folded;
+    if (folded.empty()) folded.push_back(page.jobs[row->second].array_index);
+    folded.push_back(job.array_index);
+    return true;
+  };
   const auto consider = [&](const LedgerJob& job) {
     if (!matches(filter, job) || !wanted_state(job)) return;
     if (!takes_all) ++page.total;
-    if (filter.after && job.number <= *filter.after) return;
-    if (page.jobs.size() < filter.limit) {
-      page.jobs.push_back(view_of(job, wall));
-    } else if (!page.next) {
-      page.next = page.jobs.back().number;
+    if ((filter.after && job.number <= *filter.after) || page.next) return;
+    if (!fold(job)) {
+      if (page.jobs.size() == filter.limit) {
+        page.next = last;
+        return;
+      }
+      page.jobs.push_back(view_of(job, wall, filter.rows));
     }
+    last = job.number;
   };
   const auto walk = [&](const auto& list, const auto& job_of) {
     auto at = list.begin();
@@ -261,6 +287,14 @@ JobPage Board::page(const JobFilter& filter, std::int64_t wall) const {
     walk(ledger_.jobs(), [](const auto& entry) -> const LedgerJob& { return entry.second; });
   }
   return page;
+}
+
+std::vector<JobNumber> Board::missing(std::span<const JobNumber> numbers) const {
+  const std::shared_lock lock{mutex_};
+  std::vector<JobNumber> none;
+  for (const JobNumber number : numbers)
+    if (ledger_.find(number) == nullptr) none.push_back(number);
+  return none;
 }
 
 std::optional<JobNumber> Board::by_key(const std::string& user, const std::string& key) const {

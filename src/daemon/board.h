@@ -52,6 +52,8 @@ class Board final {
   [[nodiscard]] std::vector<LedgerJob> all() const;
   [[nodiscard]] std::optional<JobView> view(JobNumber job, std::int64_t wall) const;
   [[nodiscard]] JobPage page(const JobFilter& filter, std::int64_t wall) const;
+  /// Those of them that do not live.
+  [[nodiscard]] std::vector<JobNumber> missing(std::span<const JobNumber> numbers) const;
   [[nodiscard]] std::optional<JobNumber> by_key(const std::string& user,
                                                 const std::string& key) const;
   [[nodiscard]] std::map<std::string, std::string> settings() const;
@@ -68,7 +70,7 @@ class Board final {
   /// Jobs that have ended in this life, by how.
   [[nodiscard]] std::map<Outcome, std::uint64_t> ended() const;
   [[nodiscard]] std::size_t jobs_of(const std::string& user) const;
-  [[nodiscard]] JobView past_view(const PastJob& past) const;
+  [[nodiscard]] JobView past_view(const PastJob& past, Rows rows = Rows::Whole) const;
 
   [[nodiscard]] std::unique_ptr<Service::Subscription> subscribe(
       std::uint64_t after, std::function<void(const Happening&)> listener);
@@ -83,7 +85,9 @@ class Board final {
     std::deque<Happening> kept;
     std::uint64_t sequence = 0;
   };
-  [[nodiscard]] JobView view_of(const LedgerJob& job, std::int64_t wall) const;
+  [[nodiscard]] JobView view_of(const LedgerJob& job, std::int64_t wall,
+                                Rows rows = Rows::Whole) const;
+  [[nodiscard]] WaitCode code_of(const LedgerJob& job, LiveState state) const;
   [[nodiscard]] LiveState state_of(const LedgerJob& job) const;
   void tell(Happening happening);
 

@@ -199,35 +199,57 @@ Answer<Submitted> LiveService::submit(const Caller& caller, JobSpec spec) {
 
 // --- looking
 
-/// What runs and with which secrets in its environment is its owner's business.
-JobView LiveService::shown_to(const Caller& caller, JobView view) const {
+/// What runs and with which secrets in its environment is its owner's business. Jobs of an array
+/// stand together in a list and share their request: what may be told of it is worked out once.
+JobView LiveService::shown_to(const Caller& caller, JobView view, Told& last) const {
   if (view.spec == nullptr || may_touch(caller, *view.spec)) return view;
-  JobSpec shown = *view.spec;
-  shown.script.clear();
-  shown.command.clear();
-  shown.env.clear();
-  shown.comment.clear();
-  shown.key.clear();
-  view.spec = std::make_shared<const JobSpec>(std::move(shown));
+  if (last.whole != view.spec) {
+    JobSpec shown = *view.spec;
+    shown.script.clear();
+    shown.command.clear();
+    shown.env.clear();
+    shown.comment.clear();
+    shown.key.clear();
+    last = {.whole = view.spec, .shown = std::make_shared<const JobSpec>(std::move(shown))};
+  }
+  view.spec = last.shown;
   view.output.clear();
   view.error.clear();
   return view;
 }
 
+JobView LiveService::shown_to(const Caller& caller, JobView view) const {
+  Told nothing;
+  return shown_to(caller, std::move(view), nothing);
+}
+
 Answer<JobPage> LiveService::jobs(const Caller& caller, const JobFilter& filter) {
   JobFilter bounded = filter;
   bounded.limit = std::clamp<std::size_t>(bounded.limit, 1, kMostPerPage);
-  JobPage page = parts_.board.page(bounded, parts_.clock.wall());
-  if (const auto query = past_part(bounded)) {
+  JobPage page;
+  std::optional<PastQuery> query;
+  while (true) {
+    page = parts_.board.page(bounded, parts_.clock.wall());
+    query = past_part(bounded);
+    if (query && !query->numbers.empty()) {  // of those that live nobody needs to ask the disk
+      query->numbers = parts_.board.missing(query->numbers);
+      if (query->numbers.empty()) query.reset();
+    }
+    if (!query || bounded.rows != Rows::Folded) break;
+    // A page of both goes on behind a number: a row of many numbers has no place in it.
+    bounded.rows = Rows::Brief;
+  }
+  if (query) {
     const auto past = parts_.store.past_jobs(*query);
     if (!past) return fault(FaultKind::Unavailable, past.error().text());
     const auto total = parts_.store.count_past(*query);
     if (!total) return fault(FaultKind::Unavailable, total.error().text());
     std::vector<JobView> views;
-    for (const PastJob& job : *past) views.push_back(parts_.board.past_view(job));
+    for (const PastJob& job : *past) views.push_back(parts_.board.past_view(job, bounded.rows));
     add_past(page, std::move(views), *total, bounded.limit);
   }
-  for (JobView& view : page.jobs) view = shown_to(caller, std::move(view));
+  Told told;
+  for (JobView& view : page.jobs) view = shown_to(caller, std::move(view), told);
   return page;
 }
 
@@ -253,10 +275,11 @@ Answer<PastPage> LiveService::history(const Caller& caller, const PastQuery& que
   auto jobs = parts_.store.past_jobs(bounded);
   if (!jobs) return fault(FaultKind::Unavailable, jobs.error().text());
   PastPage page;
+  Told told;
   const bool more = jobs->size() == bounded.limit;
   if (more) jobs->pop_back();
   for (const PastJob& past : *jobs)
-    page.jobs.push_back(shown_to(caller, parts_.board.past_view(past)));
+    page.jobs.push_back(shown_to(caller, parts_.board.past_view(past), told));
   if (more) page.next = past_cursor_text({jobs->back().ended_wall, jobs->back().job.number});
   return page;
 }

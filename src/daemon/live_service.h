@@ -101,6 +101,10 @@ class LiveService final : public Service {
   [[nodiscard]] Deed wish(const Caller& caller, Verb verb, JobNumber job, const std::string& why,
                           int signal);
   [[nodiscard]] JobView shown_to(const Caller& caller, JobView view) const;
+  struct Told {  // a request, and what somebody else may see of it
+    std::shared_ptr<const JobSpec> whole{}, shown{};
+  };
+  [[nodiscard]] JobView shown_to(const Caller& caller, JobView view, Told& last) const;
   [[nodiscard]] Answer<void> write_setting(SettingRecord setting);
   [[nodiscard]] Role role_of(const std::string& user, std::uint32_t uid) const;
 

@@ -121,7 +121,12 @@ struct JobView {
   std::int64_t pid = 0;
   std::string output, error;  // paths, patterns replaced
   std::optional<TrainingView> training;
+  std::vector<std::int32_t> folded{};  // indices of the jobs it stands for; empty: itself alone
 };
+
+/// What a list tells of each job. Brief: no paths of output. Folded: the same, and the jobs of an
+/// array that have never run and wait for the same reason are one, the first of them.
+enum class Rows : std::uint8_t { Whole, Brief, Folded };
 
 struct JobFilter {
   std::vector<LiveState> states{};  // empty: all that are not over
@@ -129,7 +134,8 @@ struct JobFilter {
   std::vector<JobNumber> numbers{};
   std::optional<std::int64_t> ended_since{};  // of those that are over; Unix microseconds
   std::optional<JobNumber> after{};           // page: numbers above this one
-  std::size_t limit = 100;                    // at most 1,000
+  std::size_t limit = 100;                    // rows; at most 1,000
+  Rows rows = Rows::Whole;
 };
 struct JobPage {
   std::vector<JobView> jobs;

@@ -95,14 +95,17 @@ class FieldReader {
 
   template <class T>
   void operator()(std::string_view key, T& value, std::string_view) {
-    known_.emplace_back(key);
     const auto found = source_.find(std::string(key));
     if (found != source_.end() && !found->is_null()) read(key, *found, value);
   }
   void check_unknown() {
+    const auto& fields = job_spec_fields();
+    std::vector<std::string> known;
     for (const auto& [key, value] : source_.items()) {
-      if (std::ranges::find(known_, key) == known_.end())
-        faults_.push_back(fmt::format("{}: unknown{}", key, suggestion(key, known_)));
+      if (std::ranges::find(fields, key, &JobSpecField::key) != fields.end()) continue;
+      if (known.empty())
+        for (const JobSpecField& field : fields) known.emplace_back(field.key);
+      faults_.push_back(fmt::format("{}: unknown{}", key, suggestion(key, known)));
     }
   }
 
@@ -206,7 +209,6 @@ class FieldReader {
  private:
   const json& source_;
   std::vector<std::string>& faults_;
-  std::vector<std::string> known_;
   bool is_any_ = false;
 };
 
@@ -327,7 +329,7 @@ void check_counts(const JobSpec& spec, std::vector<std::string>& faults) {
   within("cpus", spec.cpus, 0, kMany);
   within("memory_mib", spec.memory_mib, 0, 2e9);
   within("tasks", spec.tasks, 1, 4'096);
-  within("time_limit", static_cast<double>(spec.time_limit), 0, 3.2e9);
+  within("time_limit", static_cast<double>(spec.time_limit), 0, kUnlimitedTime);
   within("estimate", static_cast<double>(spec.estimate), 0, 3.2e9);
   within("priority", spec.priority, -1e9, 1e9);
   within("weight", spec.weight, 1e-6, 1e6);
@@ -359,6 +361,16 @@ Result<JobSpec> job_spec_from_json(const json& source) {
   reader.check_unknown();
   if (reader.is_any()) spec.any_dependency = true;
   if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
+  return spec;
+}
+
+JobSpec known_part(const json& source) {
+  JobSpec spec;
+  if (!source.is_object()) return spec;
+  std::vector<std::string> faults;
+  FieldReader reader(source, faults);
+  visit_fields(spec, reader);
+  if (reader.is_any()) spec.any_dependency = true;
   return spec;
 }
 
@@ -396,6 +408,7 @@ void write_json(JsonWriter& out, const JobSpec& spec, SpecPart part) {
   visit_fields(spec, [&]<class T>(std::string_view key, const T& value, std::string_view) {
     if (value == *static_cast<const T*>(defaults[field++])) return;
     if (part != SpecPart::Whole && (key == "script" || key == "env")) return;
+    if (part == SpecPart::Brief && (key == "array" || key == "key")) return;
     out.key(key);
     write_value(out, value);
   });

@@ -19,10 +19,13 @@ namespace berth {
 /// From a request's body. Messages begin with the key they are about.
 [[nodiscard]] Result<JobSpec> job_spec_from_json(const nlohmann::json& json);
 [[nodiscard]] Result<JobSpec> parse_job_spec(std::string_view text);
+/// As much of it as can be read: keys of a newer program are passed over, a value that makes no
+/// sense is left at its default.
+[[nodiscard]] JobSpec known_part(const nlohmann::json& json);
 [[nodiscard]] nlohmann::json to_json(const JobSpec& spec);
 /// The same text without a tree, for long lists of jobs: there, a script of megabytes and an
-/// environment are left out.
-enum class SpecPart : std::uint8_t { Whole, WithoutScriptAndEnvironment };
+/// environment are left out, and in a brief one also its array's indices and the client's key.
+enum class SpecPart : std::uint8_t { Whole, WithoutScriptAndEnvironment, Brief };
 void write_json(JsonWriter& out, const JobSpec& spec, SpecPart part);
 
 /// With some keys changed: `changes` is a JSON object. Who made it and what it is part of stays.

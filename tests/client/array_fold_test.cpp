@@ -13,7 +13,7 @@ JobRow part(std::int32_t index, JobState state, std::string code) {
   job.array_index = index;
   job.state = state;
   job.reason_code = std::move(code);
-  job.spec.array = ArraySpec{{0, 1, 2, 3, 4, 5}, 2};
+  job.array_at_once = 2;
   return job;
 }
 

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/split.h"
+
 namespace berth::test {
 
 using nlohmann::json;
@@ -65,6 +67,18 @@ constexpr auto kWhy =
 
 bool among(const std::string& list, const std::string& one) {
   return ("," + list + ",").find("," + one + ",") != std::string::npos;
+}
+
+/// "3,7-9"
+bool among_numbers(const std::string& list, std::uint64_t number) {
+  for (const std::string_view part : split(list, ',')) {
+    const std::string range(part);
+    const auto dash = range.find('-');
+    const std::uint64_t first = std::stoull(range);
+    const std::uint64_t last = dash == range.npos ? first : std::stoull(range.substr(dash + 1));
+    if (number >= first && number <= last) return true;
+  }
+  return false;
 }
 
 bool is_over(const std::string& state) {
@@ -180,7 +194,7 @@ Told PlayedScheduler::list_jobs(const Asked& asked) {
     if (!user.empty() && one["spec"]["user"] != user) continue;
     const std::string since = asked.parameter("since");
     if (!since.empty() && is_over(state) && one["ended"] < std::stoll(since)) continue;
-    if (!ids.empty() && !among(ids, fmt::format("{}", one["number"].get<int>()))) continue;
+    if (!ids.empty() && !among_numbers(ids, one["number"].get<std::uint64_t>())) continue;
     list.push_back(one);
   }
   return {.body = json{{"jobs", list}, {"next", nullptr}, {"total", list.size()}}.dump()};

@@ -317,5 +317,66 @@ TEST(Service, UnlimitedIsAsLongAsTheQueueGives) {
   world.run();
 }
 
+// Fifty jobs of an array that wait, some of them for another reason, among others.
+TEST(Service, FoldsTheJobsOfAnArrayThatWaitAlike) {
+  LiveWorld world{{.cluster = "1x2"}};
+  world.at(1, [&](LiveService& service) {
+    JobSpec front = spec_of({"run", "600"}, 2);
+    world.submit(service, front);
+    JobSpec array = spec_of({"run", "1"});
+    array.array = ArraySpec{.indices = {}, .at_once = 3};
+    for (std::int32_t i = 1; i <= 50; ++i) array.array->indices.push_back(2 * i);
+    ASSERT_EQ(world.submit(service, array), 2U);
+    ASSERT_EQ(world.submit(service, spec_of({"run", "1"})), 52U);
+    JobFilter held;
+    held.numbers = {5, 6};
+    ASSERT_TRUE(service.act(kRoot, Verb::Hold, held, "", 0));
+  });
+  world.at(2, [&](LiveService& service) {
+    for (const std::size_t limit : {1U, 2U, 3U, 4U, 1000U}) {
+      JobFilter filter;
+      filter.rows = Rows::Folded;
+      filter.limit = limit;
+      std::map<std::pair<JobNumber, LiveState>, std::vector<std::int32_t>> indices;
+      std::size_t rows = 0;
+      for (int pages = 0; pages < 100; ++pages) {
+        const auto page = service.jobs(kRoot, filter);
+        ASSERT_TRUE(page);
+        EXPECT_EQ(page->total, 52U);
+        EXPECT_LE(page->jobs.size(), limit);
+        rows += page->jobs.size();
+        for (const JobView& job : page->jobs) {
+          auto& all = indices[{job.array, job.state}];
+          if (job.folded.empty()) all.push_back(job.array_index);
+          all.insert(all.end(), job.folded.begin(), job.folded.end());
+          EXPECT_EQ(job.output, "") << "brief";
+        }
+        if (!page->next) break;
+        filter.after = page->next;
+      }
+      if (limit == 1000) {
+        EXPECT_LE(rows, 5U);
+      }
+      std::vector<std::int32_t> all;
+      for (auto& [key, part] : indices)
+        if (key.first == 2) all.insert(all.end(), part.begin(), part.end());
+      std::ranges::sort(all);
+      std::vector<std::int32_t> expected;
+      for (std::int32_t i = 1; i <= 50; ++i) expected.push_back(2 * i);
+      EXPECT_EQ(all, expected) << "each of them once, limit " << limit;
+      EXPECT_EQ((indices[{2, LiveState::Held}]), (std::vector<std::int32_t>{8, 10}));
+    }
+    JobFilter both;  // with those that are over nothing is folded
+    both.states = every_state();
+    both.rows = Rows::Folded;
+    both.limit = 1000;
+    EXPECT_EQ(service.jobs(kRoot, both)->jobs.size(), 52U);
+    JobFilter held;
+    held.numbers = {5, 6};
+    ASSERT_TRUE(service.act(kRoot, Verb::Release, held, "", 0));
+  });
+  world.run();
+}
+
 }  // namespace
 }  // namespace berth::test
