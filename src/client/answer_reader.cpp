@@ -39,9 +39,11 @@ Result<void> AnswerReader::more() {
     buffer_.clear();
     read_ = 0;
   }
+  was_cut_ = true;  // until something comes
   BERTH_TRY(const std::size_t got, source_(buffer_));
   if (got == 0) return fail("the connection was closed in the middle of the answer");
   saw_anything_ = true;
+  was_cut_ = false;
   return {};
 }
 

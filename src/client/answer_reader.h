@@ -25,6 +25,8 @@ class AnswerReader {
   /// Whether another answer may follow on the same connection.
   [[nodiscard]] bool may_go_on() const noexcept { return is_done_ && !closes_; }
   [[nodiscard]] bool saw_anything() const noexcept { return saw_anything_; }
+  /// Whether it failed because no more came, rather than because of what came.
+  [[nodiscard]] bool was_cut() const noexcept { return was_cut_; }
 
  private:
   enum class Body : unsigned char { None, Length, Chunks, UntilClose };
@@ -45,6 +47,7 @@ class AnswerReader {
   bool is_done_ = false;
   bool closes_ = false;
   bool saw_anything_ = false;
+  bool was_cut_ = false;
 };
 
 }  // namespace berth::client

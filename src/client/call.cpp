@@ -1,17 +1,40 @@
 // Small things that several commands share.
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 
 #include <fmt/format.h>
 
 #include "client/commands.h"
+#include "client/draft.h"
 #include "client/endpoint.h"
 
 namespace berth::client {
 
-Result<Scheduler> Call::scheduler() const {
-  BERTH_TRY(auto endpoint, find_endpoint(value("server"), process_variables()));
-  return Scheduler(std::move(endpoint));
+namespace {
+
+/// A scheduler that restarts is away for seconds. Whoever has a job in hand waits for it; whoever
+/// only looks wants to know soon that there is none.
+constexpr std::chrono::seconds kSubmitPatience{30};
+constexpr std::chrono::seconds kPatience{5};
+
+}  // namespace
+
+Result<Scheduler> Call::scheduler() const { return patient_scheduler(value("server"), console); }
+
+Result<Scheduler> patient_scheduler(std::string_view server, const Console& console) {
+  const Variables variables = process_variables();
+  BERTH_TRY(auto endpoint, find_endpoint(server, variables));
+  Scheduler::Patience patience{.of_submit = kSubmitPatience, .of_others = kPatience};
+  if (const auto said = variables("BERTH_PATIENCE"); said && !said->empty()) {
+    const auto seconds = parse_count(*said, 0, 86'400);
+    if (!seconds) return fail("BERTH_PATIENCE: " + seconds.error().text() + " of seconds");
+    patience.of_submit = patience.of_others = std::chrono::seconds(*seconds);
+  }
+  patience.note = [&console](const std::string& line) { console.note("note: " + line); };
+  Scheduler scheduler(std::move(endpoint));
+  scheduler.be_patient(std::move(patience));
+  return scheduler;
 }
 
 int exit_code_of(const JobRow& job) {

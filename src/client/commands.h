@@ -65,6 +65,9 @@ struct LiveCommand {
 [[nodiscard]] int run_token(const Call& call);
 [[nodiscard]] int run_top(const Call& call);  // top_command.cpp
 
+/// The scheduler at `server` or where the environment says; one that restarts is waited for, and
+/// `console`, which outlives it, hears of it.
+[[nodiscard]] Result<Scheduler> patient_scheduler(std::string_view server, const Console& console);
 /// The exit code of a job as a shell would have seen it; 1 if it never had one.
 [[nodiscard]] int exit_code_of(const JobRow& job);
 /// Until all of them are over, over restarts of the scheduler; the jobs as they ended.

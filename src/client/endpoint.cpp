@@ -156,8 +156,11 @@ Result<Endpoint> find_endpoint(std::string_view server, const Variables& variabl
   if (const auto socket = variables("BERTH_SOCKET"); socket && !socket->empty())
     return at_socket(*socket);
   if (const auto runtime = variables("XDG_RUNTIME_DIR"); runtime && !runtime->empty()) {
-    std::string own = *runtime + "/berth/berth.sock";
-    if (exists(own)) return at_socket(std::move(own));
+    const std::string folder = *runtime + "/berth";
+    std::string own = folder + "/berth.sock";
+    // While one's own scheduler restarts its socket is away for a moment, but its folder is there.
+    if (exists(own) || (exists(folder) && !exists(std::string(kSystemSocket))))
+      return at_socket(std::move(own));
   }
   if (std::string own = own_socket_without_runtime_dir(::geteuid()); is_socket_of_mine(own))
     return at_socket(std::move(own));

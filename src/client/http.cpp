@@ -36,7 +36,8 @@ bool same_name(std::string_view a, std::string_view b) {
 }  // namespace
 
 bool HttpRequest::is_repeatable() const {
-  if (method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE") return true;
+  if (may_repeat || method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE")
+    return true;
   return std::ranges::any_of(
       headers, [](const auto& header) { return same_name(header.first, "Idempotency-Key"); });
 }
@@ -86,20 +87,30 @@ std::string HttpClient::text_of(const HttpRequest& request) const {
 
 Result<HttpReply> HttpClient::exchange(const std::string& text, const std::string& method) {
   was_closed_ = false;
+  failure_ = Failure::Other;
   auto written = wire_->write(text);
   AnswerReader reader(source_of(*wire_));
   auto reply = reader.head(method != "HEAD");
+  const auto judge = [&] {  // one that is still open only takes its time
+    if (reader.was_cut() && !wire_->is_quiet()) failure_ = Failure::CutOff;
+  };
   if (!reply) {
+    judge();
     was_closed_ = !reader.saw_anything() && !wire_->is_quiet();
     if (!written && !reader.saw_anything()) return tl::unexpected(written.error());
     return reply;
   }
   while (true) {
-    BERTH_TRY(const std::string piece, reader.next());
-    if (piece.empty()) break;
-    reply->body += piece;
+    const auto piece = reader.next();
+    if (!piece) {
+      judge();
+      return tl::unexpected<Error>(piece.error());
+    }
+    if (piece->empty()) break;
+    reply->body += *piece;
     if (reply->body.size() > kMaxBody) return fail("the answer is too long");
   }
+  failure_ = Failure::None;
   if (!reader.may_go_on() || !written) wire_.reset();
   return reply;
 }
@@ -111,7 +122,12 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
   while (true) {
     const bool is_fresh = !wire_;
     if (is_fresh) {
-      BERTH_TRY(wire_, open_wire(endpoint_, timeout_));
+      auto wire = open_wire(endpoint_, timeout_);
+      if (!wire) {
+        failure_ = wire.error().may_come_back ? Failure::Away : Failure::Other;
+        return tl::unexpected<Error>(std::move(wire.error().error));
+      }
+      wire_ = *std::move(wire);
     }
     was_sent_ = true;
     auto reply = exchange(text, request.method);
@@ -126,8 +142,9 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
 
 Result<std::unique_ptr<HttpStream>> HttpClient::open(const HttpRequest& request,
                                                      std::chrono::milliseconds silence) {
-  BERTH_TRY(auto wire, open_wire(endpoint_, silence));
-  auto stream = std::make_unique<HttpStream>(std::move(wire));
+  auto wire = open_wire(endpoint_, silence);
+  if (!wire) return tl::unexpected<Error>(std::move(wire.error().error));
+  auto stream = std::make_unique<HttpStream>(*std::move(wire));
   const auto named = [&](const Error& error) {
     return fail(fmt::format("{}: {}", endpoint_.text(), error.text()));
   };

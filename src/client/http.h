@@ -25,7 +25,8 @@ struct HttpRequest {
   std::string target;  // path and query, percent-encoded
   std::string body{};
   Headers headers{};
-  /// Whether doing it twice is doing it once: by its method, or because it carries a key.
+  bool may_repeat = false;  // whatever its method: doing it twice is doing it once
+  /// Whether doing it twice is doing it once: by its method, because it carries a key, or by word.
   [[nodiscard]] bool is_repeatable() const;
 };
 
@@ -76,6 +77,10 @@ class HttpClient {
                                                          std::chrono::milliseconds silence);
   /// Whether the last request that failed had reached the other side, at least in part.
   [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
+  /// Why the last request failed. Away: nobody listens there, nothing was sent. CutOff: it went
+  /// out, and the other side went away before it had answered.
+  enum class Failure : unsigned char { None, Away, CutOff, Other };
+  [[nodiscard]] Failure failure() const noexcept { return failure_; }
   /// Whether a connection is kept on which the next request can go out.
   [[nodiscard]] bool is_connected() const noexcept;
   [[nodiscard]] const Endpoint& endpoint() const noexcept { return endpoint_; }
@@ -89,6 +94,7 @@ class HttpClient {
   std::unique_ptr<Wire> wire_;
   bool was_sent_ = false;
   bool was_closed_ = false;  // by the other side, before it said anything
+  Failure failure_ = Failure::None;
 };
 
 /// For a path or a query: everything but letters, digits and -._~ as %XX.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "client/commands.h"
-#include "client/endpoint.h"
 #include "client/job_ids.h"
 #include "client/moment.h"
 #include "client/selection.h"
@@ -68,9 +67,9 @@ int run_scancel(std::span<const std::string> words, Console& console) {
   for (const std::string& name : parsed.operands)
     if (const auto names = parse_job_names(name); !names)
       return console.complain(kMisuse, names.error());
-  auto endpoint = find_endpoint("", process_variables());
-  if (!endpoint) return console.complain(kMisuse, endpoint.error());
-  Scheduler scheduler(*std::move(endpoint));
+  auto found = patient_scheduler("", console);
+  if (!found) return console.complain(kMisuse, found.error());
+  Scheduler& scheduler = *found;
   auto ids = resolve_jobs(scheduler, parsed.operands, BareNumber::WholeArray);
   if (!ids) return console.complain(kFailure, ids.error());
   query->ids = *std::move(ids);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "client/last_words.h"
 #include "model/job_spec_json.h"
 
 namespace berth::client {
@@ -133,12 +134,60 @@ Error error_of(const HttpReply& reply, const Endpoint& endpoint) {
   return error;
 }
 
-Result<std::string> Scheduler::exchange(const HttpRequest& request) {
+/// A scheduler that restarts is away for seconds; how long to wait, and what to say meanwhile.
+class Scheduler::Waiting {
+ public:
+  Waiting(const Scheduler& scheduler, std::chrono::milliseconds patience)
+      : scheduler_(scheduler), patience_(patience) {}
+
+  /// Whether another try makes sense; pauses before it.
+  bool goes_on(const Error& error, bool is_repeatable) {
+    using Failure = HttpClient::Failure;
+    const Failure failure = scheduler_.http_->failure();
+    const bool is_away = scheduler_.status_ == 0 ? failure == Failure::Away ||
+                                                       (failure == Failure::CutOff && is_repeatable)
+                                                 : scheduler_.is_stopping_;
+    const auto waited = std::chrono::steady_clock::now() - begun_;
+    if (!is_away || waited + pause_ > patience_) return false;
+    if (!is_said_ && scheduler_.patience_.note && waited >= kMoment) {
+      is_said_ = true;
+      scheduler_.patience_.note(fmt::format("{}; trying again for {} s", error.messages.front(),
+                                            (patience_ - kMoment).count() / 1'000));
+    }
+    std::this_thread::sleep_for(pause_);
+    pause_ = std::min<std::chrono::milliseconds>(pause_ * 2, 500ms);
+    return true;
+  }
+
+ private:
+  /// After so long people wonder.
+  static constexpr std::chrono::milliseconds kMoment = 2s;
+
+  const Scheduler& scheduler_;
+  std::chrono::milliseconds patience_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::chrono::milliseconds pause_ = 20ms;
+  bool is_said_ = false;
+};
+
+Result<std::string> Scheduler::exchange_once(const HttpRequest& request) {
   status_ = 0;
+  is_stopping_ = false;
   BERTH_TRY(auto reply, http_->send(request));
   status_ = reply.status;
   if (reply.status >= 200 && reply.status < 300) return std::move(reply.body);
-  return tl::unexpected<Error>(error_of(reply, http_->endpoint()));
+  Error error = error_of(reply, http_->endpoint());
+  is_stopping_ =
+      reply.status == 503 && error.messages.front().find("is stopping") != std::string::npos;
+  return tl::unexpected<Error>(std::move(error));
+}
+
+Result<std::string> Scheduler::exchange(const HttpRequest& request) {
+  Waiting waiting(*this, patience_.of_others);
+  while (true) {
+    auto body = exchange_once(request);
+    if (body || !waiting.goes_on(body.error(), request.is_repeatable())) return body;
+  }
 }
 
 Result<std::string> Scheduler::get(const std::string& path) {
@@ -160,21 +209,28 @@ Result<Scheduler::SubmitAnswer> Scheduler::submit(JobSpec spec) {
       .headers = {{"Idempotency-Key", key}}};
   // Once the request is out nobody knows whether it was taken: ask again under the same key, for as
   // long as a scheduler needs to come back.
+  const std::string again = fmt::format(
+      "it may have been taken: submit again with --key {} and it will not run twice", key);
+  LastWords words;
+  Waiting waiting(*this, patience_.of_submit);
   bool is_out = false;
-  for (const auto pause : {0ms, 100ms, 400ms, 1'000ms, 2'000ms, 0ms}) {
-    auto body = exchange(request);
+  while (true) {
+    words.set("berth: interrupted while the job was being sent: " + again);
+    auto body = exchange_once(request);
     if (body) {
       BERTH_TRY(auto reply, submit_from(*body));
       return SubmitAnswer{std::move(reply), *std::move(body)};
     }
     is_out = is_out || (status_ == 0 && http_->was_sent());
+    if (!is_out)
+      words.set("berth: interrupted: the scheduler was not there, the job was not taken");
+    if (waiting.goes_on(body.error(), true)) continue;
     if (status_ != 0 || !is_out) return tl::unexpected<Error>(body.error());
-    std::this_thread::sleep_for(pause);
+    Error lost(
+        fmt::format("{}: the scheduler went away after the job was sent", endpoint().text()));
+    lost.messages.push_back(again);
+    return tl::unexpected<Error>(std::move(lost));
   }
-  Error lost(fmt::format("{}: the scheduler went away after the job was sent", endpoint().text()));
-  lost.messages.push_back(fmt::format(
-      "it may have been taken: submit again with --key {} and it will not run twice", key));
-  return tl::unexpected<Error>(std::move(lost));
 }
 
 Result<JobPage> Scheduler::jobs(const JobQuery& query) {
@@ -255,9 +311,14 @@ Result<std::vector<DeedRow>> Scheduler::act(const ActionQuery& query) {
     if (!value->empty()) body[key] = *value;
   for (const JobState state : query.states) body["state"].push_back(std::string(to_string(state)));
   if (query.signal != 0) body["signal"] = query.signal;
-  BERTH_TRY(
-      const std::string answer,
-      send("POST", "/jobs/actions", body.dump(-1, ' ', false, json::error_handler_t::replace)));
+  // Of these a second time changes nothing; it may say that the first has done it.
+  const bool may_repeat = query.verb == "cancel" || query.verb == "hold" || query.verb == "release";
+  BERTH_TRY(const std::string answer,
+            exchange({.method = "POST",
+                      .target = "/api/v1/jobs/actions",
+                      .body = body.dump(-1, ' ', false, json::error_handler_t::replace),
+                      .headers = {},
+                      .may_repeat = may_repeat}));
   return deeds_from(answer);
 }
 

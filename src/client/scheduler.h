@@ -1,6 +1,7 @@
 // The scheduler as the command line sees it: one call per route of the API. Errors are sentences
-// for people: no scheduler there, not let in, not allowed, no such job, try later. A submit that
-// was cut off is repeated under its key, so that it happens once.
+// for people: no scheduler there, not let in, not allowed, no such job, try later. A scheduler that
+// restarts is waited for if one asks for patience; a submit is repeated under its key, so that it
+// happens once.
 #pragma once
 
 #include <chrono>
@@ -61,6 +62,16 @@ class Scheduler {
 
   [[nodiscard]] const Endpoint& endpoint() const noexcept { return http_->endpoint(); }
 
+  /// How long requests that nobody is there to take are tried again; those that went out and were
+  /// cut off only if doing them twice is doing them once. `note` hears of it if it takes longer
+  /// than a moment. Without this only submits are patient.
+  struct Patience {
+    std::chrono::milliseconds of_submit = std::chrono::seconds(30);
+    std::chrono::milliseconds of_others = std::chrono::milliseconds(0);
+    std::function<void(const std::string&)> note = {};
+  };
+  void be_patient(Patience patience) { patience_ = std::move(patience); }
+
   /// The spec's key, or a random one if it has none, makes a repetition harmless. The body as well.
   struct SubmitAnswer {
     SubmitReply reply;
@@ -100,6 +111,8 @@ class Scheduler {
   std::unique_ptr<HttpClient> http_;  // on the heap: a Scheduler can be handed on
   std::string me_;                    // once it was asked for
   int status_ = 0;
+  bool is_stopping_ = false;  // the last answer said so
+  Patience patience_;
 };
 
 /// What a refusal means to the one who asked.

@@ -7,7 +7,6 @@
 
 #include "base/split.h"
 #include "client/commands.h"
-#include "client/endpoint.h"
 #include "client/moment.h"
 #include "client/slurm_format.h"
 #include "client/slurm_names.h"
@@ -212,9 +211,9 @@ int run_sinfo(std::span<const std::string> words, Console& console) {
                                                 : kDefault;
   const auto format = parse_format(text, kLetters);
   if (!format) return console.complain(kMisuse, format.error());
-  auto endpoint = find_endpoint("", process_variables());
-  if (!endpoint) return console.complain(kMisuse, endpoint.error());
-  Scheduler scheduler(*std::move(endpoint));
+  auto found = patient_scheduler("", console);
+  if (!found) return console.complain(kMisuse, found.error());
+  Scheduler& scheduler = *found;
   const auto body = scheduler.get("/nodes");
   if (!body) return console.complain(kFailure, body.error());
   if (parsed.has("json")) return console.put_json(*body), console.done();

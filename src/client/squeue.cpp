@@ -11,7 +11,6 @@
 #include "base/split.h"
 #include "client/array_fold.h"
 #include "client/commands.h"
-#include "client/endpoint.h"
 #include "client/job_ids.h"
 #include "client/moment.h"
 #include "client/selection.h"
@@ -314,9 +313,9 @@ int run_squeue(std::span<const std::string> words, Console& console) {
         kMisuse, fmt::format("what is '{}'? (jobs are named with -j)", parsed.operands.front()));
   auto request = request_of(parsed);
   if (!request) return console.complain(kMisuse, request.error());
-  auto endpoint = find_endpoint("", process_variables());
-  if (!endpoint) return console.complain(kMisuse, endpoint.error());
-  Scheduler scheduler(*std::move(endpoint));
+  auto found = patient_scheduler("", console);
+  if (!found) return console.complain(kMisuse, found.error());
+  Scheduler& scheduler = *found;
   if (parsed.has("jobs")) {
     auto ids = resolve_jobs(scheduler, {parsed.value("jobs")}, BareNumber::WholeArray);
     if (!ids) return console.complain(kFailure, ids.error());

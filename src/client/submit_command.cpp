@@ -13,7 +13,6 @@
 
 #include "base/file.h"
 #include "client/commands.h"
-#include "client/endpoint.h"
 #include "client/job_file.h"
 #include "client/sbatch_script.h"
 #include "model/job_spec_json.h"
@@ -153,9 +152,9 @@ int submit_drafts(std::vector<Draft> drafts, Manner manner, Console& console) {
       continue;
     }
     if (!scheduler) {
-      auto endpoint = find_endpoint(draft.server, process_variables());
-      if (!endpoint) return console.complain(kMisuse, endpoint.error());
-      scheduler.emplace(*std::move(endpoint));
+      auto found = patient_scheduler(draft.server, console);
+      if (!found) return console.complain(kMisuse, found.error());
+      scheduler.emplace(*std::move(found));
     }
     const auto answer = scheduler->submit(draft.spec);
     if (!answer) return console.complain(kFailure, answer.error());

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -62,42 +63,57 @@ void set_timeout(int socket, std::chrono::milliseconds timeout) {
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &span, sizeof span);
 }
 
-/// What to do about it, as far as the error tells.
-std::string no_scheduler(const Endpoint& endpoint, int error) {
-  const std::string where = endpoint.text();
-  if (error == EACCES)
-    return fmt::format("{}: you may not connect to this scheduler (permissions of the socket)",
-                       where);
-  if (error == ENOENT || error == ECONNREFUSED)
-    return fmt::format(
-        "no scheduler at {}: start one with `berth serve`, or say where it is with "
-        "BERTH_SOCKET or BERTH_URL",
-        where);
-  return fmt::format("no scheduler at {}: {}", where, reason(error));
+using Connected = tl::expected<int, NoWire>;
+
+tl::unexpected<NoWire> no_wire(std::string message) {
+  return tl::unexpected<NoWire>(NoWire{.error = Error(std::move(message)), .may_come_back = false});
 }
 
-Result<int> connect_unix(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
+/// Where not even the folder of the socket is, no scheduler has ever been.
+bool may_come_back(const Endpoint& endpoint, int error) {
+  if (error != ENOENT) return error == ECONNREFUSED || error == ECONNRESET;
+  const std::string folder = std::filesystem::path(endpoint.socket).parent_path().string();
+  std::error_code ignored;
+  return std::filesystem::is_directory(folder.empty() ? "." : folder, ignored);
+}
+
+/// What to do about it, as far as the error tells.
+tl::unexpected<NoWire> no_scheduler(const Endpoint& endpoint, int error) {
+  const std::string where = endpoint.text();
+  if (error == EACCES)
+    return no_wire(fmt::format(
+        "{}: you may not connect to this scheduler (permissions of the socket)", where));
+  if (error != ENOENT && error != ECONNREFUSED && error != ECONNRESET)
+    return no_wire(fmt::format("no scheduler at {}: {}", where, reason(error)));
+  return tl::unexpected<NoWire>(
+      NoWire{.error = Error(fmt::format("no scheduler at {}: start one with `berth serve`, or say "
+                                        "where it is with BERTH_SOCKET or BERTH_URL",
+                                        where)),
+             .may_come_back = may_come_back(endpoint, error)});
+}
+
+Connected connect_unix(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   endpoint.socket.copy(address.sun_path, sizeof address.sun_path - 1);
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return fail(fmt::format("no socket: {}", std::strerror(errno)));
+  if (socket < 0) return no_wire(fmt::format("no socket: {}", std::strerror(errno)));
   set_timeout(socket, timeout);
   if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int error = errno;
     ::close(socket);
-    return fail(no_scheduler(endpoint, error));
+    return no_scheduler(endpoint, error);
   }
   return socket;
 }
 
-Result<int> connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
+Connected connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int code = ::getaddrinfo(endpoint.host.c_str(), fmt::format("{}", endpoint.port).c_str(),
                                  &hints, &found);
-  if (code != 0) return fail(fmt::format("{}: {}", endpoint.text(), ::gai_strerror(code)));
+  if (code != 0) return no_wire(fmt::format("{}: {}", endpoint.text(), ::gai_strerror(code)));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
   int error = ECONNREFUSED;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -112,7 +128,7 @@ Result<int> connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds time
     error = errno == EINPROGRESS ? ETIMEDOUT : errno;
     ::close(socket);
   }
-  return fail(no_scheduler(endpoint, error));
+  return no_scheduler(endpoint, error);
 }
 
 }  // namespace
@@ -122,15 +138,15 @@ bool is_quiet(int socket) noexcept {
   return ::poll(&waiting, 1, 0) == 0;
 }
 
-Result<std::unique_ptr<Wire>> open_wire(const Endpoint& endpoint,
-                                        std::chrono::milliseconds timeout) {
-  if (!endpoint.socket.empty()) {
-    BERTH_TRY(const int socket, connect_unix(endpoint, timeout));
-    return std::make_unique<PlainWire>(socket);
-  }
-  BERTH_TRY(const int socket, connect_tcp(endpoint, timeout));
-  if (endpoint.is_tls) return open_tls_wire(socket, endpoint);
-  return std::make_unique<PlainWire>(socket);
+tl::expected<std::unique_ptr<Wire>, NoWire> open_wire(const Endpoint& endpoint,
+                                                      std::chrono::milliseconds timeout) {
+  const Connected socket =
+      endpoint.socket.empty() ? connect_tcp(endpoint, timeout) : connect_unix(endpoint, timeout);
+  if (!socket) return tl::unexpected<NoWire>(socket.error());
+  if (!endpoint.socket.empty() || !endpoint.is_tls) return std::make_unique<PlainWire>(*socket);
+  auto wire = open_tls_wire(*socket, endpoint);
+  if (!wire) return tl::unexpected<NoWire>(NoWire{wire.error(), false});
+  return *std::move(wire);
 }
 
 }  // namespace berth::client

@@ -29,8 +29,14 @@ class Wire {
 /// The same for the socket below.
 [[nodiscard]] bool is_quiet(int socket) noexcept;
 
-[[nodiscard]] Result<std::unique_ptr<Wire>> open_wire(const Endpoint& endpoint,
-                                                      std::chrono::milliseconds timeout);
+/// Why there is none. A scheduler that restarts leaves its socket without a listener, or takes it
+/// away for a moment: it may come back.
+struct NoWire {
+  Error error;
+  bool may_come_back = false;
+};
+[[nodiscard]] tl::expected<std::unique_ptr<Wire>, NoWire> open_wire(
+    const Endpoint& endpoint, std::chrono::milliseconds timeout);
 
 /// TLS on a connected socket, which it then owns. The certificate and the host's name are checked.
 [[nodiscard]] Result<std::unique_ptr<Wire>> open_tls_wire(int socket, const Endpoint& endpoint);

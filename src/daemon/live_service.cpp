@@ -111,14 +111,18 @@ void LiveService::set_trouble(std::string trouble) {
 
 // --- submit
 
+/// Whose job it is.
+Answer<void> LiveService::name_user(const Caller& caller, JobSpec& spec) const {
+  if (!spec.user.empty() && caller.role != Role::User) return {};
+  if (!spec.user.empty() && spec.user != caller.user)
+    return fault(FaultKind::Forbidden,
+                 fmt::format("{} may not submit jobs of {}", caller.user, spec.user));
+  spec.user = caller.user;
+  return {};
+}
+
 Answer<void> LiveService::prepare(const Caller& caller, JobSpec& spec,
                                   std::vector<std::string>& notes) {
-  if (spec.user.empty() || caller.role == Role::User) {
-    if (!spec.user.empty() && spec.user != caller.user)
-      return fault(FaultKind::Forbidden,
-                   fmt::format("{} may not submit jobs of {}", caller.user, spec.user));
-    spec.user = caller.user;
-  }
   if (auto admitted = parts_.admission.admit(caller, spec, notes); !admitted)
     return tl::unexpected<Fault>(std::move(admitted).error());
   const AdmissionOptions& limits = parts_.admission.options();
@@ -136,12 +140,14 @@ Answer<void> LiveService::prepare(const Caller& caller, JobSpec& spec,
   return {};
 }
 
-std::optional<Submitted> LiveService::known_key(const JobSpec& spec) {
+Answer<std::optional<Submitted>> LiveService::known_key(const JobSpec& spec) {
   if (spec.key.empty()) return std::nullopt;
   auto known = parts_.board.by_key(spec.user, spec.key);
   if (!known) {
     const auto past = parts_.store.by_key(spec.user, spec.key);
-    if (past) known = *past;
+    // Whoever cannot look must not take it again: it may be there.
+    if (!past) return fault(FaultKind::Unavailable, past.error().text());
+    known = *past;
   }
   if (!known) return std::nullopt;
   return Submitted{.first = *known,
@@ -158,9 +164,15 @@ struct LiveService::Submission {
 void LiveService::submit_async(const Caller& caller, JobSpec spec,
                                std::function<void(Answer<Submitted>)> done) {
   std::vector<std::string> notes;
+  if (auto named = name_user(caller, spec); !named)
+    return done(tl::unexpected<Fault>(std::move(named).error()));
+  // What was taken before is answered first: that the queue is full by now, or what it waited for
+  // is gone, does not matter to whoever lost the answer.
+  const auto known = known_key(spec);
+  if (!known) return done(tl::unexpected<Fault>(known.error()));
+  if (*known) return done(**known);
   if (auto ready = prepare(caller, spec, notes); !ready)
     return done(tl::unexpected<Fault>(std::move(ready).error()));
-  if (const auto known = known_key(spec)) return done(*known);
   auto submission = std::make_shared<Submission>();
   submission->answer.count = spec.array ? spec.array->indices.size() : 1;
   submission->answer.notes = std::move(notes);

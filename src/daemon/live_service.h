@@ -95,7 +95,8 @@ class LiveService final : public Service {
   struct Submission;
   [[nodiscard]] Answer<void> prepare(const Caller& caller, JobSpec& spec,
                                      std::vector<std::string>& notes);
-  [[nodiscard]] std::optional<Submitted> known_key(const JobSpec& spec);
+  [[nodiscard]] Answer<void> name_user(const Caller& caller, JobSpec& spec) const;
+  [[nodiscard]] Answer<std::optional<Submitted>> known_key(const JobSpec& spec);
   [[nodiscard]] Answer<std::vector<JobNumber>> chosen(const Caller& caller, const JobFilter& which,
                                                       std::vector<Deed>& deeds);
   [[nodiscard]] Deed wish(const Caller& caller, Verb verb, JobNumber job, const std::string& why,

@@ -317,6 +317,27 @@ TEST(Service, UnlimitedIsAsLongAsTheQueueGives) {
   world.run();
 }
 
+// The answer to a submit was lost; meanwhile the queue is full of that very job.
+TEST(Service, ARepeatedSubmitIsAnsweredWhateverHasChanged) {
+  AdmissionOptions admission;
+  admission.max_jobs = 1;
+  LiveWorld world{{.cluster = "1x2", .admission = admission}};
+  world.at(1, [&](LiveService& service) {
+    JobSpec spec = spec_of({"run", "1"});
+    spec.user = "ann";
+    spec.key = "k";
+    const auto first = service.submit(kAnn, spec);
+    ASSERT_TRUE(first);
+    const auto second = service.submit(kAnn, spec);
+    ASSERT_TRUE(second) << second.error().messages.front();
+    EXPECT_TRUE(second->is_repeat);
+    EXPECT_EQ(second->first, first->first);
+    spec.key = "other";
+    EXPECT_FALSE(service.submit(kAnn, spec)) << "another job does not fit";
+  });
+  world.run();
+}
+
 // Fifty jobs of an array that wait, some of them for another reason, among others.
 TEST(Service, FoldsTheJobsOfAnArrayThatWaitAlike) {
   LiveWorld world{{.cluster = "1x2"}};

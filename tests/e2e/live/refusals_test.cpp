@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <fstream>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -16,7 +20,7 @@ using testing::HasSubstr;
 
 TEST(NoScheduler, IsToldWithARemedy) {
   const TempFolder folder;
-  const std::string socket = folder / "none.sock";
+  const std::string socket = folder / "never/none.sock";  // not even its folder: told at once
   for (const char* command :
        {"queue", "nodes", "cancel 1", "submit -- true", "top", "why 1", "history", "policy"}) {
     const Ran ran =
@@ -31,7 +35,7 @@ TEST(NoScheduler, IsToldWithARemedy) {
         << command;
     EXPECT_EQ(ran.out, "") << command;
   }
-  EXPECT_THAT(shell(folder, "BERTH_URL=http://127.0.0.1:1 $BERTH queue").err,
+  EXPECT_THAT(shell(folder, "BERTH_PATIENCE=0 BERTH_URL=http://127.0.0.1:1 $BERTH queue").err,
               HasSubstr("no scheduler at http://127.0.0.1:1"));
   EXPECT_EQ(shell(folder, "BERTH_URL=gopher://x $BERTH queue").exit, 2);
 }
@@ -105,14 +109,91 @@ TEST(BrokenAnswers, AreFailuresNotCrashes) {
 TEST(ALostSubmit, IsRepeatedAndThenToldWithItsKey) {
   PlayedScheduler scheduler;
   scheduler.first = [](const Asked&) { return Told{.cut_after = 0}; };
-  const Ran ran = scheduler.run("submit -- true");
+  const Ran ran = scheduler.sh("BERTH_PATIENCE=3 $BERTH submit -- true");
   EXPECT_EQ(ran.exit, 1);
+  EXPECT_THAT(ran.err, HasSubstr("trying again")) << "it takes longer than a moment";
   const auto asked = scheduler.server().asked("POST", "/api/v1/jobs");
   ASSERT_GE(asked.size(), 3U);
   for (const Asked& one : asked)
     EXPECT_EQ(one.headers.at("idempotency-key"), asked[0].headers.at("idempotency-key"));
   EXPECT_THAT(ran.err,
               HasSubstr("submit again with --key " + asked[0].headers.at("idempotency-key")));
+}
+
+// The socket comes a second after the command was typed.
+TEST(ASchedulerThatIsAway, IsWaitedForByEveryCommand) {
+  PlayedScheduler scheduler;
+  for (const char* command :
+       {"submit -- true", "queue", "why 13", "history", "hold 13", "requeue 13", "nodes"}) {
+    const Ran ran = scheduler.sh(
+        fmt::format("rm -f late.sock; (sleep 1; ln -s berth.sock late.sock) & "
+                    "BERTH_SOCKET=$PWD/late.sock BERTH_PATIENCE=30 $BERTH {}; code=$?; wait; "
+                    "exit $code",
+                    command));
+    EXPECT_EQ(ran.exit, 0) << command << ran.err;
+  }
+  const Ran sbatch = scheduler.sh(
+      "rm -f late.sock; (sleep 1; ln -s berth.sock late.sock) & "
+      "BERTH_SOCKET=$PWD/late.sock sbatch --wrap true; code=$?; wait; exit $code");
+  EXPECT_EQ(sbatch.exit, 0) << sbatch.err;
+  EXPECT_EQ(scheduler.server().asked("POST", "/api/v1/jobs").size(), 2U);
+}
+
+TEST(ASchedulerThatStops, IsAskedAgain) {
+  PlayedScheduler scheduler;
+  std::atomic<int> left = 3;
+  scheduler.first = [&](const Asked&) {
+    return left-- > 0 ? refusal(503, "the scheduler is stopping") : Told{.status = 0};
+  };
+  const Ran ran = scheduler.run("submit -- true");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(scheduler.server().asked("POST", "/api/v1/jobs").size(), 4U);
+}
+
+TEST(ARequestThatWasCutOff, IsRepeatedOnlyIfThatDoesNoHarm) {
+  for (const auto& [command, times] :
+       std::vector<std::pair<std::string, std::size_t>>{{"cancel 13", 2U},
+                                                        {"hold 13", 2U},
+                                                        {"release 13", 2U},
+                                                        {"requeue 13", 1U},
+                                                        {"cancel --signal USR1 13", 1U}}) {
+    PlayedScheduler scheduler;
+    std::atomic<bool> is_cut = false;
+    scheduler.first = [&](const Asked& asked) {
+      if (asked.method != "POST" || is_cut.exchange(true)) return Told{.status = 0};
+      return Told{.cut_after = 0};
+    };
+    const Ran ran = scheduler.run(command);
+    EXPECT_EQ(ran.exit, times == 2 ? 0 : 1) << command << ran.err;
+    EXPECT_EQ(scheduler.server().asked("POST", "/api/v1/jobs/actions").size(), times) << command;
+  }
+}
+
+// Ctrl-C; a shell's background job ignores it unless it is told not to.
+TEST(AnInterruptedSubmit, SaysWhetherTheJobMayHaveBeenTaken) {
+  PlayedScheduler scheduler;
+  const std::string interrupt =
+      "2> said & pid=$!; for i in $(seq 1000); do {} && break; sleep 0.02; done; "
+      "kill -INT $pid; wait $pid; echo $?; cat said";
+  const Ran away =
+      scheduler.sh("BERTH_SOCKET=$PWD/none.sock env --default-signal=INT $BERTH submit -- true " +
+                   fmt::format(fmt::runtime(interrupt), "grep -q 'trying again' said"));
+  EXPECT_THAT(away.out, testing::StartsWith("130\n"));
+  EXPECT_THAT(away.out, HasSubstr("the job was not taken"));
+
+  std::atomic<bool> is_over = false;
+  scheduler.first = [&](const Asked& asked) {
+    if (asked.method != "POST") return Told{.status = 0};
+    std::ofstream(scheduler.folder() / "reached") << "";
+    while (!is_over && scheduler.server().is_up())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return Told{.cut_after = 0};
+  };
+  const Ran out = scheduler.sh("env --default-signal=INT $BERTH submit --key mine -- true " +
+                               fmt::format(fmt::runtime(interrupt), "[ -e reached ]"));
+  is_over = true;
+  EXPECT_THAT(out.out, testing::StartsWith("130\n"));
+  EXPECT_THAT(out.out, HasSubstr("it may have been taken: submit again with --key mine"));
 }
 
 TEST(Tokens, GoWithEveryRequestOverTheNetwork) {

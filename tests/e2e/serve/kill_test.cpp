@@ -191,5 +191,80 @@ TEST(ServeKilled, AtAnyMomentUnderLoad) {
   EXPECT_TRUE(eventually([&] { return served.shims() == 0; }));
 }
 
+/// `berth submit` one after the other, as people and scripts type it; no key is given.
+class Typists {
+ public:
+  Typists(const Served& served, int count) {
+    for (int i = 0; i < count; ++i) threads_.emplace_back([this, &served, i] { type(served, i); });
+  }
+  ~Typists() { static_cast<void>(stop()); }
+  Typists(const Typists&) = delete;
+  Typists& operator=(const Typists&) = delete;
+
+  struct Typed {
+    std::string name;
+    Ran ran;
+  };
+  std::vector<Typed> stop() {
+    is_over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+    return std::move(typed_);
+  }
+
+ private:
+  void type(const Served& served, int typist) {
+    for (int n = 0; !is_over_; ++n) {
+      const std::string name = fmt::format("t{}-{}", typist, n);
+      const TempFolder own;
+      const Ran ran =
+          shell(own, fmt::format("BERTH_SOCKET='{}' $BERTH submit --export NONE --name {} "
+                                 "--output /dev/null -- /bin/sh -c 'echo ran >> {}/out/{}'",
+                                 served.socket(), name, served.folder().path(), name));
+      const std::lock_guard lock{mutex_};
+      typed_.push_back({name, ran});
+    }
+  }
+  std::atomic<bool> is_over_{false};
+  std::mutex mutex_;
+  std::vector<Typed> typed_;
+  std::vector<std::thread> threads_;
+};
+
+TEST(ServeKilled, NoSubmitThatSomebodyTypesFailsAndNoneRunsTwice) {
+  constexpr int kKills = 10;
+  Rng rng{7};
+  Served served;
+  ASSERT_TRUE(served.begin());
+  std::vector<Typists::Typed> typed;
+  {
+    Typists typists{served, 3};
+    for (int i = 0; i < kKills; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50 + rng.below(400)));  // any moment
+      if (i % 3 == 2)
+        ASSERT_EQ(served.stop(), 0);  // the socket goes too
+      else
+        served.kill_now();
+      std::this_thread::sleep_for(std::chrono::milliseconds(rng.below(500)));  // it stays away
+      ASSERT_TRUE(served.begin());
+    }
+    typed = typists.stop();
+  }
+  ASSERT_GT(typed.size(), static_cast<std::size_t>(kKills));
+  std::set<std::string> answers;
+  for (const auto& [name, ran] : typed) {
+    ASSERT_EQ(ran.exit, 0) << name << ": " << ran.err;
+    EXPECT_TRUE(answers.insert(ran.out).second) << "told of two: " << ran.out;
+    const std::uint64_t job = std::stoull(ran.out.substr(4));  // "job 12"
+    ASSERT_TRUE(eventually([&] { return served.is_over(job); })) << served.state_of(job);
+  }
+  for (const auto& [name, ran] : typed)
+    EXPECT_EQ(served.folder().read("out/" + name), "ran\n") << name << ": " << ran.out;
+  const auto all = served.ask("GET", "/api/v1/jobs?state=all&limit=1");
+  ASSERT_TRUE(all);
+  EXPECT_EQ(json::parse(all->body)["total"], typed.size()) << "one job for each";
+  EXPECT_EQ(served.stop(), 0);
+}
+
 }  // namespace
 }  // namespace berth::test

@@ -1,0 +1,51 @@
+#include "client/last_words.h"
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+
+#include <unistd.h>
+
+namespace berth::client {
+
+namespace {
+
+/// A signal handler has no other way to get at it.
+std::atomic<const char*> words = nullptr;
+
+void speak_and_die(int signal) {
+  if (const char* line = words.load()) {
+    const ssize_t written = ::write(STDERR_FILENO, line, std::strlen(line));
+    static_cast<void>(written);  // there is nobody left to tell
+  }
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void handle(void (*handler)(int), int signal) {
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  // Who started us with the signal ignored (nohup, a shell's background job) meant it.
+  if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) return;
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+LastWords::LastWords() {
+  for (const int signal : {SIGINT, SIGTERM}) handle(speak_and_die, signal);
+}
+
+LastWords::~LastWords() {
+  for (const int signal : {SIGINT, SIGTERM}) handle(SIG_DFL, signal);
+  words = nullptr;
+}
+
+void LastWords::set(std::string line) {
+  said_.push_back(std::move(line) + "\n");
+  words = said_.back().c_str();
+}
+
+}  // namespace berth::client
