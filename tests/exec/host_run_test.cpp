@@ -128,7 +128,7 @@ TEST_F(HostRun, SaysWhyAProgramCouldNotBeStarted) {
   };
   EXPECT_EQ(why(command({"no-such-program"}), 1),
             "no-such-program: no such program in PATH /usr/bin:/bin");
-  EXPECT_EQ(why(command({"./missing"}), 2), "./missing: cannot be run: No such file or directory");
+  EXPECT_EQ(why(command({"./missing"}), 2), "./missing: does not exist");
   LaunchOrder nowhere = script("true");
   nowhere.workdir = file("nowhere");
   EXPECT_EQ(why(nowhere, 3),

@@ -10,12 +10,21 @@
 
 namespace berth {
 
-/// Puts the text of the order's script into a file that only its user can read and run.
+/// Puts the text of the order's script into a file that only its user can read. It is never run as
+/// a program: run directories lie on file systems that are mounted noexec.
 [[nodiscard]] Result<std::string> write_script(const RunDir& directory, const LaunchOrder& order);
 
-/// Comes back only with an error. `script` is its path; empty: the order's command, looked for in
-/// the PATH of its own environment.
-[[nodiscard]] Result<void> run_program(const LaunchOrder& order, const std::string& script,
+/// A script, open for whoever is not let through to it.
+struct ScriptFile {
+  std::string path;  // empty: none, the order's command runs
+  Fd file{};
+};
+/// Opens it with the rights that the caller still has.
+[[nodiscard]] ScriptFile open_script(const std::string& path);
+
+/// Comes back only with an error, which names the cause. A script is given to the program of its
+/// first line, as the kernel would; a command is looked for in the PATH of the order's environment.
+[[nodiscard]] Result<void> run_program(const LaunchOrder& order, const ScriptFile& script,
                                        std::vector<std::string> environment);
 
 }  // namespace berth

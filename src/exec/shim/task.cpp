@@ -55,6 +55,15 @@ std::vector<std::string> environment_of(const ShimOrder& shim, const TaskPlace& 
   return entries;
 }
 
+/// A name of a program may be a megabyte long; a reason is for a line.
+std::string brief(std::string text) {
+  constexpr std::size_t kMost = 2000;
+  if (text.size() <= kMost) return text;
+  std::size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;  // UTF-8
+  return text.substr(0, end) + "…";
+}
+
 /// In the child. Comes back only with an error.
 Result<void> become_task(const ShimOrder& shim, const TaskPlace& place, pid_t parent) {
   const LaunchOrder& order = shim.order;
@@ -63,6 +72,7 @@ Result<void> become_task(const ShimOrder& shim, const TaskPlace& place, pid_t pa
   if (!order.cores.empty() && !bind_process(::getpid(), order.cores))
     return fail("cannot run on cores " + cores_text(order.cores) + ": " + std::strerror(errno));
   ::umask(022);
+  const ScriptFile script = open_script(place.program);
   BERTH_TRY_VOID(become_user({.uid = order.uid, .gid = order.gid, .groups = order.groups}));
   // Dies with the shim: an attempt that nobody watches must not go on. After the change of user,
   // which would have cleared it.
@@ -72,7 +82,11 @@ Result<void> become_task(const ShimOrder& shim, const TaskPlace& place, pid_t pa
     return fail_with_errno(order.workdir, "enter the working directory");
   BERTH_TRY_VOID(open_streams(order, place.rank));
   reset_signals();
-  return run_program(order, place.program, environment_of(shim, place));
+  const auto refused = run_program(order, script, environment_of(shim, place));
+  // Whoever looks into the output finds the reason as well.
+  const std::string why = brief(refused.error().text());
+  static_cast<void>(write_all(2, "berth: " + why + "\n"));
+  return fail(why);
 }
 
 std::string read_to_end(int fd) {

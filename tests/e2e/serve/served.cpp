@@ -97,6 +97,7 @@ void Served::launch(const Environment& environment) {
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  if (before_ && !before_()) std::_Exit(125);
   const std::string file = config();
   ::execl(BERTH_PROGRAM, BERTH_PROGRAM, "serve", "--config", file.c_str(), "--state-dir",
           state_.c_str(), static_cast<char*>(nullptr));
@@ -169,6 +170,11 @@ std::string Served::state_of(std::uint64_t job) const {
   if (!reply) return "?";
   if (reply->status != 200) return fmt::format("{}", reply->status);
   return json::parse(reply->body).at("state").get<std::string>();
+}
+
+json Served::view_of(std::uint64_t job) const {
+  const auto reply = ask("GET", fmt::format("/api/v1/jobs/{}", job));
+  return reply && reply->status == 200 ? json::parse(reply->body) : json{};
 }
 
 bool Served::is_over(std::uint64_t job) const {

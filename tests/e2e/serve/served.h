@@ -33,6 +33,10 @@ class Served {
   using Environment = std::vector<std::pair<std::string, std::string>>;
   /// Begins a life and waits until it answers. False: it left before.
   bool begin(const Environment& environment = {});
+  /// Done in the process that becomes the scheduler, each time; false ends it. For mounts of its
+  /// own, another user, other limits.
+  void set_before(std::function<bool()> before) { before_ = std::move(before); }
+  [[nodiscard]] pid_t pid() const noexcept { return daemon_; }
   /// Without waiting.
   void launch(const Environment& environment = {});
   void kill_now();                // -9
@@ -59,6 +63,8 @@ class Served {
   [[nodiscard]] std::optional<std::uint64_t> submit(const nlohmann::json& spec,
                                                     const std::string& key = "") const;
   [[nodiscard]] std::string state_of(std::uint64_t job) const;
+  /// As the API shows it; null if it does not.
+  [[nodiscard]] nlohmann::json view_of(std::uint64_t job) const;
   [[nodiscard]] bool is_over(std::uint64_t job) const;
   [[nodiscard]] std::size_t shims() const;
 
@@ -73,6 +79,7 @@ class Served {
 
   TempFolder folder_;
   std::string state_;
+  std::function<bool()> before_;
   pid_t daemon_ = 0;
   int exit_ = 0;
   int crashes_ = 0;

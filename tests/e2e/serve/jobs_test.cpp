@@ -1,0 +1,195 @@
+// What a job of the real scheduler gets, and what is said of it, on machines as they are: run
+// directories that are mounted noexec, a scheduler with limits of its own, jobs that turn against
+// their shim, files that somebody removes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "e2e/serve/served.h"
+
+namespace berth::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr unsigned kMountFlags = MS_NOEXEC | MS_NOSUID | MS_NODEV;
+
+/// A file system of its own on the run directory, as Debian and Ubuntu mount /run. Nobody else sees
+/// it, and it goes with the last process of the scheduler and its jobs.
+bool mount_run_dir(const std::string& run_dir) {
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("berth-test", run_dir.c_str(), "tmpfs", kMountFlags, "size=8m,mode=0711") == 0;
+}
+
+/// Whether this machine lets us, tried in a process that goes.
+bool can_mount() {
+  const TempFolder place;
+  const pid_t child = ::fork();
+  if (child == 0) std::_Exit(mount_run_dir(place.path()) ? 0 : 1);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// In the scheduler's own view of the file systems.
+bool in_its_place(pid_t process, const std::function<bool()>& deed) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int place = ::open(fmt::format("/proc/{}/ns/mnt", process).c_str(), O_RDONLY);
+    std::_Exit(::setns(place, CLONE_NEWNS) == 0 && deed() ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class Jobs : public ::testing::Test {
+ protected:
+  std::uint64_t submit(const json& spec) {
+    json whole = spec;
+    if (!whole.contains("workdir")) whole["workdir"] = served.folder().path();
+    if (!whole.contains("gpus")) whole["gpus"] = 1;
+    const auto job = served.submit(whole);
+    EXPECT_TRUE(job) << whole.dump();
+    return job.value_or(0);
+  }
+  json ended(std::uint64_t job) {
+    EXPECT_TRUE(eventually([&] { return served.is_over(job); })) << served.view_of(job).dump();
+    return served.view_of(job);
+  }
+  std::string output_of(std::uint64_t job) const {
+    return served.folder().read(fmt::format("berth-{}.out", job));
+  }
+  /// Everything its record says in words, of the job and of its attempts.
+  std::string words_of(std::uint64_t job) const { return served.view_of(job).dump(); }
+  std::string metrics() const {
+    const auto reply = served.ask("GET", "/metrics");
+    return reply ? reply->body : "";
+  }
+  static std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t seen = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++seen;
+    return seen;
+  }
+  std::string run_dir() const { return served.state() + "/jobs"; }
+
+  Served served;
+};
+
+class NoexecJobs : public Jobs {
+ protected:
+  void SetUp() override {
+    if (!can_mount()) GTEST_SKIP() << "needs the right to mount a file system in a namespace";
+    fs::create_directories(run_dir());
+    served.set_before([this] { return mount_run_dir(run_dir()); });
+    ASSERT_TRUE(served.begin());
+  }
+};
+
+TEST_F(NoexecJobs, ScriptsOfEveryInterpreterRun) {
+  struct Case {
+    std::string script, output;
+    std::vector<std::string> arguments = {};
+  };
+  std::vector<Case> cases{
+      {"#!/bin/sh\ngrep -c ' '\"$(dirname \"$0\")\"' tmpfs [^ ]*noexec' /proc/self/mounts\n",
+       "1\n"},  // it is where we think it is
+      {"#!/bin/sh\necho \"$# $1,$2\"\n", "2 a b,c\n", {"a b", "c"}},
+      {"#!/bin/bash -e\nfalse\necho not reached\n", ""},
+      {"#! /bin/bash  \necho \"$(basename \"${BASH_SOURCE[0]}\")\" | cut -d. -f1\n", "script\n"},
+      {"#!/usr/bin/env -S bash -e -u\necho \"$-\" | grep -c e.*u\n", "1\n"},
+      {"#!/bin/cat\nas it is\n", "#!/bin/cat\nas it is\n"},
+      {fmt::format("#!/bin/sh {}\n", std::string(0, ' ')) + "echo no end of line",
+       "no end of line\n"},
+      {fmt::format("#!{}/bin/sh\necho long\n", std::string(1000, '/')), "long\n"}};
+  if (fs::exists("/usr/bin/perl"))
+    cases.push_back({"#!/usr/bin/perl -w\nprint \"perl $ARGV[0]\\n\";\n", "perl x\n", {"x"}});
+  if (fs::exists("/usr/bin/python3"))
+    cases.push_back({"#!/usr/bin/python3\nimport sys\nprint('python', sys.argv[1:])\n",
+                     "python ['x']\n",
+                     {"x"}});
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.script.substr(0, 60));
+    const auto job = submit({{"script", each.script}, {"command", each.arguments}});
+    const json view = ended(job);
+    EXPECT_EQ(view.at("state"), each.output.empty() ? "failed" : "completed") << view.dump();
+    EXPECT_EQ(output_of(job), each.output);
+  }
+}
+
+TEST_F(NoexecJobs, TheRecordAndTheOutputNameTheTrueCause) {
+  const std::string folder = served.folder().path();
+  const auto file = [&](const std::string& name, const std::string& text, unsigned mode) {
+    static_cast<void>(served.folder().file(name, text));
+    fs::permissions(folder + "/" + name, fs::perms(mode));
+    return folder + "/" + name;
+  };
+  const std::string plain = file("plain", "echo hello\n", 0755);
+  const std::string closed = file("closed", "#!/bin/sh\n", 0644);
+  const std::string wants = file("wants", "#!/no/such/shell\n", 0755);
+  const std::string windows = file("windows", "#!/bin/sh\r\n", 0755);
+  struct Case {
+    json spec;
+    std::string why;
+  };
+  const auto script = [](const std::string& text) { return json{{"script", text}}; };
+  const auto command = [](const std::vector<std::string>& words) {
+    return json{{"command", words}};
+  };
+  const std::string on_noexec = run_dir() + "/tool";
+  ASSERT_TRUE(in_its_place(served.pid(), [&] {
+    std::ofstream(on_noexec) << "#!/bin/sh\necho no\n";
+    return ::chmod(on_noexec.c_str(), 0755) == 0;
+  }));
+  const std::vector<Case> cases{
+      {script("#!/no/such/shell -e\n"), "the script wants /no/such/shell, which does not exist"},
+      {script("#!" + closed + "\n"),
+       "the script wants " + closed + ", which is not executable (chmod +x it)"},
+      {script("#!" + on_noexec + "\n"),
+       "the script wants " + on_noexec + ", which lies on a file system that is mounted noexec"},
+      {script("#!" + folder + "\n"), "the script wants " + folder + ", which is a directory"},
+      {script("#!" + plain + "\n"), "the script wants " + plain +
+                                        ", which is neither a program for this machine nor a "
+                                        "script with a #! line"},
+      {script("#!/bin/bash -e\r\necho\r\n"), "the script has Windows line ends"},
+      {script("#! \n"), "the script's first line names no program after #!"},
+      {command({on_noexec}), on_noexec + ": lies on a file system that is mounted noexec"},
+      {command({plain}), plain + ": is neither a program for this machine nor a script"},
+      {command({closed}), closed + ": is not executable (chmod +x it)"},
+      {command({wants}), wants + ": wants /no/such/shell, which does not exist"},
+      {command({windows}), windows + ": cannot be run: the script has Windows line ends"},
+      {command({folder + "/missing"}), folder + "/missing: does not exist"},
+      {command({"/bin/echo", std::string(140000, 'x')}), "is given too much: 1400"}};
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.why);
+    const auto job = submit(each.spec);
+    EXPECT_EQ(ended(job).at("state"), "failed");
+    EXPECT_NE(words_of(job).find(json(each.why).dump().substr(1, each.why.size())),
+              std::string::npos)
+        << words_of(job).substr(0, 2000);
+    EXPECT_NE(output_of(job).find("berth: "), std::string::npos);
+    EXPECT_NE(output_of(job).find(each.why), std::string::npos) << output_of(job).substr(0, 500);
+  }
+  // What says nothing of how it is to be run is refused when it is submitted.
+  EXPECT_FALSE(served.submit({{"script", "echo hello\n"}, {"workdir", folder}, {"gpus", 1}}));
+}
+
+}  // namespace
+}  // namespace berth::test
