@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include <unistd.h>
+
 #include "exec/account.h"
 #include "exec/environment.h"
 #include "exec/output_pattern.h"
+#include "exec/user_limits.h"
 
 namespace berth {
 
@@ -67,7 +70,10 @@ Result<LaunchOrder> launch_order(
   facts.cluster = cluster.name;
   facts.master_port = pick_master_port(job.number, is_port_free);
   facts.extra = extra_env;
-  return make_order(*job.spec, facts);
+  BERTH_TRY(LaunchOrder order, make_order(*job.spec, facts));
+  // Who serves only themselves has been given their limits already.
+  if (::geteuid() == 0) order.files = ordinary_file_limits(facts.account);
+  return order;
 }
 
 std::pair<std::string, std::string> output_paths(const LedgerJob& job) {

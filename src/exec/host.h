@@ -18,6 +18,12 @@ namespace berth {
 /// A limit given to a running attempt travels in a signal: 97 days are the most that fits.
 inline constexpr std::int64_t kMaxLimitOfRunning = (1 << 23) - 1;
 
+/// Open files of a process.
+struct FileLimits {
+  std::uint64_t soft = 0, hard = 0;  // hard 0: as they are
+  friend bool operator==(const FileLimits&, const FileLimits&) = default;
+};
+
 /// Everything a shim needs to run an attempt without asking anyone.
 struct LaunchOrder {
   JobNumber job = 0;
@@ -33,8 +39,9 @@ struct LaunchOrder {
   std::vector<std::uint32_t> groups;
   std::vector<std::int32_t> cores;  // bound to; empty: any
   std::int64_t memory_mib = 0;      // limit where the machine allows it; 0 = none
-  std::int64_t time_limit = 0;      // seconds, enforced by the shim; 0 = none
-  std::int64_t warn_seconds = 0;    // so long before it
+  FileLimits files;
+  std::int64_t time_limit = 0;    // seconds, enforced by the shim; 0 = none
+  std::int64_t warn_seconds = 0;  // so long before it
   std::int32_t warn_signal = 15;
   bool warn_shell = false;  // to the tasks' own processes alone, not to what they have started
   std::int64_t grace_seconds = 30;

@@ -110,6 +110,8 @@ bool read_into(ShimOrder& shim, const Field& field) {
   read.groups("group", order.groups);
   read.cores("cores", order.cores);
   read.number("memory_mib", order.memory_mib, 0, kMaxSeconds);
+  read.number("files_soft", order.files.soft, 0, kMaxSeconds);
+  read.number("files_hard", order.files.hard, 0, kMaxSeconds);
   read.number("time_limit", order.time_limit, 0, kMaxSeconds);
   read.number("warn_seconds", order.warn_seconds, 0, kMaxSeconds);
   read.number("warn_signal", order.warn_signal, 1, 64);
@@ -170,6 +172,8 @@ std::string encode_order(const ShimOrder& shim) {
   for (const std::uint32_t group : order.groups) out.add("group", std::int64_t{group});
   if (!order.cores.empty()) out.add("cores", cores_text(order.cores));
   out.add("memory_mib", order.memory_mib);
+  out.add("files_soft", static_cast<std::int64_t>(order.files.soft));
+  out.add("files_hard", static_cast<std::int64_t>(order.files.hard));
   out.add("time_limit", order.time_limit);
   out.add("warn_seconds", order.warn_seconds);
   out.add("warn_signal", std::int64_t{order.warn_signal});

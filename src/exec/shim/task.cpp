@@ -16,6 +16,7 @@
 #include "exec/process_table.h"
 #include "exec/run_dir.h"
 #include "exec/shim/identity.h"
+#include "exec/shim/ordinary.h"
 #include "exec/shim/program.h"
 #include "exec/shim/streams.h"
 #include "exec/shim_protocol.h"
@@ -72,6 +73,7 @@ Result<void> become_task(const ShimOrder& shim, const TaskPlace& place, pid_t pa
   if (!order.cores.empty() && !bind_process(::getpid(), order.cores))
     return fail("cannot run on cores " + cores_text(order.cores) + ": " + std::strerror(errno));
   ::umask(022);
+  become_ordinary(order);
   const ScriptFile script = open_script(place.program);
   BERTH_TRY_VOID(become_user({.uid = order.uid, .gid = order.gid, .groups = order.groups}));
   // Dies with the shim: an attempt that nobody watches must not go on. After the change of user,

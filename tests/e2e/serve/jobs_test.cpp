@@ -21,6 +21,8 @@
 #include <fmt/format.h>
 
 #include "e2e/serve/served.h"
+#include "exec/account.h"
+#include "exec/user_limits.h"
 
 namespace berth::test {
 namespace {
@@ -189,6 +191,35 @@ TEST_F(NoexecJobs, TheRecordAndTheOutputNameTheTrueCause) {
   }
   // What says nothing of how it is to be run is refused when it is submitted.
   EXPECT_FALSE(served.submit({{"script", "echo hello\n"}, {"workdir", folder}, {"gpus", 1}}));
+}
+
+TEST_F(Jobs, TheSchedulersOwnValuesStayWithIt) {
+  constexpr rlim_t kOurs = 700;
+  rlimit now{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
+  served.set_before([&] {
+    const rlimit lower{.rlim_cur = kOurs, .rlim_max = now.rlim_max};
+    std::ofstream score("/proc/self/oom_score_adj");
+    return ::setrlimit(RLIMIT_NOFILE, &lower) == 0 && (score << "300" << std::flush) &&
+           ::setpriority(PRIO_PROCESS, 0, 5) == 0;
+  });
+  ASSERT_TRUE(served.begin());
+  const auto job = submit({{"script",
+                            "#!/bin/sh\ncat /proc/self/oom_score_adj\nulimit -Sn\nulimit -Hn\n"
+                            "nice\numask\ngrep SigBlk /proc/self/status\n"}});
+  EXPECT_EQ(ended(job).at("state"), "completed");
+  const bool is_root = ::geteuid() == 0;
+  FileLimits files{.soft = kOurs, .hard = now.rlim_max};  // who serves themselves keeps theirs
+  if (is_root) {
+    files = ordinary_file_limits(*find_account("root"));
+    files.hard = std::min<std::uint64_t>(files.hard, now.rlim_max);  // where we may not raise it
+    files.soft = std::min(files.soft, files.hard);
+    EXPECT_NE(files.soft, kOurs);
+  }
+  const std::string text = output_of(job);
+  EXPECT_EQ(text.substr(0, text.find("SigBlk")),
+            fmt::format("0\n{}\n{}\n{}\n0022\n", files.soft, files.hard, is_root ? 0 : 5));
+  EXPECT_NE(text.find("SigBlk:\t0000000000000000"), std::string::npos) << text;
 }
 
 }  // namespace
