@@ -49,6 +49,10 @@ Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit, std::i
   // It was done before it heard that it should stop.
   const bool heard = exit.stopped != Stopped::No;
   if (!heard && succeeded(exit)) return {.outcome = Outcome::Completed, .why = {}};
+  // Whoever says that it is done is done: the devices are free either way. Somebody who asked for
+  // another run or for none has that.
+  if (ending == Ending::Preempt && succeeded(exit))
+    return {.outcome = Outcome::Completed, .why = {}};
   if (const auto wanted = as_wanted(ending)) return *wanted;
   if (succeeded(exit)) return {.outcome = Outcome::Completed, .why = {}};
   if (spec.requeue_exit_code && exit.signal == 0 && exit.exit_code == *spec.requeue_exit_code) {

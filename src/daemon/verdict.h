@@ -29,7 +29,10 @@ struct Verdict {
   std::string why;
 };
 
-/// `failures`: attempts that failed on their own before this one.
+/// `failures`: attempts that failed on their own before this one. Exit code 0 means done, also in
+/// the grace of a preemption: a program that only made way leaves with another (143 by custom). A
+/// cancel, a requeue by name and a time limit that the program has heard of stand, whatever it says
+/// on its way out; who was done before it heard is done.
 [[nodiscard]] Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit,
                             std::int32_t failures);
 /// Its node or the power went away with it, or its shim was killed.

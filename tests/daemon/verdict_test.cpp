@@ -32,13 +32,35 @@ TEST(Verdict, WhoWasDoneBeforeItHeardIsDone) {
   }
 }
 
-TEST(Verdict, AfterAWarningEvenACleanExitIsWhatWasWanted) {
+TEST(Verdict, WhoSaysInItsGraceThatItIsDoneIsNotRunAgain) {
   const JobSpec spec;
-  const ExitRecord clean = exit_of(0, 0, Stopped::Warned);
-  EXPECT_EQ(judge(spec, Ending::Preempt, clean, 0).outcome, Outcome::Preempted);
-  EXPECT_FALSE(judge(spec, Ending::Preempt, clean, 0).is_final);
+  const Verdict verdict = judge(spec, Ending::Preempt, exit_of(0, 0, Stopped::Warned), 0);
+  EXPECT_EQ(verdict.outcome, Outcome::Completed);
+  EXPECT_TRUE(verdict.is_final);
+}
+
+TEST(Verdict, WhoMakesWayWithAnyOtherExitIsRunAgain) {
+  const JobSpec spec;
+  for (const ExitRecord& exit :
+       {exit_of(143, 0, Stopped::Warned), exit_of(1, 0, Stopped::Warned),
+        exit_of(0, 15, Stopped::Warned), exit_of(0, 9, Stopped::Killed), exit_of(1)}) {
+    const Verdict verdict = judge(spec, Ending::Preempt, exit, 0);
+    EXPECT_EQ(verdict.outcome, Outcome::Preempted);
+    EXPECT_FALSE(verdict.is_final);
+  }
+}
+
+TEST(Verdict, WhatPeopleAskedForStandsAfterACleanExitInItsGrace) {
+  const JobSpec spec;
+  ExitRecord clean = exit_of(0, 0, Stopped::Warned);
   EXPECT_EQ(judge(spec, Ending::Cancel, clean, 0).outcome, Outcome::Cancelled);
   EXPECT_TRUE(judge(spec, Ending::Cancel, clean, 0).is_final);
+  EXPECT_EQ(judge(spec, Ending::Kill, clean, 0).outcome, Outcome::Cancelled);
+  EXPECT_EQ(judge(spec, Ending::Requeue, clean, 0).outcome, Outcome::Requeued);
+  EXPECT_FALSE(judge(spec, Ending::Requeue, clean, 0).is_final);
+  clean.timed_out = true;
+  for (const Ending ending : {Ending::ByItself, Ending::Preempt, Ending::Cancel})
+    EXPECT_EQ(judge(spec, ending, clean, 0).outcome, Outcome::TimedOut);
 }
 
 TEST(Verdict, RetriesEndAndPausesGrow) {

@@ -222,5 +222,28 @@ TEST_F(Jobs, TheSchedulersOwnValuesStayWithIt) {
   EXPECT_NE(text.find("SigBlk:\t0000000000000000"), std::string::npos) << text;
 }
 
+TEST_F(Jobs, WhoIsDoneInTheGraceOfAPreemptionIsNotRunAgain) {
+  ASSERT_TRUE(served.begin());
+  const auto script = [&](const std::string& name, int code) {
+    return fmt::format(
+        "#!/bin/bash\ntrap 'echo warned >> {0}/{1}; exit {2}' TERM\necho start >> {0}/{1}\n"
+        "[ -e {0}/go ] && exit 0\nwhile :; do sleep 0.02; done\n",
+        served.folder().path(), name, code);
+  };
+  const auto done = submit({{"script", script("done", 0)}, {"grace_seconds", 30}});
+  const auto again = submit({{"script", script("again", 143)}, {"grace_seconds", 30}});
+  for (const char* name : {"done", "again"})
+    ASSERT_TRUE(eventually([&] { return served.folder().has(name); }));
+  ASSERT_TRUE(served.folder().has("done"));
+  static_cast<void>(served.folder().file("go", ""));
+  ASSERT_EQ(served.ask("POST", "/api/v1/nodes/n0/down", json::object())->status / 100, 2);
+  EXPECT_EQ(ended(done).at("state"), "completed");
+  ASSERT_TRUE(eventually([&] { return served.state_of(again) == "pending"; }));
+  ASSERT_EQ(served.ask("POST", "/api/v1/nodes/n0/resume", json::object())->status / 100, 2);
+  EXPECT_EQ(ended(again).at("state"), "completed");
+  EXPECT_EQ(served.folder().read("done"), "start\nwarned\n");
+  EXPECT_EQ(served.folder().read("again"), "start\nwarned\nstart\n");
+}
+
 }  // namespace
 }  // namespace berth::test
