@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/log_limit.h"
+#include "base/prometheus.h"
 #include "daemon/launch.h"
 #include "daemon/life_log.h"
 #include "daemon/training_desk.h"
@@ -72,6 +74,8 @@ struct Daemon::Parts {
                                                                            AttemptId attempt) const;
   [[nodiscard]] Result<void> begin();
   void make_service();
+  void note_trouble(std::string_view cause, std::string_view why);
+  [[nodiscard]] std::string trouble_metrics() const;
 
   DaemonOptions options;
   Logger& log;
@@ -80,6 +84,7 @@ struct Daemon::Parts {
   LiveClock clock;
   ThreadInbox inbox;
   std::uint64_t generation;
+  LogLimit limit;
   Board board;
   std::unique_ptr<TrainingDesk> desk;  // told by the pen's thread: gone after it
   Scribe scribe;
@@ -127,7 +132,8 @@ Result<void> Daemon::Parts::begin() {
   BERTH_TRY(host, LocalHost::open({.run_dir = options.run_dir,
                                    .shim = options.shim,
                                    .cgroup_roots = options.cgroup_roots,
-                                   .log = &log},
+                                   .log = &log,
+                                   .limit = &limit},
                                   [this](HostEvent event) { inbox.post(std::move(event)); }));
   yard = std::make_unique<Yard>(Yard::Parts{
       .cluster = options.cluster,
@@ -200,8 +206,24 @@ void Daemon::Parts::make_service() {
             if (const Attempt* attempt = yard->alive(job)) host->signal(attempt->id, number);
           },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
-      .more_metrics = {},
-      .options = options.service});
+      .more_metrics = [this] { return trouble_metrics(); },
+      .options = options.service,
+      .note_trouble = [this](std::string_view cause,
+                             std::string_view why) { note_trouble(cause, why); }});
+}
+
+void Daemon::Parts::note_trouble(std::string_view cause, std::string_view why) {
+  if (const auto unsaid = limit.admit(cause))
+    BERTH_LOG(log, Error, "service", why, {"cause", cause}, {"unsaid", *unsaid});
+}
+
+std::string Daemon::Parts::trouble_metrics() const {
+  PrometheusText text;
+  text.family(PrometheusText::Kind::Counter, "berth_troubles_total",
+              "What stood in the way of jobs, each time, by cause, in this life.");
+  for (const auto& [cause, count] : limit.counts())
+    text.sample(static_cast<double>(count), {{"cause", cause}});
+  return text.str();
 }
 
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

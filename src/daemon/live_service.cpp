@@ -135,8 +135,11 @@ Answer<void> LiveService::prepare(const Caller& caller, JobSpec& spec,
   if (mine + count > limits.max_jobs_per_user)
     return fault(FaultKind::TooMany, fmt::format("{} has {} jobs of {} in the queue", spec.user,
                                                  mine, limits.max_jobs_per_user));
-  if (parts_.store.space_left() < parts_.options.reserve_bytes)
-    return fault(FaultKind::Unavailable, "no space left for the journal: nothing new is taken");
+  if (parts_.store.space_left() < parts_.options.reserve_bytes) {
+    constexpr const char* kWhy = "no space left for the journal: nothing new is taken";
+    if (parts_.note_trouble) parts_.note_trouble("journal-space", kWhy);
+    return fault(FaultKind::Unavailable, kWhy);
+  }
   return {};
 }
 

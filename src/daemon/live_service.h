@@ -46,6 +46,8 @@ class LiveService final : public Service {
     std::function<Why(const JobView&, bool may_see_all)> explain;  // in the engine's thread
     std::function<std::string()> more_metrics;                     // Prometheus text of other parts
     ServiceOptions options;
+    /// Hears a fixed word for what stands in the way of jobs, and says it in words for the log.
+    std::function<void(std::string_view cause, std::string_view why)> note_trouble = {};
   };
   explicit LiveService(Parts parts);
   /// What stands in the way of taking jobs; empty: nothing.

@@ -53,12 +53,17 @@ Result<void> LocalHost::launch(const LaunchOrder& order) {
   const std::string bytes = encode_order(shim);
   if (auto readable = decode_order(bytes); !readable)
     return fail(fmt::format("job {}: launch order: {}", order.job, readable.error().text()));
-  BERTH_TRY_VOID(put_file(directory_.order(attempt), bytes));
+  if (auto put = put_file(directory_.order(attempt), bytes); !put) {
+    groups.remove();
+    note_trouble("run-directory", "a job cannot be started", put.error());
+    return put;
+  }
   crash_point("host.order_written");
   auto pipe = spawn_shim(options_.shim, directory_, attempt);
   if (!pipe) {
     ::unlink(directory_.order(attempt).c_str());
     groups.remove();
+    note_trouble("shim", "a job cannot be started", pipe.error());
     return tl::unexpected(std::move(pipe).error());
   }
   crash_point("host.spawned");
@@ -82,7 +87,7 @@ void LocalHost::signal(AttemptId attempt, int number) { send(attempt, {ShimDeed:
 void LocalHost::set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) {
   if (!watch_.has(attempt)) return;
   if (const auto put = put_file(directory_.cores(attempt), cores_text(cores)); !put)
-    return warn(attempt, "cores could not be changed", put.error().text());
+    return note_trouble("run-directory", "cores could not be changed", put.error());
   send(attempt, {ShimDeed::Cores, 0});
 }
 
@@ -99,6 +104,15 @@ void LocalHost::warn(AttemptId attempt, std::string_view what, std::string_view 
   if (options_.log != nullptr)
     BERTH_LOG(*options_.log, Warn, "host", what, {"attempt", attempt_name(attempt)},
               {"detail", detail});
+}
+
+void LocalHost::note_trouble(std::string_view cause, std::string_view what,
+                             const Error& error) const {
+  const auto unsaid =
+      options_.limit == nullptr ? std::optional<std::uint64_t>{0} : options_.limit->admit(cause);
+  if (options_.log != nullptr && unsaid)
+    BERTH_LOG(*options_.log, Error, "host", what, {"cause", cause}, {"why", error.text()},
+              {"unsaid", *unsaid});
 }
 
 Result<Finding> LocalHost::look(JobNumber job, AttemptId attempt) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "exec/cgroup.h"
 #include "exec/host.h"
 #include "exec/run_dir.h"
@@ -23,6 +24,7 @@ class LocalHost final : public Host {
     std::string shim;                       // program; empty: find_shim()
     std::vector<std::string> cgroup_roots;  // see find_cgroup_roots(); empty: none
     Logger* log = nullptr;                  // outlives the host; null: silence
+    LogLimit* limit = nullptr;              // outlives the host; null: everything is said
   };
   [[nodiscard]] static Result<std::unique_ptr<LocalHost>> open(Options options,
                                                                std::function<void(HostEvent)> sink);
@@ -46,6 +48,8 @@ class LocalHost final : public Host {
  private:
   LocalHost(Options options, std::function<void(HostEvent)> sink);
   void warn(AttemptId attempt, std::string_view what, std::string_view detail) const;
+  /// Once a minute for each cause.
+  void note_trouble(std::string_view cause, std::string_view what, const Error& error) const;
   void send(AttemptId attempt, ShimCommand command);
   [[nodiscard]] Result<Finding> lost(AttemptId attempt, std::string why) const;
   [[nodiscard]] std::string group_name(AttemptId attempt) const;

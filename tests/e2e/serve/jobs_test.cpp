@@ -193,6 +193,43 @@ TEST_F(NoexecJobs, TheRecordAndTheOutputNameTheTrueCause) {
   EXPECT_FALSE(served.submit({{"script", "echo hello\n"}, {"workdir", folder}, {"gpus", 1}}));
 }
 
+class BadRunDirectory : public NoexecJobs {
+ protected:
+  /// Two jobs come to nothing for this reason, and the log says so once.
+  std::vector<std::uint64_t> submit_two(const std::string& reason) {
+    std::vector<std::uint64_t> jobs;
+    for (int i = 0; i < 2; ++i) jobs.push_back(submit({{"command", {"true"}}}));
+    for (const auto job : jobs)
+      EXPECT_TRUE(eventually([&] { return words_of(job).find(reason) != std::string::npos; }))
+          << words_of(job);
+    EXPECT_EQ(count(served.log(), "a job cannot be started cause=run-directory"), 1U);
+    EXPECT_NE(metrics().find("berth_troubles_total{cause=\"run-directory\"} "), std::string::npos)
+        << metrics();
+    return jobs;
+  }
+};
+
+TEST_F(BadRunDirectory, AFullOneIsLoggedOnceAndCountedAndJobsRunWhenThereIsRoom) {
+  const std::string filler = run_dir() + "/filler";
+  ASSERT_TRUE(in_its_place(served.pid(), [&] {
+    std::ofstream out(filler);
+    while (out << std::string(4096, 'x') << std::flush) {
+    }
+    return true;
+  }));
+  const auto jobs = submit_two("No space left on device");
+  ASSERT_TRUE(in_its_place(served.pid(), [&] { return ::unlink(filler.c_str()) == 0; }));
+  for (const auto job : jobs) EXPECT_EQ(ended(job).at("state"), "completed");
+}
+
+TEST_F(BadRunDirectory, AReadOnlyOneIsLoggedOnceAndCounted) {
+  ASSERT_TRUE(in_its_place(served.pid(), [&] {
+    return ::mount("berth-test", run_dir().c_str(), "tmpfs", kMountFlags | MS_REMOUNT | MS_RDONLY,
+                   nullptr) == 0;
+  }));
+  static_cast<void>(submit_two("Read-only file system"));
+}
+
 TEST_F(Jobs, TheSchedulersOwnValuesStayWithIt) {
   constexpr rlim_t kOurs = 700;
   rlimit now{};

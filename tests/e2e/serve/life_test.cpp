@@ -199,6 +199,14 @@ TEST(Serve, AFullDiskRefusesNewJobsAndLosesNoEnd) {
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->status, 503) << refused->body;
   EXPECT_NE(refused->body.find("no space left"), std::string::npos) << refused->body;
+  // Said once a minute, counted each time.
+  EXPECT_EQ(served.ask("POST", "/api/v1/jobs", served.job("third", "0.1"))->status, 503);
+  const std::string log = served.log(), said = "no space left for the journal";
+  ASSERT_NE(log.find(said), std::string::npos) << log;
+  EXPECT_EQ(log.find(said, log.find(said) + 1), std::string::npos) << log;
+  EXPECT_NE(
+      served.ask("GET", "/metrics")->body.find("berth_troubles_total{cause=\"journal-space\"} 2\n"),
+      std::string::npos);
   ASSERT_TRUE(eventually([&] { return served.is_over(*job); }));
   EXPECT_EQ(served.state_of(*job), "completed");
   disk.empty();
