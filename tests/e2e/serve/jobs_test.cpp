@@ -199,9 +199,11 @@ class BadRunDirectory : public NoexecJobs {
   std::vector<std::uint64_t> submit_two(const std::string& reason) {
     std::vector<std::uint64_t> jobs;
     for (int i = 0; i < 2; ++i) jobs.push_back(submit({{"command", {"true"}}}));
-    for (const auto job : jobs)
-      EXPECT_TRUE(eventually([&] { return words_of(job).find(reason) != std::string::npos; }))
-          << words_of(job);
+    for (const auto job : jobs) {
+      const std::string end = fmt::format("attempt ended job={} outcome=not-started", job);
+      EXPECT_TRUE(eventually([&] { return served.log().find(end) != std::string::npos; })) << job;
+    }
+    EXPECT_NE(served.log().find(reason), std::string::npos) << served.log();
     EXPECT_EQ(count(served.log(), "a job cannot be started cause=run-directory"), 1U);
     EXPECT_NE(metrics().find("berth_troubles_total{cause=\"run-directory\"} "), std::string::npos)
         << metrics();
