@@ -70,11 +70,12 @@ Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit, std::i
                        : how_it_ended(exit)};
 }
 
-Verdict judge_lost(const JobSpec& spec, Ending ending) {
+Verdict judge_lost(const JobSpec& spec, Ending ending, std::string why, std::int32_t losses) {
   if (ending == Ending::Cancel || ending == Ending::Kill) return *as_wanted(ending);
   return {.outcome = Outcome::NodeFailed,
           .is_final = !spec.requeue,
-          .why = "its processes went away without a trace: the node or the power failed"};
+          .pause = spec.requeue && losses > 0 ? pause_after(losses - 1) : Duration{},
+          .why = std::move(why)};
 }
 
 Verdict judge_void(Ending ending) {

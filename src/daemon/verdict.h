@@ -35,8 +35,11 @@ struct Verdict {
 /// on its way out; who was done before it heard is done.
 [[nodiscard]] Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit,
                             std::int32_t failures);
-/// Its node or the power went away with it, or its shim was killed.
-[[nodiscard]] Verdict judge_lost(const JobSpec& spec, Ending ending);
+/// Its node or the power went away with it, or its shim was killed: `why` tells what is known.
+/// `losses`: attempts that were lost in a row before this one; a job that is lost again and again
+/// waits longer each time.
+[[nodiscard]] Verdict judge_lost(const JobSpec& spec, Ending ending, std::string why,
+                                 std::int32_t losses = 0);
 /// It never began: its claim was taken by recovery.
 [[nodiscard]] Verdict judge_void(Ending ending);
 /// The host could not make it: `why` says why. Tried again after a pause, a few times.

@@ -137,6 +137,7 @@ class Yard {
   std::map<JobNumber, PendingStart> pending_;
   std::set<JobNumber> resuming_;  // granted their devices again, still asleep
   std::map<JobNumber, std::int32_t> launch_failures_;
+  std::map<JobNumber, std::int32_t> losses_;  // of attempts, in a row
   std::vector<RecordBody> records_;
   std::set<JobNumber> over_;  // for good, by one of these records
   std::vector<Signal> signals_;

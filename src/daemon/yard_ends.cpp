@@ -15,6 +15,17 @@ double run_seconds_of(const ExitRecord* exit, const Attempt& attempt, Time now) 
   return to_seconds(now - attempt.since);
 }
 
+/// What is known of an attempt that has begun and left no record of its end: seen by us, or found
+/// after a restart.
+enum class Seen : std::uint8_t { Now, Later };
+std::string story_of(const Finding& finding, Seen seen) {
+  const std::string what =
+      finding.found == Found::Void ? "its files in the run directory are gone" : finding.why;
+  if (finding.was_alive) return what + "; it ran until its processes were ended";
+  return what + (seen == Seen::Now ? "; its processes went with it"
+                                   : "; how and when it ended is not known");
+}
+
 }  // namespace
 
 void Yard::remove(JobNumber job) {
@@ -57,6 +68,8 @@ double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit) 
     pending_.erase(job);
     launch_failures_.erase(job);
   }
+  const bool is_lost = verdict.outcome == Outcome::NodeFailed && !verdict.is_final;
+  if (!is_lost) losses_.erase(job);
   remove(job);
   return gpu_seconds;
 }
@@ -92,10 +105,11 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
   if (finding->found == Found::Ended && finding->exit) {
     exit = &*finding->exit;
     verdict = judge(*record->spec, attempt.ending, *exit, record->failures);
-  } else if (finding->found == Found::Void) {
+  } else if (finding->found == Found::Void && !attempt.is_running && !finding->was_alive) {
     verdict = judge_unlaunched(attempt.ending, finding->why, launch_failures_[job]++);
   } else {
-    verdict = judge_lost(*record->spec, attempt.ending);
+    verdict =
+        judge_lost(*record->spec, attempt.ending, story_of(*finding, Seen::Now), losses_[job]++);
   }
   return AttemptEnd{job, verdict, end(job, verdict, exit), ending};
 }
@@ -127,7 +141,9 @@ Result<void> Yard::recover(const Ledger& ledger) {
     job_of_[attempt.id] = number;
     const Ending ending = attempt.ending;
     attempts_.emplace(number, std::move(attempt));
-    BERTH_TRY(const Finding finding, parts_.host.look(number, live.id));
+    const auto looked = parts_.host.look(number, live.id);
+    if (!looked) continue;  // it may be alive: its devices are kept until the host knows more
+    const Finding& finding = *looked;
     switch (finding.found) {
       case Found::Alive:
         attempts_.at(number).is_running = true;
@@ -147,7 +163,9 @@ Result<void> Yard::recover(const Ledger& ledger) {
       case Found::Ended:
         end(number, judge(*job.spec, ending, *finding.exit, job.failures), &*finding.exit);
         break;
-      case Found::Lost: end(number, judge_lost(*job.spec, ending), nullptr); break;
+      case Found::Lost:
+        end(number, judge_lost(*job.spec, ending, story_of(finding, Seen::Later)), nullptr);
+        break;
       case Found::Void: end(number, judge_void(ending), nullptr); break;
     }
   }

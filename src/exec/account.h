@@ -17,6 +17,7 @@ struct Account {
   std::string shell = "/bin/sh";
 };
 
+/// "uidN" is whoever runs us, if their number is N and has no name.
 [[nodiscard]] Result<Account> find_account(const std::string& name);
 
 }  // namespace berth

@@ -103,6 +103,12 @@ bool AttemptCgroups::set_cores(const std::vector<std::int32_t>& cores) const {
   return false;
 }
 
+bool AttemptCgroups::has_processes() const {
+  for (const std::string& directory : directories_)
+    if (!get(directory + "/cgroup.procs").empty()) return true;
+  return false;
+}
+
 bool AttemptCgroups::kill_all() const {
   for (const std::string& directory : directories_)
     if (has(directory + "/cgroup.kill")) return set(directory + "/cgroup.kill", "1");

@@ -34,6 +34,7 @@ class AttemptCgroups {
   [[nodiscard]] bool join() const;
   [[nodiscard]] bool set_frozen(bool is_frozen) const;
   [[nodiscard]] bool set_cores(const std::vector<std::int32_t>& cores) const;
+  [[nodiscard]] bool has_processes() const;
   /// SIGKILL to everything inside.
   [[nodiscard]] bool kill_all() const;
   /// A process was killed because the group was out of memory.

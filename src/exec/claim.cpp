@@ -17,8 +17,13 @@ namespace {
 
 std::string claim_text(Claimant by) {
   const auto self = process_row(::getpid());
-  return std::string(by == Claimant::Shim ? "shim" : "nobody") + " " + boot_id() + " " +
-         std::to_string(::getpid()) + " " + std::to_string(self ? self->start : 0) + "\n";
+  std::string text = std::string(by == Claimant::Shim ? "shim" : "nobody") + " " + boot_id() + " " +
+                     std::to_string(::getpid()) + " " + std::to_string(self ? self->start : 0) +
+                     "\n";
+  if (by == Claimant::Nobody || !self) return text;
+  const auto guard = process_row(self->parent);
+  return text + "guard " + std::to_string(self->parent) + " " +
+         std::to_string(guard ? guard->start : 0) + "\n";
 }
 
 bool lock(int fd) noexcept {
@@ -94,7 +99,13 @@ Result<std::optional<Claim>> read_claim(const RunDir& directory, AttemptId attem
   claim.boot_id = next_word(text);
   claim.shim = static_cast<pid_t>(integer_of(next_word(text)).value_or(0));
   claim.shim_start = static_cast<std::uint64_t>(integer_of(next_word(text)).value_or(0));
-  if (next_word(text) == "job" && text.ends_with('\n'))
+  std::string_view next = next_word(text);
+  if (next == "guard") {
+    claim.guard = static_cast<pid_t>(integer_of(next_word(text)).value_or(0));
+    claim.guard_start = static_cast<std::uint64_t>(integer_of(next_word(text)).value_or(0));
+    next = next_word(text);
+  }
+  if (next == "job" && text.ends_with('\n'))
     claim.job = static_cast<pid_t>(integer_of(next_word(text)).value_or(0));
   return claim;
 }

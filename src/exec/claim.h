@@ -27,7 +27,9 @@ struct Claim {
   std::string boot_id;
   pid_t shim = 0;
   std::uint64_t shim_start = 0;  // in clock ticks since boot, as in /proc/PID/stat
-  pid_t job = 0;                 // the first task, once it runs
+  pid_t guard = 0;               // ends what a killed shim leaves behind; 0: there is none
+  std::uint64_t guard_start = 0;
+  pid_t job = 0;  // the first task, once it runs
 };
 
 /// Closed file: the attempt was taken already. As long as it is open, a shim's claim is locked; do

@@ -83,6 +83,7 @@ struct Finding {
   Found found{};
   std::optional<ExitRecord> exit = {};  // of Ended
   std::string why = {};                 // of Lost and Void, for people
+  bool was_alive = false;  // of Lost and Void: its processes ran until they were ended just now
 };
 
 enum class HostEventKind : std::uint8_t {
@@ -116,7 +117,8 @@ class Host {
   /// Another time limit, in seconds since it began and at most kMaxLimitOfRunning; 0 = none.
   virtual void set_limit(AttemptId attempt, std::int64_t seconds) = 0;
   /// After a restart: what became of an attempt whose end is not in the journal. Alive ones are
-  /// watched from now on.
+  /// watched from now on. An error: nobody can say yet, the attempt may be alive; LaunchLost comes
+  /// again when it is worth another look.
   [[nodiscard]] virtual Result<Finding> look(JobNumber job, AttemptId attempt) = 0;
   /// The end is in the journal: its files may go.
   virtual void forget(AttemptId attempt) = 0;

@@ -116,6 +116,16 @@ void LocalHost::note_trouble(std::string_view cause, std::string_view what,
 }
 
 Result<Finding> LocalHost::look(JobNumber job, AttemptId attempt) {
+  auto finding = try_look(job, attempt);
+  if (!finding) {
+    note_trouble("lost-attempt", "what became of an attempt cannot be told: its devices are kept",
+                 finding.error());
+    watch_.look_again(job, attempt);
+  }
+  return finding;
+}
+
+Result<Finding> LocalHost::try_look(JobNumber job, AttemptId attempt) {
   if (watch_.has(attempt)) return Finding{.found = Found::Alive};
   for (;;) {
     // The claim as it was before we looked for its process: one that appears later is for the next
@@ -136,22 +146,25 @@ Result<Finding> LocalHost::look(JobNumber job, AttemptId attempt) {
     BERTH_TRY(const Fd tombstone, try_claim(directory_, attempt, Claimant::Nobody));
     if (!tombstone.is_open()) continue;  // a shim was faster
     // Whoever runs in its name nevertheless had a claim that somebody removed.
-    BERTH_TRY_VOID(end_survivors(directory_.claim(attempt), groups_of(attempt)));
-    return Finding{.found = Found::Void, .why = "nobody had begun it"};
+    BERTH_TRY(const bool was_alive,
+              end_survivors(directory_.claim(attempt), std::nullopt, groups_of(attempt)));
+    return Finding{.found = Found::Void, .why = "nobody had begun it", .was_alive = was_alive};
   }
 }
 
 Result<Finding> LocalHost::lost(AttemptId attempt, std::string why) const {
   BERTH_TRY(const auto claim, read_claim(directory_, attempt));
+  bool was_alive = false;
   if (claim && !claim->boot_id.empty() && claim->boot_id != boot_id()) {
     groups_of(attempt).remove();  // nothing survives a restart of the machine
   } else {
-    BERTH_TRY_VOID(end_survivors(directory_.claim(attempt), groups_of(attempt)));
+    BERTH_TRY(was_alive, end_survivors(directory_.claim(attempt), claim, groups_of(attempt)));
   }
-  return Finding{.found = Found::Lost, .why = std::move(why)};
+  return Finding{.found = Found::Lost, .why = std::move(why), .was_alive = was_alive};
 }
 
 void LocalHost::forget(AttemptId attempt) {
+  watch_.forget(attempt);
   // The order first: a shim still on its way may win the claim we are about to remove, and leaves
   // when it finds that there is nothing to do.
   for (const std::string& path :

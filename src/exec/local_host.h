@@ -51,6 +51,7 @@ class LocalHost final : public Host {
   /// Once a minute for each cause.
   void note_trouble(std::string_view cause, std::string_view what, const Error& error) const;
   void send(AttemptId attempt, ShimCommand command);
+  [[nodiscard]] Result<Finding> try_look(JobNumber job, AttemptId attempt);
   [[nodiscard]] Result<Finding> lost(AttemptId attempt, std::string why) const;
   [[nodiscard]] std::string group_name(AttemptId attempt) const;
   [[nodiscard]] AttemptCgroups groups_of(AttemptId attempt) const;

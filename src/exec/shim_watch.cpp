@@ -1,5 +1,6 @@
 #include "exec/shim_watch.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -17,7 +18,8 @@ namespace berth {
 
 namespace {
 constexpr std::uint64_t kWake = 0, kFiles = 1;  // tokens
-}
+constexpr std::chrono::seconds kFirstPause{1}, kLongestPause{60};
+}  // namespace
 
 ShimWatch::ShimWatch(RunDir directory, Sink sink)
     : directory_(std::move(directory)), sink_(std::move(sink)) {}
@@ -86,15 +88,51 @@ bool ShimWatch::send(AttemptId attempt, ShimCommand command) {
   return true;
 }
 
+void ShimWatch::look_again(JobNumber job, AttemptId attempt) {
+  const std::lock_guard lock(mutex_);
+  Later& later = later_[attempt];
+  later.job = job;
+  later.pause = std::clamp(later.pause * 2, kFirstPause, kLongestPause);
+  later.due = Clock::now() + later.pause;
+  later.is_due = true;
+  wake();
+}
+
+/// Milliseconds, as epoll counts them; -1: nothing is to come.
+int ShimWatch::until_next() const {
+  const std::lock_guard lock(mutex_);
+  std::optional<Clock::time_point> next;
+  for (const auto& [attempt, later] : later_)
+    if (later.is_due && (!next || later.due < *next)) next = later.due;
+  if (!next) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+}
+
+void ShimWatch::tell_due(std::vector<HostEvent>& news) {
+  const auto now = Clock::now();
+  for (auto& [attempt, later] : later_) {
+    if (!later.is_due || later.due > now) continue;
+    later.is_due = false;
+    news.push_back({HostEventKind::LaunchLost, later.job, attempt, 0, {}});
+  }
+}
+
+void ShimWatch::forget(AttemptId attempt) {
+  const std::lock_guard lock(mutex_);
+  later_.erase(attempt);
+}
+
 void ShimWatch::run() {
   for (;;) {
     epoll_event ready[64];
-    const int count = ::epoll_wait(poll_.get(), ready, 64, -1);
+    const int count = ::epoll_wait(poll_.get(), ready, 64, until_next());
     std::vector<HostEvent> news;
     {
       const std::lock_guard lock(mutex_);
       if (is_stopping_) return;
       for (int i = 0; i < count; ++i) handle(ready[i].data.u64, news);
+      tell_due(news);
       news.insert(news.begin(), news_.begin(), news_.end());
       news_.clear();
     }

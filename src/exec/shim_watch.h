@@ -4,6 +4,7 @@
 // event after the other, with no lock held; it may call back, but must not destroy the watch.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,6 +23,7 @@ namespace berth {
 class ShimWatch {
  public:
   using Sink = std::function<void(HostEvent)>;
+  using Clock = std::chrono::steady_clock;
 
   ShimWatch(RunDir directory, Sink sink);
   /// Shims live on.
@@ -35,6 +37,11 @@ class ShimWatch {
   void add_made(JobNumber job, AttemptId attempt, Fd pipe);
   /// One that another life of the scheduler made.
   void add_found(JobNumber job, AttemptId attempt, ShimHandle shim);
+  /// Tells again, after a while, that this one is lost: what became of it cannot be told yet. Waits
+  /// longer each time.
+  void look_again(JobNumber job, AttemptId attempt);
+  /// Its end is known.
+  void forget(AttemptId attempt);
   /// Waits until the shim has claimed, if it has not yet. One that is not watched is over and needs
   /// none. False: a living shim could not be told.
   [[nodiscard]] bool send(AttemptId attempt, ShimCommand command);
@@ -51,7 +58,16 @@ class ShimWatch {
   };
   using Table = std::map<AttemptId, Watched>;
 
+  struct Later {
+    JobNumber job = 0;
+    Clock::time_point due;
+    std::chrono::seconds pause{0};
+    bool is_due = false;  // otherwise told already, or not lost any more
+  };
+
   void run();
+  [[nodiscard]] int until_next() const;
+  void tell_due(std::vector<HostEvent>& news);
   void handle(std::uint64_t token, std::vector<HostEvent>& news);
   void read_pipe(Table::iterator entry, std::vector<HostEvent>& news);
   void hear(AttemptId attempt, Watched& entry, const std::string& line,
@@ -76,6 +92,7 @@ class ShimWatch {
   std::uint64_t last_token_ = 1;
   std::map<int, AttemptId> by_file_;  // file watches
   std::vector<HostEvent> news_;       // of callers' threads, to be told by ours
+  std::map<AttemptId, Later> later_;
   bool is_stopping_ = false;
   std::thread thread_;
 };

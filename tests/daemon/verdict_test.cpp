@@ -84,11 +84,20 @@ TEST(Verdict, TheRequeueExitCodeMeansAgain) {
 
 TEST(Verdict, LostAttemptsRunAgainUnlessToldOtherwise) {
   JobSpec spec;
-  EXPECT_FALSE(judge_lost(spec, Ending::ByItself).is_final);
-  EXPECT_EQ(judge_lost(spec, Ending::ByItself).outcome, Outcome::NodeFailed);
-  EXPECT_EQ(judge_lost(spec, Ending::Cancel).outcome, Outcome::Cancelled);
+  const Verdict lost = judge_lost(spec, Ending::ByItself, "its shim was killed");
+  EXPECT_FALSE(lost.is_final);
+  EXPECT_EQ(lost.outcome, Outcome::NodeFailed);
+  EXPECT_EQ(lost.why, "its shim was killed");
+  EXPECT_EQ(lost.pause, Duration{});
+  EXPECT_EQ(judge_lost(spec, Ending::Cancel, "").outcome, Outcome::Cancelled);
   spec.requeue = false;
-  EXPECT_TRUE(judge_lost(spec, Ending::ByItself).is_final);
+  EXPECT_TRUE(judge_lost(spec, Ending::ByItself, "").is_final);
+}
+
+TEST(Verdict, WhoIsLostAgainAndAgainWaitsLongerEachTime) {
+  const JobSpec spec;
+  EXPECT_EQ(judge_lost(spec, Ending::ByItself, "", 1).pause, pause_after(0));
+  EXPECT_EQ(judge_lost(spec, Ending::ByItself, "", 4).pause, pause_after(3));
 }
 
 TEST(Verdict, ALaunchIsTriedAFewTimesOnly) {

@@ -17,6 +17,7 @@
 #include "exec/claim.h"
 #include "exec/order_file.h"
 #include "exec/run_dir.h"
+#include "exec/shim/guard.h"
 #include "exec/shim/keeper.h"
 #include "exec/shim_protocol.h"
 
@@ -26,9 +27,10 @@ using namespace berth;
 
 void tell(const std::string& line) { static_cast<void>(write_all(kShimPipe, line + "\n")); }
 
-/// Out of the scheduler's session and family. Signals wait until they are asked for; the ones that
-/// nobody asks for (terminals, a shutdown) do nothing: the shim goes when its job is gone.
-bool leave_home() {
+/// Out of the scheduler's session and family, below a guard. Signals wait until they are asked for;
+/// the ones that nobody asks for (terminals, a shutdown) do nothing: the shim goes when its job is
+/// gone.
+bool leave_home(char* name) {
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -36,6 +38,7 @@ bool leave_home() {
   if (child < 0) ::_exit(1);
   if (child > 0) ::_exit(0);
   ::setsid();
+  if (!begin_guarded(name)) return false;
   return ::chdir("/") == 0 && ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
          ::fcntl(kShimPipe, F_SETFD, FD_CLOEXEC) == 0;
 }
@@ -145,6 +148,6 @@ int main(int argc, char** argv) {
                stderr);
     return 2;
   }
-  if (!leave_home()) return 1;
+  if (!leave_home(argv[0])) return 1;
   return run(RunDir(argv[1]), *attempt);
 }

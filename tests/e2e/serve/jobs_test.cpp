@@ -284,5 +284,53 @@ TEST_F(Jobs, WhoIsDoneInTheGraceOfAPreemptionIsNotRunAgain) {
   EXPECT_EQ(served.folder().read("again"), "start\nwarned\nstart\n");
 }
 
+class Traitor : public Jobs {
+ protected:
+  /// Leaves a process that has nothing of the job but an open file, and kills its shim.
+  void leave_a_child_behind(const std::string& user = "") {
+    ASSERT_TRUE(served.begin());
+    const std::string folder = served.folder().path();
+    json spec{{"script", fmt::format(R"(#!/bin/bash
+exec 9>> {0}/lock
+flock -n 9 || echo TWICE >> {0}/said
+echo start >> {0}/said
+[ $(grep -c start {0}/said) -gt 2 ] && exit 0
+env -i setsid bash -c 'trap "" TERM HUP; echo $$ >> {0}/child; exec -a stray sleep 300' &
+while [ ! -s {0}/child ]; do sleep 0.01; done
+kill -9 $PPID
+sleep 300
+)",
+                                     folder)}};
+    if (!user.empty()) spec["user"] = user;
+    const auto job = submit(spec);
+    EXPECT_EQ(ended(job).at("state"), "completed") << served.folder().read("said");
+    EXPECT_EQ(served.folder().read("said"), "start\nstart\nstart\n");  // never two at once
+    std::ifstream children(folder + "/child");
+    for (pid_t child = 0; children >> child;) {
+      std::ifstream status(fmt::format("/proc/{}/stat", child));
+      std::string line;
+      std::getline(status, line);
+      EXPECT_TRUE(line.empty() || line.find(") Z ") != std::string::npos) << line;
+      if (!line.empty()) ::kill(child, SIGKILL);
+    }
+    EXPECT_NE(served.log().find("its shim was killed"), std::string::npos);
+  }
+};
+
+TEST_F(Traitor, WhatItLeavesIsEndedBeforeTheJobRunsAgain) { leave_a_child_behind(); }
+
+TEST_F(Traitor, AlsoUnderASchedulerThatIsNotRoots) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root: another user";
+  constexpr uid_t kSomebody = 47113;  // of whom the machine knows nothing
+  const std::string folder = served.folder().path();
+  for (const std::string& path : {folder, folder + "/out", folder + "/locks"})
+    ASSERT_EQ(::chown(path.c_str(), kSomebody, kSomebody), 0);
+  served.set_before([&] {
+    return ::setgroups(0, nullptr) == 0 && ::setresgid(kSomebody, kSomebody, kSomebody) == 0 &&
+           ::setresuid(kSomebody, kSomebody, kSomebody) == 0;
+  });
+  leave_a_child_behind(fmt::format("uid{}", kSomebody));
+}
+
 }  // namespace
 }  // namespace berth::test
