@@ -58,6 +58,7 @@ struct Daemon::Parts {
         clock(clock_after(source, ledger)),
         inbox(clock),
         generation(ledger.generation() + 1),
+        last_known(ledger.now()),
         board(ledger),
         scribe(*store, std::move(ledger), clock, [this](auto records) { publish(records); }) {}
 
@@ -84,6 +85,7 @@ struct Daemon::Parts {
   LiveClock clock;
   ThreadInbox inbox;
   std::uint64_t generation;
+  Time last_known;  // the last moment of the life before
   LogLimit limit;
   Board board;
   std::unique_ptr<TrainingDesk> desk;  // told by the pen's thread: gone after it
@@ -146,7 +148,13 @@ Result<void> Daemon::Parts::begin() {
           [this](const LedgerJob& job, const Attempt& attempt) {
             return launch_order(job, attempt, options.cluster, extra_env(job.number, attempt.id));
           },
-      .machine_cores = cores_of_this_machine()});
+      .machine_cores = cores_of_this_machine(),
+      .seen_to_run =
+          [this](Time since) {
+            auto found = store->started_since(since);
+            return found ? *std::move(found) : std::set<AttemptId>{};
+          },
+      .last_known = last_known});
   return {};
 }
 

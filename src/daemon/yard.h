@@ -61,6 +61,10 @@ class Yard {
     std::function<std::optional<LedgerJob>(JobNumber)> job;  // as it is on record
     LaunchMaker order;
     std::vector<std::int32_t> machine_cores;
+    /// For recovery: attempts whose programs were seen to run at that time or later; the last
+    /// moment that the life before this one has written down. Empty: nobody knows.
+    std::function<std::set<AttemptId>(Time)> seen_to_run = {};
+    std::optional<Time> last_known = {};
   };
   explicit Yard(Parts parts);
 
@@ -123,8 +127,12 @@ class Yard {
   void want_stop(Attempt& attempt, Ending ending, std::string why);
   void begin_vacant_starts(std::vector<JobNumber>& begun);
   void launch(JobNumber job);
-  /// Answers the GPU seconds it took.
-  double end(JobNumber job, const Verdict& verdict, const ExitRecord* exit);
+  /// Answers the GPU seconds it took. Without an exit record it is charged `until` then; nothing:
+  /// until now.
+  double end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,
+             std::optional<Time> until = {});
+  /// `oldest`: since when any attempt is on record as alive.
+  void end_found(const LedgerJob& job, const Finding& finding, Time oldest);
   void remove(JobNumber job);
   [[nodiscard]] std::vector<HeldDevices> where(JobNumber job, const PendingStart& start);
   [[nodiscard]] std::vector<Slice> slices_of(const std::vector<HeldDevices>& where) const;
@@ -138,6 +146,7 @@ class Yard {
   std::set<JobNumber> resuming_;  // granted their devices again, still asleep
   std::map<JobNumber, std::int32_t> launch_failures_;
   std::map<JobNumber, std::int32_t> losses_;  // of attempts, in a row
+  std::optional<std::set<AttemptId>> seen_to_run_;
   std::vector<RecordBody> records_;
   std::set<JobNumber> over_;  // for good, by one of these records
   std::vector<Signal> signals_;

@@ -8,11 +8,11 @@ namespace berth {
 
 namespace {
 
-double run_seconds_of(const ExitRecord* exit, const Attempt& attempt, Time now) {
+double run_seconds_of(const ExitRecord* exit, const Attempt& attempt, Time until) {
   if (exit != nullptr && exit->begun_clock > 0 && exit->ended_clock >= exit->begun_clock)
     return static_cast<double>(exit->ended_clock - exit->begun_clock) * 1e-6;
   if (exit != nullptr && !exit->was_started) return 0;
-  return to_seconds(now - attempt.since);
+  return to_seconds(std::max(until, attempt.since) - attempt.since);
 }
 
 /// What is known of an attempt that has begun and left no record of its end: seen by us, or found
@@ -46,7 +46,8 @@ void Yard::remove(JobNumber job) {
   attempts_.erase(found);
 }
 
-double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit) {
+double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,
+                 std::optional<Time> until) {
   const Attempt& attempt = attempts_.at(job);
   EndRecord record;
   record.job = job;
@@ -58,7 +59,8 @@ double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit) 
     record.signal = exit->signal;
   }
   const bool never_ran = verdict.outcome == Outcome::NotStarted;
-  record.run_seconds = never_ran ? 0 : run_seconds_of(exit, attempt, parts_.clock.now());
+  record.run_seconds =
+      never_ran ? 0 : run_seconds_of(exit, attempt, until.value_or(parts_.clock.now()));
   const double gpu_seconds = record.run_seconds * attempt.gpus;
   record.gpu_seconds = gpu_seconds;
   record.why = verdict.why;
@@ -114,7 +116,31 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
   return AttemptEnd{job, verdict, end(job, verdict, exit), ending};
 }
 
+void Yard::end_found(const LedgerJob& job, const Finding& finding, Time oldest) {
+  const Attempt& attempt = attempts_.at(job.number);
+  if (finding.found == Found::Ended) {
+    end(job.number, judge(*job.spec, attempt.ending, *finding.exit, job.failures), &*finding.exit);
+    return;
+  }
+  if (finding.found == Found::Void && !finding.was_alive) {
+    // Nobody holds its claim: it was never made, or somebody removed it with the run directory.
+    if (!seen_to_run_ && parts_.seen_to_run) seen_to_run_ = parts_.seen_to_run(oldest);
+    if (!seen_to_run_ || !seen_to_run_->contains(attempt.id)) {
+      end(job.number, judge_void(attempt.ending), nullptr);
+      return;
+    }
+  }
+  // It ended somewhere between the last word of the life before and now. Nobody is charged for what
+  // nobody knows.
+  const auto until = finding.was_alive ? std::nullopt : parts_.last_known;
+  end(job.number, judge_lost(*job.spec, attempt.ending, story_of(finding, Seen::Later)), nullptr,
+      until);
+}
+
 Result<void> Yard::recover(const Ledger& ledger) {
+  Time oldest = parts_.clock.now();
+  for (const auto& [number, job] : ledger.jobs())
+    if (job.attempt) oldest = std::min(oldest, job.attempt->since);
   std::vector<Signal> wakes;  // come last: whoever has to sleep on the same devices does so first
   for (const auto& [number, job] : ledger.jobs()) {
     if (!job.attempt) continue;
@@ -161,12 +187,8 @@ Result<void> Yard::recover(const Ledger& ledger) {
         }
         break;
       case Found::Ended:
-        end(number, judge(*job.spec, ending, *finding.exit, job.failures), &*finding.exit);
-        break;
       case Found::Lost:
-        end(number, judge_lost(*job.spec, ending, story_of(finding, Seen::Later)), nullptr);
-        break;
-      case Found::Void: end(number, judge_void(ending), nullptr); break;
+      case Found::Void: end_found(job, finding, oldest); break;
     }
   }
   signals_.insert(signals_.end(), wakes.begin(), wakes.end());

@@ -195,6 +195,11 @@ Result<std::optional<JobNumber>> SqliteStore::by_key(const std::string& user,
   return parts_->reader->by_key(user, key);
 }
 
+Result<std::set<AttemptId>> SqliteStore::started_since(Time since) {
+  BERTH_TRY_VOID(usable());
+  return parts_->reader->started_since(since);
+}
+
 Result<std::vector<Store::Usage>> SqliteStore::usage(std::int64_t now_wall, double half_life) {
   BERTH_TRY_VOID(usable());
   if (!(half_life > 0)) return parts_->reader->plain_usage();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "store/store.h"
@@ -37,6 +38,10 @@ class SqliteStore final : public Store {
   /// The first question with a half life reads the attempts of the last 60 of them; later ones cost
   /// a multiplication per user.
   [[nodiscard]] Result<std::vector<Usage>> usage(std::int64_t now_wall, double half_life) override;
+
+  /// Attempts whose programs were seen to run, by records of that time or later. Reads the whole
+  /// journal: for a recovery that finds the files of an attempt gone.
+  [[nodiscard]] Result<std::set<AttemptId>> started_since(Time since);
 
   /// Drops records that are older, the oldest first; answers how many. What they added up to is
   /// kept, so that verify() still can check the rest.

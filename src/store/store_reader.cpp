@@ -191,6 +191,20 @@ Result<std::optional<JobNumber>> StoreReader::by_key(const std::string& user,
   return found;
 }
 
+Result<std::set<AttemptId>> StoreReader::started_since(Time since) {
+  const std::lock_guard lock(mutex_);
+  BERTH_TRY(Statement rows, database_.prepare("SELECT body FROM journal WHERE kind = 'started' "
+                                              "AND at >= ?"));
+  rows.bind(since.time_since_epoch().count());
+  std::set<AttemptId> found;
+  for (;;) {
+    BERTH_TRY(const bool has_row, rows.step());
+    if (!has_row) return found;
+    BERTH_TRY(const RecordBody body, decode("started", rows.text(0)));
+    if (const auto* started = std::get_if<StartedRecord>(&body)) found.insert(started->attempt);
+  }
+}
+
 Result<std::vector<Store::Usage>> StoreReader::plain_usage() {
   const std::lock_guard lock(mutex_);
   std::vector<Store::Usage> all;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "store/job_rows.h"
 #include "store/sqlite.h"
@@ -22,6 +23,7 @@ class StoreReader {
   [[nodiscard]] Result<std::vector<AttemptRow>> attempts(JobNumber job);
   [[nodiscard]] Result<std::optional<JobNumber>> by_key(const std::string& user,
                                                         const std::string& key);
+  [[nodiscard]] Result<std::set<AttemptId>> started_since(Time since);
   [[nodiscard]] Result<std::vector<Store::Usage>> plain_usage();
   /// Every attempt of this sum's span goes into the book.
   [[nodiscard]] Result<void> fill(UsageBook& book, double half_life, std::int64_t now_wall);

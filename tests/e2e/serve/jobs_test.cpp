@@ -332,5 +332,56 @@ TEST_F(Traitor, AlsoUnderASchedulerThatIsNotRoots) {
   leave_a_child_behind(fmt::format("uid{}", kSomebody));
 }
 
+class Removed : public Jobs {
+ protected:
+  /// A job that has run for a while when its scheduler is killed and its files are removed.
+  std::uint64_t run_and_remove() {
+    EXPECT_TRUE(served.begin());
+    const auto job = submit({{"script", fmt::format("#!/bin/sh\necho $$ > {}/pid\nexec sleep 300\n",
+                                                    served.folder().path())},
+                             {"gpus", 2},
+                             {"requeue", false}});
+    EXPECT_TRUE(eventually([&] { return served.state_of(job) == "running"; }));
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_TRUE(eventually([&] {
+      return std::chrono::steady_clock::now() - begun > std::chrono::milliseconds(1200);
+    }));
+    EXPECT_TRUE(
+        submit({{"command", {"true"}}}));  // the journal's last word is later than the start
+    served.kill_now();
+    fs::remove_all(run_dir());
+    return job;
+  }
+};
+
+TEST_F(Removed, AJobThatStillRunsIsChargedUntilItIsEnded) {
+  const auto job = run_and_remove();
+  ASSERT_TRUE(served.begin());
+  const json view = ended(job);
+  EXPECT_EQ(view.at("state"), "node-failed");
+  EXPECT_EQ(words_of(job).find("never began"), std::string::npos) << words_of(job);
+  EXPECT_NE(words_of(job).find("its files in the run directory are gone; it ran until its "
+                               "processes were ended"),
+            std::string::npos)
+      << words_of(job);
+  EXPECT_GE(view.at("gpu_seconds").get<double>(), 2.4) << view.dump();  // 2 devices, 1.2 s
+}
+
+TEST_F(Removed, OneThatHasGoneMeanwhileIsChargedAsFarAsIsKnown) {
+  const auto job = run_and_remove();
+  const pid_t pid = std::stoi(served.folder().read("pid"));
+  ::kill(pid, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return served.shims() == 0; }));
+  fs::remove_all(run_dir());  // the shim has written its record into a new one
+  ASSERT_TRUE(served.begin());
+  const json view = ended(job);
+  EXPECT_EQ(view.at("state"), "node-failed");
+  EXPECT_NE(words_of(job).find("its files in the run directory are gone; how and when it ended is "
+                               "not known"),
+            std::string::npos)
+      << words_of(job);
+  EXPECT_GE(view.at("gpu_seconds").get<double>(), 2.4) << view.dump();
+}
+
 }  // namespace
 }  // namespace berth::test
