@@ -76,13 +76,37 @@ Result<api::ServerOptions> server_options(const ServeConfig& config) {
   return options;
 }
 
-Result<void> make_directory(const std::string& path, unsigned mode) {
+/// Made with this mode where it is missing. One that is there is somebody's, perhaps everybody's,
+/// and stays as it is.
+Result<void> make_directory(const std::filesystem::path& path, mode_t mode) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) return fail(fmt::format("{}: {}", path, error.message()));
-  if (chmod(path.c_str(), mode) != 0)
-    return fail(fmt::format("{}: {}", path, std::strerror(errno)));
+  std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return fail(fmt::format("{}: {}", path.parent_path().string(), error.message()));
+  const bool is_made = mkdir(path.c_str(), mode) == 0;
+  if (!is_made && errno != EEXIST)
+    return fail(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+  if (is_made && chmod(path.c_str(), mode) != 0)  // whatever our mask takes away
+    return fail(fmt::format("{}: {}", path.string(), std::strerror(errno)));
   return {};
+}
+
+Result<void> make_directories(const ServeConfig& config) {
+  BERTH_TRY_VOID(make_directory(config.state_dir, 0700));
+  if (chmod(config.state_dir.c_str(), 0700) != 0)  // the journal knows everybody's secrets
+    return fail(fmt::format("{}: {}", config.state_dir, std::strerror(errno)));
+  BERTH_TRY_VOID(make_directory(std::filesystem::path(config.run_dir).parent_path(), 0755));
+  return make_directory(std::filesystem::path(config.socket).parent_path(), 0755);
+}
+
+/// Root serves everybody, unless nobody gets there.
+void warn_of_closed_places(const ServeConfig& config, Logger& log) {
+  if (geteuid() != 0) return;
+  const std::string closed = config.state_dir + "/";
+  for (const std::string& path : {config.socket, config.run_dir}) {
+    if (path.starts_with(closed))
+      BERTH_LOG(log, Warn, "serve", "lies in state_dir, which only root can enter", {"path", path},
+                {"remedy", "name socket and run_dir elsewhere in the configuration"});
+  }
 }
 
 /// One datagram for whoever started us, if it asked for it.
@@ -161,10 +185,8 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
     return fail(fmt::format("log_format: '{}' is neither text nor json", config.log_format));
   Logger log{{.level = *level, .format = *format}};
   BERTH_TRY(const auto server_spec, server_options(config));
-  BERTH_TRY_VOID(make_directory(config.state_dir, 0700));
-  BERTH_TRY_VOID(
-      make_directory(std::filesystem::path(config.run_dir).parent_path().string(), 0755));
-  BERTH_TRY_VOID(make_directory(std::filesystem::path(config.socket).parent_path().string(), 0755));
+  BERTH_TRY_VOID(make_directories(config));
+  warn_of_closed_places(config, log);
 
   sigset_t signals;
   sigemptyset(&signals);

@@ -383,5 +383,31 @@ TEST_F(Removed, OneThatHasGoneMeanwhileIsChargedAsFarAsIsKnown) {
   EXPECT_GE(view.at("gpu_seconds").get<double>(), 2.4) << view.dump();
 }
 
+TEST_F(Jobs, DirectoriesHaveTheModesTheyShould) {
+  const mode_t mask = ::umask(0);
+  const bool begun = served.begin();
+  ::umask(mask);
+  ASSERT_TRUE(begun);
+  const auto mode = [](const std::string& path) {
+    struct stat found {};
+    EXPECT_EQ(::stat(path.c_str(), &found), 0) << path;
+    return found.st_mode & 07777U;
+  };
+  EXPECT_EQ(mode(served.state()), 0700U);
+  EXPECT_EQ(mode(run_dir()), 0711U);
+}
+
+TEST_F(Jobs, ADirectoryThatWasThereKeepsItsMode) {
+  const std::string shared = served.folder() / "shared";
+  fs::create_directory(shared);
+  fs::permissions(shared, fs::perms(01777));
+  std::ofstream(served.config(), std::ios::app)
+      << fmt::format("run_dir: {0}/jobs\nsocket: {0}/berth.sock\n", shared);
+  served.launch();
+  ASSERT_TRUE(eventually([&] { return fs::exists(shared + "/berth.sock"); }));
+  EXPECT_EQ(fs::status(shared).permissions(), fs::perms(01777));
+  EXPECT_EQ(served.stop(), 0);
+}
+
 }  // namespace
 }  // namespace berth::test
