@@ -37,7 +37,8 @@ int launch(const TempFolder& folder, const std::string& logs, std::vector<std::s
   redirect(logs + "/out", STDOUT_FILENO);
   redirect(logs + "/err", STDERR_FILENO);
   if (::chdir(folder.path().c_str()) != 0) std::_Exit(126);
-  ::setenv("BERTH", BERTH_PROGRAM, 1);
+  const std::string link = logs + "/berth";
+  ::setenv("BERTH", ::access(link.c_str(), X_OK) == 0 ? link.c_str() : BERTH_PROGRAM, 1);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -47,6 +48,8 @@ int launch(const TempFolder& folder, const std::string& logs, std::vector<std::s
 
 Ran run(const TempFolder& folder, std::vector<std::string> words) {
   const TempFolder logs;
+  // Commands say $BERTH without quotes, and a checkout may lie in a path with a space.
+  fs::create_symlink(BERTH_PROGRAM, logs / "berth");
   const int child = launch(folder, logs.path(), std::move(words));
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -135,7 +135,7 @@ TEST(Serve, IsFoundByItsUserWithoutARuntimeDirectory) {
 TEST(Dist, TheExampleConfigurationIsGood) {
   const TempFolder folder;
   const Ran ran =
-      shell(folder, "$BERTH serve --check --config " BERTH_SOURCE_DIR "/dist/berth.yaml");
+      shell(folder, "$BERTH serve --check --config '" BERTH_SOURCE_DIR "/dist/berth.yaml'");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("policy easy, state in /var/lib/berth"));
 }
@@ -145,8 +145,8 @@ TEST(Dist, TheUnitIsGood) {
   if (shell(folder, "command -v systemd-analyze").exit != 0)
     GTEST_SKIP() << "systemd-analyze is not installed";
   // The program is not where the unit will find it.
-  const Ran ran = shell(folder, "sed 's|/usr/bin/berth|/bin/true|' " BERTH_SOURCE_DIR
-                                "/dist/berth.service > berth.service && "
+  const Ran ran = shell(folder, "sed 's|/usr/bin/berth|/bin/true|' '" BERTH_SOURCE_DIR
+                                "/dist/berth.service' > berth.service && "
                                 "systemd-analyze verify ./berth.service 2>&1");
   EXPECT_EQ(ran.exit, 0) << ran.out;
   EXPECT_THAT(ran.out, Not(HasSubstr("berth.service:")));
