@@ -33,6 +33,7 @@ class BodyReader {
   [[nodiscard]] std::vector<JobNumber> numbers(std::string_view key, std::size_t most);
   /// A text or a list of texts.
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::size_t most);
+  [[nodiscard]] bool has(std::string_view key) { return find(key) != nullptr; }
   /// An object whose values are texts, numbers or truths: settings, each as text.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> settings(std::string_view key);
 

@@ -14,6 +14,7 @@ namespace berth::api {
 namespace {
 
 constexpr std::size_t kMaxReasonBytes = 1'024;
+constexpr std::size_t kMostMembers = 1'000;
 constexpr double kMuch = 1e15;
 constexpr std::int64_t kMany = 1'000'000'000;
 constexpr std::int64_t kLastSecond = 253'402'300'799;  // the year 9999
@@ -105,6 +106,7 @@ Answered set_share(const Call& call) {
         static_cast<std::int32_t>(body.whole("job_limit", 0, kMany).value_or(share.job_limit));
     share.gpu_seconds_limit =
         body.number("gpu_seconds_limit", 0, kMuch).value_or(share.gpu_seconds_limit);
+    if (body.has("members")) share.members = body.texts("members", kMostMembers);
   });
   if (!read) return Answered{read.error(), nullptr};
   const auto set = call.service.set_share(call.request.caller, share);

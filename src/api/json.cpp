@@ -222,7 +222,9 @@ void write(JsonWriter& out, const ShareView& share) {
   out.field("gpus_now", share.gpus_now).field("jobs_now", share.jobs_now);
   out.field("waiting", share.waiting).field("gpu_limit", share.gpu_limit);
   out.field("job_limit", share.job_limit);
-  out.field("gpu_seconds_limit", share.gpu_seconds_limit).end_object();
+  out.field("gpu_seconds_limit", share.gpu_seconds_limit).key("members").begin_array();
+  for (const std::string& member : share.members) out.value(member);
+  out.end_array().end_object();
 }
 
 void write(JsonWriter& out, const TokenView& token) {

@@ -135,7 +135,8 @@ const char* schemas_json() noexcept {
   "waiting":{"type":"integer"},
   "gpu_limit":{"type":"integer","description":"0: none"},
   "job_limit":{"type":"integer","description":"0: none"},
-  "gpu_seconds_limit":{"type":"number","description":"0: none"}}},
+  "gpu_seconds_limit":{"type":"number","description":"0: none"},
+  "members":{"type":"array","items":{"type":"string"},"description":"of a group, beside what the machine and the configuration say"}}},
 "Shares":{"type":"object","properties":{"shares":{"type":"array","items":{"$ref":"#/components/schemas/Share"}}}},
 "ShareChange":{"type":"object","required":["kind","name"],"properties":{
   "kind":{"type":"string","enum":["user","group"]},
@@ -143,7 +144,8 @@ const char* schemas_json() noexcept {
   "shares":{"type":"number"},
   "gpu_limit":{"type":"integer"},
   "job_limit":{"type":"integer"},
-  "gpu_seconds_limit":{"type":"number"}}},
+  "gpu_seconds_limit":{"type":"number"},
+  "members":{"type":"array","items":{"type":"string"},"description":"of a group: all of them"}}},
 "Token":{"type":"object","properties":{
   "name":{"type":"string"},
   "user":{"type":"string"},

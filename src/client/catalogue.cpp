@@ -91,6 +91,8 @@ constexpr std::array kShareOptions{
     OptionSpec{"job-limit", 0, Value, "N", "jobs at once; 0 is no limit", "How"},
     OptionSpec{"gpu-hours", 0, Value, "X",
                "GPU hours within the memory of fair share; 0 is no limit", "How"},
+    OptionSpec{"members", 0, Value, "A,B", "who may use the group, all of them; '' is nobody",
+               "How"},
     kJson,
     kServer,
     kHelp};
@@ -158,7 +160,7 @@ const std::vector<LiveCommand>& table() {
        "the new policy; see `berth policies`", kPolicyOptions, OperandOrder::Mixed, run_policy},
       {"share", "fair shares and limits of users and groups",
        "berth share list\nberth share set ann --gpu-limit 8\nberth share set vision --group "
-       "--shares 3",
+       "--shares 3 --members ann,bob",
        "[list|set NAME]", "what to do, and with whom", kShareOptions, OperandOrder::Mixed,
        run_share},
       {"token", "keys to the scheduler for those who come over the network",

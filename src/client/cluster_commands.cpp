@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/split.h"
 #include "base/suggest.h"
 #include "client/commands.h"
 #include "client/draft.h"
@@ -135,6 +136,11 @@ Result<std::string> put_share(Scheduler& scheduler, const Call& call) {
     BERTH_TRY(const double hours, amount(call, "gpu-hours"));
     body["gpu_seconds_limit"] = hours * 3'600;
   }
+  if (call.has("members")) {
+    body["members"] = json::array();
+    for (const std::string_view name : split(call.value("members"), ','))
+      if (!name.empty()) body["members"].push_back(name);
+  }
   return scheduler.send("PUT", "/shares",
                         body.dump(-1, ' ', false, json::error_handler_t::replace));
 }
@@ -173,10 +179,13 @@ int run_share(const Call& call) {
         show_shares);
   if (words.size() != 2 || words.front() != "set")
     return misuse(call, "share: as in `berth share list` or `berth share set ann --gpu-limit 8`");
-  const bool says_something =
-      call.has("shares") || call.has("gpu-limit") || call.has("job-limit") || call.has("gpu-hours");
+  const bool says_something = call.has("shares") || call.has("gpu-limit") ||
+                              call.has("job-limit") || call.has("gpu-hours") || call.has("members");
   if (!says_something)
-    return misuse(call, "share: set what? --shares, --gpu-limit, --job-limit or --gpu-hours");
+    return misuse(call,
+                  "share: set what? --shares, --gpu-limit, --job-limit, --gpu-hours or --members");
+  if (call.has("members") && !call.has("group"))
+    return misuse(call, "share: --members are of a group: say --group as well");
   for (const std::string_view option : {"shares", "gpu-hours"})
     if (call.has(option))
       if (const auto fine = amount(call, option); !fine)

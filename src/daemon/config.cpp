@@ -47,6 +47,8 @@ class ConfigReader {
                                                 "queues",
                                                 "admins",
                                                 "operators",
+                                                "groups",
+                                                "users",
                                                 "max_jobs",
                                                 "max_jobs_per_user",
                                                 "half_life",
@@ -128,6 +130,8 @@ class ConfigReader {
     config_.scheduling.half_life = config_.service.fair_share_half_life;
     read_names(root, "admins", config_.service.admins);
     read_names(root, "operators", config_.service.operators);
+    read_group_sources(root);
+    read_users(root);
     const YAML::Node queues = YamlFields::child(root, "queues");
     if (!queues.IsDefined()) return;
     if (!queues.IsSequence() || queues.size() == 0)
@@ -161,6 +165,58 @@ class ConfigReader {
     const auto seconds = parse_time_limit(*text);
     if (!seconds) return fields_.wrong(YamlFields::child(map, key).Mark(), seconds.error().text());
     into = *seconds;
+  }
+
+  /// Where it is said who belongs to which group: [unix, table], [] or any.
+  void read_group_sources(const YAML::Node& root) {
+    const YAML::Node sources = YamlFields::child(root, "groups");
+    if (!sources.IsDefined()) return;
+    GroupRules& rules = config_.service.identity.groups;
+    rules.from_unix = rules.from_table = false;
+    const auto take_source = [&](const YAML::Node& source) {
+      const std::string name = source.IsScalar() ? source.Scalar() : "";
+      if (name == "unix") {
+        rules.from_unix = true;
+      } else if (name == "table") {
+        rules.from_table = true;
+      } else if (name == "any") {
+        rules.any = true;
+      } else {
+        fields_.wrong(source.Mark(), "groups is a list of unix, table and any");
+      }
+    };
+    if (!sources.IsSequence()) return take_source(sources);
+    for (const auto& source : sources) take_source(source);
+  }
+
+  void read_users(const YAML::Node& root) {
+    const YAML::Node users = YamlFields::child(root, "users");
+    if (!users.IsDefined()) return;
+    if (!users.IsMap())
+      return fields_.wrong(users.Mark(), "users has 'name: {groups: [...]}' lines");
+    static const std::vector<std::string> known{"groups"};
+    for (const auto& entry : users) {
+      if (!entry.first.IsScalar() || !entry.second.IsMap()) {
+        fields_.wrong(entry.second.Mark(), "a user has groups: [...]");
+        continue;
+      }
+      fields_.check_keys(entry.second, known, "a user");
+      std::vector<std::string>& groups =
+          config_.service.identity.groups.users[entry.first.Scalar()];
+      const YAML::Node names = YamlFields::child(entry.second, "groups");
+      if (!names.IsDefined()) continue;
+      if (!names.IsSequence()) {
+        fields_.wrong(names.Mark(), "groups is a list of names; the first is the default");
+        continue;
+      }
+      for (const auto& name : names) {
+        if (name.IsScalar() && !name.Scalar().empty()) {
+          groups.push_back(name.Scalar());
+        } else {
+          fields_.wrong(name.Mark(), "a group is a name");
+        }
+      }
+    }
   }
 
   void read_names(const YAML::Node& root, std::string_view key, std::set<std::string>& into) {
@@ -204,7 +260,8 @@ void make_cpu_devices(Cluster& cluster, std::optional<std::int32_t> devices) {
 Result<ServeConfig> parse_serve_config(std::string_view text, const std::string& name) {
   try {
     const std::string owned(text);
-    if (owned.find_first_not_of(" \t\r\n") == std::string::npos) return ServeConfig{};
+    ServeConfig empty;
+    if (owned.find_first_not_of(" \t\r\n") == std::string::npos) return empty;
     BERTH_TRY_VOID(check_yaml_shape(owned, name, kKind));
     return ConfigReader(name).read(YAML::Load(owned));
   } catch (const YAML::Exception& problem) {

@@ -102,7 +102,10 @@ Answer<void> may_change_running(const Caller& caller, const LedgerJob& job, cons
 }  // namespace
 
 LiveService::LiveService(Parts parts)
-    : parts_(std::move(parts)), started_wall_(parts_.clock.wall()), started_(parts_.clock.now()) {}
+    : parts_(std::move(parts)),
+      identity_(parts_.board, parts_.options.identity),
+      started_wall_(parts_.clock.wall()),
+      started_(parts_.clock.now()) {}
 
 void LiveService::set_trouble(std::string trouble) {
   const std::lock_guard lock{trouble_mutex_};
@@ -111,14 +114,11 @@ void LiveService::set_trouble(std::string trouble) {
 
 // --- submit
 
-/// Whose job it is.
-Answer<void> LiveService::name_user(const Caller& caller, JobSpec& spec) const {
-  if (!spec.user.empty() && caller.role != Role::User) return {};
-  if (!spec.user.empty() && spec.user != caller.user)
-    return fault(FaultKind::Forbidden,
-                 fmt::format("{} may not submit jobs of {}", caller.user, spec.user));
-  spec.user = caller.user;
-  return {};
+/// Whose job it is, and whose share it uses.
+Answer<void> LiveService::name_owner(const Caller& caller, JobSpec& spec) {
+  if (spec.user.empty()) spec.user = caller.user;
+  if (auto allowed = identity_.may_run_as(caller, spec.user); !allowed) return allowed;
+  return identity_.settle_group(caller, spec);
 }
 
 Answer<void> LiveService::prepare(const Caller& caller, JobSpec& spec,
@@ -167,7 +167,7 @@ struct LiveService::Submission {
 void LiveService::submit_async(const Caller& caller, JobSpec spec,
                                std::function<void(Answer<Submitted>)> done) {
   std::vector<std::string> notes;
-  if (auto named = name_user(caller, spec); !named)
+  if (auto named = name_owner(caller, spec); !named)
     return done(tl::unexpected<Fault>(std::move(named).error()));
   // What was taken before is answered first: that the queue is full by now, or what it waited for
   // is gone, does not matter to whoever lost the answer.
@@ -392,7 +392,7 @@ Answer<std::vector<Deed>> LiveService::act(const Caller& caller, Verb verb, cons
 }
 
 Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
-                                    const std::string& changes) {
+                                    const std::string& asked) {
   const auto job = parts_.board.find(number);
   if (!job) {
     const auto past = this->job(caller, number);
@@ -401,6 +401,9 @@ Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
   }
   if (!may_touch(caller, *job->spec))
     return fault(FaultKind::Forbidden, fmt::format("job {} is not yours", number));
+  const auto settled = identity_.settle_changes(caller, *job->spec, asked);
+  if (!settled) return tl::unexpected<Fault>(settled.error());
+  const std::string& changes = *settled;
   auto spec = changed_job_spec(*job->spec, changes);
   if (!spec)
     return tl::unexpected<Fault>(
@@ -442,6 +445,15 @@ Answer<std::string> LiveService::why(const Caller& caller, JobNumber job) {
 Role LiveService::role_of(const std::string& user, std::uint32_t uid) const {
   if (uid == 0 || uid == getuid() || parts_.options.admins.contains(user)) return Role::Admin;
   return parts_.options.operators.contains(user) ? Role::Operator : Role::User;
+}
+
+/// A role that somebody gave to a token of his own is good while he has it himself; one that an
+/// admin gave to somebody else is good until the token is revoked.
+Role LiveService::role_of_token(const TokenView& token) {
+  if (token.role == Role::User || token.is_granted) return token.role;
+  const Role now = role_of(token.user, kNoUid);
+  if (now >= token.role) return token.role;
+  return std::min(token.role, role_of(token.user, identity_.uid_of(token.user).value_or(kNoUid)));
 }
 
 Caller LiveService::caller_of_peer(std::uint32_t uid, std::uint32_t gid) {

@@ -12,6 +12,7 @@
 
 #include "daemon/admission.h"
 #include "daemon/board.h"
+#include "daemon/identity.h"
 #include "daemon/inbox.h"
 #include "daemon/scheduler.h"
 #include "daemon/scribe.h"
@@ -27,6 +28,7 @@ struct ServiceOptions {
   std::set<std::string> operators;
   double fair_share_half_life = 7 * 86'400.0;  // seconds
   std::uint64_t reserve_bytes = 64U << 20U;    // kept free for ends when submits are refused
+  Identity::Options identity;                  // who belongs to which group
 };
 
 class LiveService final : public Service {
@@ -97,7 +99,7 @@ class LiveService final : public Service {
   struct Submission;
   [[nodiscard]] Answer<void> prepare(const Caller& caller, JobSpec& spec,
                                      std::vector<std::string>& notes);
-  [[nodiscard]] Answer<void> name_user(const Caller& caller, JobSpec& spec) const;
+  [[nodiscard]] Answer<void> name_owner(const Caller& caller, JobSpec& spec);
   [[nodiscard]] Answer<std::optional<Submitted>> known_key(const JobSpec& spec);
   [[nodiscard]] Answer<std::vector<JobNumber>> chosen(const Caller& caller, const JobFilter& which,
                                                       std::vector<Deed>& deeds);
@@ -110,8 +112,10 @@ class LiveService final : public Service {
   [[nodiscard]] JobView shown_to(const Caller& caller, JobView view, Told& last) const;
   [[nodiscard]] Answer<void> write_setting(SettingRecord setting);
   [[nodiscard]] Role role_of(const std::string& user, std::uint32_t uid) const;
+  [[nodiscard]] Role role_of_token(const TokenView& token);
 
   Parts parts_;
+  Identity identity_;
   std::int64_t started_wall_ = 0;
   Time started_{};
   std::atomic<std::uint64_t> submits_ = 0;

@@ -28,6 +28,7 @@ std::string own_token_name(const Caller& caller, const std::string& name) {
 }
 
 constexpr std::size_t kMostTokens = 100;  // of one user: all settings are kept in memory
+constexpr std::size_t kMostMembers = 1'000;
 
 bool is_name(const std::string& text) {
   return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](unsigned char c) {
@@ -198,6 +199,11 @@ Answer<ShareView> LiveService::set_share(const Caller& caller, const ShareView& 
   if (!(share.shares > 0) || share.gpu_limit < 0 || share.job_limit < 0 ||
       !(share.gpu_seconds_limit >= 0))
     return fault(FaultKind::BadRequest, "shares are above 0, limits not below 0");
+  if (!share.members.empty() && share.kind != "group")
+    return fault(FaultKind::BadRequest, "members: a user has none, a group has");
+  if (share.members.size() > kMostMembers || !std::ranges::all_of(share.members, is_name))
+    return fault(FaultKind::BadRequest,
+                 fmt::format("members: at most {} names of users", kMostMembers));
   if (auto written =
           write_setting({.key = share_key(share), .value = to_setting(share), .by = caller.user});
       !written)
@@ -210,8 +216,10 @@ Answer<ShareView> LiveService::set_share(const Caller& caller, const ShareView& 
 Answer<std::string> LiveService::make_token(const Caller& caller, const TokenView& token) {
   TokenView asked = token;
   if (asked.user.empty()) asked.user = caller.user;
-  const bool own = asked.user == caller.user && asked.role <= caller.role;
-  if (!own && caller.role != Role::Admin) return needs(Role::Admin);
+  if (auto allowed = identity_.may_vouch_for(caller, asked.user); !allowed)
+    return tl::unexpected<Fault>(std::move(allowed).error());
+  if (asked.role > caller.role) return needs(Role::Admin);
+  asked.is_granted = asked.user != caller.user;
   if (!is_name(asked.name) || !is_name(asked.user))
     return fault(FaultKind::BadRequest, "a token has a name of letters, digits and -_.@");
   asked.created = parts_.clock.wall() / 1'000'000;
@@ -260,19 +268,22 @@ Answer<void> LiveService::revoke_token(const Caller& caller, const std::string& 
 std::optional<Caller> LiveService::caller_of(const std::string& text) {
   const std::string hash = token_hash(text);
   const std::int64_t now = parts_.clock.wall() / 1'000'000;
-  const std::lock_guard lock{callers_mutex_};
-  if (const std::uint64_t version = parts_.board.settings_version(); version != tokens_version_) {
-    tokens_by_hash_.clear();
-    for (const auto& [key, value] : parts_.board.settings()) {
-      if (auto token = token_from_setting(key, value)) tokens_by_hash_[token->hash] = *token;
+  TokenView token;
+  {
+    const std::lock_guard lock{callers_mutex_};
+    if (const std::uint64_t version = parts_.board.settings_version(); version != tokens_version_) {
+      tokens_by_hash_.clear();
+      for (const auto& [key, value] : parts_.board.settings()) {
+        if (auto kept = token_from_setting(key, value)) tokens_by_hash_[kept->hash] = *kept;
+      }
+      tokens_version_ = version;
     }
-    tokens_version_ = version;
+    const auto found = tokens_by_hash_.find(hash);
+    if (found == tokens_by_hash_.end()) return std::nullopt;
+    token = found->second.view;
   }
-  const auto found = tokens_by_hash_.find(hash);
-  if (found == tokens_by_hash_.end()) return std::nullopt;
-  const TokenView& token = found->second.view;
   if (token.expires != 0 && token.expires <= now) return std::nullopt;
-  return Caller{.user = token.user, .uid = kNoUid, .gid = kNoUid, .role = token.role};
+  return Caller{.user = token.user, .uid = kNoUid, .gid = kNoUid, .role = role_of_token(token)};
 }
 
 }  // namespace berth

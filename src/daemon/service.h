@@ -202,6 +202,8 @@ struct ShareView {
   std::int32_t gpu_limit = 0;  // 0 = none
   std::int32_t job_limit = 0;
   double gpu_seconds_limit = 0;
+  std::vector<std::string>
+      members{};  // of a group, beside what the machine and the configuration say
 };
 
 struct TokenView {
@@ -209,6 +211,7 @@ struct TokenView {
   std::string user;
   Role role = Role::User;
   std::int64_t created = 0, expires = 0;  // Unix seconds; 0 = never
+  bool is_granted = false;                // its role was given by an admin to somebody else
 };
 
 /// Something happened to a job, a node or the scheduler; numbered without gaps in one life.

@@ -10,7 +10,8 @@ std::string to_setting(const ShareView& share) {
   return nlohmann::json{{"shares", share.shares},
                         {"gpu_limit", share.gpu_limit},
                         {"job_limit", share.job_limit},
-                        {"gpu_seconds_limit", share.gpu_seconds_limit}}
+                        {"gpu_seconds_limit", share.gpu_seconds_limit},
+                        {"members", share.members}}
       .dump();
 }
 
@@ -31,6 +32,11 @@ std::optional<ShareView> share_from_setting(const std::string& key, const std::s
   share.gpu_limit = static_cast<std::int32_t>(number("gpu_limit", 0));
   share.job_limit = static_cast<std::int32_t>(number("job_limit", 0));
   share.gpu_seconds_limit = number("gpu_seconds_limit", 0);
+  if (const auto members = json.find("members"); members != json.end() && members->is_array()) {
+    for (const auto& member : *members) {
+      if (member.is_string()) share.members.push_back(member.get<std::string>());
+    }
+  }
   return share;
 }
 

@@ -41,7 +41,8 @@ std::string to_setting(const KeptToken& token) {
                         {"user", token.view.user},
                         {"role", to_string(token.view.role)},
                         {"created", token.view.created},
-                        {"expires", token.view.expires}}
+                        {"expires", token.view.expires},
+                        {"granted", token.view.is_granted}}
       .dump();
 }
 
@@ -63,6 +64,7 @@ std::optional<KeptToken> token_from_setting(const std::string& key, const std::s
   token.view.role = role_from(text("role")).value_or(Role::User);
   token.view.created = number("created");
   token.view.expires = number("expires");
+  token.view.is_granted = json.value("granted", nlohmann::json(false)) == true;
   token.hash = text("hash");
   if (token.hash.empty()) return std::nullopt;
   return token;

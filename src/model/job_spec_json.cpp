@@ -30,7 +30,7 @@ void visit_fields(Spec& s, Visitor&& v) {
   v("error", s.error, "path of standard error (default: with output)");
   v("open_mode", s.open_mode, "truncate or append to output that is there");
   v("name", s.name, "what people call it");
-  v("user", s.user, "whose job it is (operators may name another)");
+  v("user", s.user, "whose job it is (an admin may name another)");
   v("group", s.group, "whose share it uses");
   v("queue", s.queue, "queue (partition)");
   v("comment", s.comment, "any text");

@@ -31,6 +31,10 @@ queues:
   - {name: long}
 admins: [ann]
 operators: [bob, eve]
+groups: [table]
+users:
+  ann: {groups: [vision, ml]}
+  bob: {}
 max_jobs: 7
 max_jobs_per_user: 5
 max_user_priority: -2
@@ -55,6 +59,12 @@ log_format: json
   EXPECT_EQ(config->scheduling.policy.settings[0],
             (std::pair<std::string, std::string>("period", "60")));
   EXPECT_EQ(config->scheduling.estimator, "limit");
+  const GroupRules& groups = config->service.identity.groups;
+  EXPECT_FALSE(groups.from_unix);
+  EXPECT_TRUE(groups.from_table);
+  EXPECT_FALSE(groups.any);
+  EXPECT_EQ(groups.users.at("ann"), (std::vector<std::string>{"vision", "ml"}));
+  EXPECT_TRUE(groups.users.at("bob").empty());
   ASSERT_EQ(config->admission.queues.size(), 2U);
   EXPECT_EQ(config->admission.queues[0].name, "short");
   EXPECT_EQ(config->admission.queues[0].default_time_limit, 1800);

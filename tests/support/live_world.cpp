@@ -12,7 +12,11 @@ namespace berth::test {
 
 namespace {
 constexpr std::int64_t kWallOffset = 1'700'000'000'000'000;
+
+Result<std::optional<MachineUser>> everybody_is_known(const std::string& name) {
+  return std::optional(MachineUser{.uid = name == "root" ? 0U : 5'000U});
 }
+}  // namespace
 
 JobSpec spec_of(std::vector<std::string> command, std::int32_t gpus) {
   JobSpec spec;
@@ -29,6 +33,7 @@ LiveWorld::LiveWorld(WorldOptions options)
       host_(options_.host),
       rng_(options_.seed) {
   if (options_.edit_cluster) options_.edit_cluster(cluster_);
+  if (!options_.service.identity.lookup) options_.service.identity.lookup = everybody_is_known;
   host_.set_fault_counter([this](std::string_view what) { count_fault(what); });
 }
 
@@ -273,7 +278,7 @@ void LiveWorld::make_service(Life& life) {
       .explain = [&life](const JobView& job,
                          bool all) { return life.scheduler->explain(job, all); },
       .more_metrics = {},
-      .options = {}});
+      .options = options_.service});
 }
 
 void LiveWorld::run(int most_crashes) {

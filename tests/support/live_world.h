@@ -35,6 +35,7 @@ struct WorldOptions {
   std::string cluster = "2x4";
   SchedulerOptions scheduling = {};
   AdmissionOptions admission = {};
+  ServiceOptions service = {};  // unless told otherwise every name is a user, in no Unix group
   SimHost::Options host = {};
   std::uint64_t seed = 1;
   std::function<void(Cluster&)> edit_cluster = {};
