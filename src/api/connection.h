@@ -55,6 +55,7 @@ class Connection final : public ConnectionBase,
     if (!deadline_ || now < *deadline_) return;
     if (is_reading() && !is_late_) {  // tell it before we part
       is_late_ = true;
+      core_.note(ServerCore::Loss::Late, "slow", name_of_peer());
       set_deadline(kGoodbye);
       socket().cancel();
     } else {
@@ -75,6 +76,7 @@ class Connection final : public ConnectionBase,
     if (state_ == State::Closed) return;
     if (state_ == State::Streaming) --core_.api.meter().streams;
     state_ = State::Closed;
+    give_memory();
     deadline_.reset();
     timer_.cancel();
     source_.reset();
@@ -85,6 +87,9 @@ class Connection final : public ConnectionBase,
   }
 
   [[nodiscard]] const Peer& peer() const noexcept override { return peer_; }
+  [[nodiscard]] bool is_waiting() const noexcept override {
+    return state_ == State::Idle || is_reading() || state_ == State::Draining;
+  }
 
  private:
   enum class State : std::uint8_t {
@@ -120,7 +125,8 @@ class Connection final : public ConnectionBase,
     parser_->header_limit(static_cast<std::uint32_t>(core_.limits.header_bytes));
     parser_->body_limit(core_.api.options().max_submit_bytes);
     if (buffer_.size() > 0) return read_header();
-    enter(State::Idle, core_.limits.idle_time);
+    // Who has asked nothing yet has shown no reason to be waited for.
+    enter(State::Idle, has_asked_ ? core_.limits.idle_time : core_.limits.header_time);
     stream_.async_read_some(buffer_.prepare(4'096),
                             [self = self()](error_code error, std::size_t count) {
                               if (self->state_ == State::Closed) return;
@@ -131,6 +137,7 @@ class Connection final : public ConnectionBase,
   }
 
   void read_header() {
+    has_asked_ = true;
     enter(State::Header, core_.limits.header_time);
     http::async_read_header(stream_, buffer_, *parser_,
                             [self = self()](error_code error, std::size_t) {
@@ -162,6 +169,8 @@ class Connection final : public ConnectionBase,
       if (has_body) return refuse(admitted.error());
       return send(admitted.error());
     }
+    if (!admitted->caller.user.empty() && !take_own_seat(admitted->caller))
+      return refuse(error_response(503, "too many open connections of this user"));
     if (length && *length > admitted->max_body_bytes)
       return refuse(too_large(admitted->max_body_bytes));
     parser_->body_limit(admitted->max_body_bytes);
@@ -172,7 +181,31 @@ class Connection final : public ConnectionBase,
     write([](Connection& me) { me.read_body(); });
   }
 
+  /// From now on it counts as its user's, and its questions wait in that user's line.
+  bool take_own_seat(const Caller& caller) {
+    right_ = caller.role == Role::Admin ? FairWorkers::Right::Admin : FairWorkers::Right::Common;
+    asker_ = caller.user;
+    if (peer_.is_local || is_known_) return true;
+    is_known_ = core_.reseat(self(), ServerCore::holder_of(caller));
+    return is_known_;
+  }
+
+  [[nodiscard]] std::string name_of_peer() const {
+    return peer_.is_local ? "uid " + std::to_string(peer_.uid) : peer_.address;
+  }
+
+  void give_memory() {
+    if (body_bytes_ > 0) core_.give_memory(payer_, std::exchange(body_bytes_, 0));
+  }
+
   void read_body() {
+    const auto length = parser_->content_length();
+    const auto bytes =
+        length ? static_cast<std::size_t>(*length) : std::size_t{admitted_.max_body_bytes};
+    payer_ = asker_.empty() ? name_of_peer() : asker_;
+    if (!core_.take_memory(payer_, bytes))
+      return refuse(error_response(503, "too many large requests of this user at once"));
+    body_bytes_ = bytes;
     enter(State::Body, core_.limits.body_time);
     http::async_read(stream_, buffer_, *parser_, [self = self()](error_code error, std::size_t) {
       if (self->state_ == State::Closed) return;
@@ -195,14 +228,16 @@ class Connection final : public ConnectionBase,
     std::string body = std::move(parser_->get().body());
     if (admitted_.route->pace == Pace::Quick)
       return core_.api.answer(std::move(admitted_), std::move(body), std::move(reply));
-    asio::post(core_.workers, [&api = core_.api, admitted = std::move(admitted_),
-                               body = std::move(body), reply = std::move(reply)]() mutable {
-      api.answer(std::move(admitted), std::move(body), std::move(reply));
-    });
+    core_.workers.post(asker_.empty() ? name_of_peer() : asker_, right_,
+                       [&api = core_.api, admitted = std::move(admitted_), body = std::move(body),
+                        reply = std::move(reply)]() mutable {
+                         api.answer(std::move(admitted), std::move(body), std::move(reply));
+                       });
   }
 
   void on_answer(Answered answered) {
     if (state_ != State::Answering) return;
+    give_memory();
     if (answered.source)
       begin_stream(std::move(answered));
     else
@@ -301,6 +336,12 @@ class Connection final : public ConnectionBase,
   State state_ = State::Idle;
   std::optional<SteadyTime> deadline_;
   bool is_late_ = false;
+  bool has_asked_ = false;
+  bool is_known_ = false;  // by a token: it has a seat among its user's
+  std::string asker_;
+  std::string payer_;           // of the memory for a body
+  std::size_t body_bytes_ = 0;  // so much of it
+  FairWorkers::Right right_ = FairWorkers::Right::Common;
 
   // The request under way.
   std::optional<Parser> parser_;

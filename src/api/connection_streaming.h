@@ -37,12 +37,13 @@ void Connection<Stream>::pull(BodySource::Because because) {
   timer_.cancel();
   if (is_ending_) return on_piece({{}, true});
   if (!source_->blocks()) return on_piece(source_->next(because));
-  asio::post(core_.workers,
-             [source = source_, because, weak = this->weak_from_this(), mailbox = core_.mailbox] {
-               mailbox->post([weak, piece = source->next(because)]() mutable {
-                 if (const auto me = weak.lock()) me->on_piece(std::move(piece));
-               });
-             });
+  core_.workers.post(
+      asker_.empty() ? name_of_peer() : asker_, right_,
+      [source = source_, because, weak = this->weak_from_this(), mailbox = core_.mailbox] {
+        mailbox->post([weak, piece = source->next(because)]() mutable {
+          if (const auto me = weak.lock()) me->on_piece(std::move(piece));
+        });
+      });
 }
 
 template <class Stream>

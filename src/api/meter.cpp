@@ -12,6 +12,16 @@ void Meter::count(std::string_view route, int status, double seconds) {
   seconds_.observe(seconds);
 }
 
+void Meter::refused(std::string_view cause) {
+  const std::lock_guard lock(mutex_);
+  ++refused_[cause];
+}
+
+void Meter::cut(std::string_view cause) {
+  const std::lock_guard lock(mutex_);
+  ++cut_[cause];
+}
+
 void Meter::write(PrometheusText& text) const {
   const std::lock_guard lock(mutex_);
   using Kind = PrometheusText::Kind;
@@ -25,8 +35,15 @@ void Meter::write(PrometheusText& text) const {
   text.gauge("berth_api_connections", "Open connections.", static_cast<double>(connections));
   text.gauge("berth_api_streams", "Readers of events and growing output.",
              static_cast<double>(streams));
-  text.counter("berth_api_refused_connections_total", "Connections beyond a limit.",
-               static_cast<double>(refused));
+  const auto by_cause = [&](const char* name, const char* help, const auto& counts) {
+    text.family(Kind::Counter, name, help);
+    for (const auto& [cause, count] : counts)
+      text.sample(static_cast<double>(count), {{"cause", cause}});
+  };
+  by_cause("berth_api_refused_connections_total", "Connections beyond a limit, by which.",
+           refused_);
+  by_cause("berth_api_cut_connections_total", "Connections closed for a new one, by whose limit.",
+           cut_);
 }
 
 }  // namespace berth::api

@@ -22,11 +22,14 @@ class Meter {
 
   std::atomic<std::int64_t> connections = 0;  // open now
   std::atomic<std::int64_t> streams = 0;      // of these, event and output readers
-  std::atomic<std::uint64_t> refused = 0;     // connections beyond a limit
+  /// A connection beyond a limit, or one that had to go for a new one. `cause` lives for ever.
+  void refused(std::string_view cause);
+  void cut(std::string_view cause);
 
  private:
   mutable std::mutex mutex_;
   std::map<std::pair<std::string_view, int>, std::uint64_t> answers_;
+  std::map<std::string_view, std::uint64_t> refused_, cut_;
   PrometheusHistogram seconds_;
 };
 

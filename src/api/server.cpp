@@ -6,7 +6,9 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -54,6 +56,12 @@ std::optional<Peer> peer_of(tcp::socket& socket) {
   return Peer{false, 0, 0, remote.address().to_string()};
 }
 
+/// The kernel says that there is no descriptor before it looks whether anybody wants one.
+bool somebody_waits(int listener) {
+  pollfd waiting{.fd = listener, .events = POLLIN, .revents = 0};
+  return ::poll(&waiting, 1, 0) == 1 && (waiting.revents & POLLIN) != 0;
+}
+
 Result<tcp::acceptor> listen_on(asio::io_context& io, const TcpAddress& where) {
   error_code error;
   const auto address = asio::ip::make_address(where.host, error);
@@ -72,39 +80,103 @@ Result<tcp::acceptor> listen_on(asio::io_context& io, const TcpAddress& where) {
 
 }  // namespace
 
+namespace {
+
+Result<void> check_network(const ServerOptions& options) {
+  error_code error;
+  const auto address = asio::ip::make_address(options.tcp->host, error);
+  if (error) {
+    return fail(
+        fmt::format("'{}' is not an address (a number such as 127.0.0.1)", options.tcp->host));
+  }
+  if (!address.is_loopback() && !options.tls && !options.allow_plain_network) {
+    return fail(fmt::format(
+        "{}: tokens would travel readable through the network (give a certificate, stay on "
+        "127.0.0.1, or allow a plain network explicitly)",
+        options.tcp->host));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> check(const ServerOptions& options) {
+  std::vector<std::string> warnings;
+  if (!options.unix_path && !options.tcp) return fail("nothing to listen on: a socket or TCP?");
+  if (options.unix_path) {
+    BERTH_TRY_VOID(UnixListener::check(*options.unix_path));
+  }
+  if (options.tcp) {
+    BERTH_TRY_VOID(check_network(options));
+  }
+  if (options.tls) {
+    BERTH_TRY_VOID(load_tls(*options.tls));
+    struct stat key {};
+    if (::stat(options.tls->private_key.c_str(), &key) == 0 && (key.st_mode & 0007U) != 0) {
+      warnings.push_back(fmt::format("{}: every user of this machine can read this key (chmod 600)",
+                                     options.tls->private_key));
+    }
+  }
+  return warnings;
+}
+
+struct Listening::Parts {
+  std::unique_ptr<TlsContext> tls;
+  std::unique_ptr<UnixListener> unix_listener;
+  FileHandle tcp;
+  bool is_six = false;
+  Bound bound;
+};
+
+Listening::Listening(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Listening::Listening(Listening&&) noexcept = default;
+Listening& Listening::operator=(Listening&&) noexcept = default;
+Listening::~Listening() = default;
+const Bound& Listening::bound() const noexcept { return parts_->bound; }
+
+Result<Listening> Listening::open(const ServerOptions& options) {
+  BERTH_TRY_VOID(check(options));
+  auto parts = std::make_unique<Parts>();
+  Bound& bound = parts->bound;
+  if (options.tls) {
+    BERTH_TRY(parts->tls, load_tls(*options.tls));
+  }
+  if (options.unix_path) {
+    BERTH_TRY(UnixListener listener, UnixListener::open(*options.unix_path));
+    parts->unix_listener = std::make_unique<UnixListener>(std::move(listener));
+    bound.unix_path = *options.unix_path;
+  }
+  if (options.tcp) {
+    asio::io_context io;
+    BERTH_TRY(tcp::acceptor acceptor, listen_on(io, *options.tcp));
+    const auto local = acceptor.local_endpoint();
+    bound.host = local.address().to_string();
+    bound.port = local.port();
+    bound.has_tls = parts->tls != nullptr;
+    parts->is_six = local.address().is_v6();
+    error_code error;
+    parts->tcp = FileHandle(acceptor.release(error));
+    if (error) return fail(fmt::format("{}: {}", options.tcp->host, error.message()));
+  }
+  return Listening(std::move(parts));
+}
+
 /// A server between start and stop.
 class Server::Running {
  public:
   Running(Service& service, const ServerOptions& options)
       : core_(service, options), sweeper_(core_.io) {}
 
-  Result<Bound> bind(const ServerOptions& options) {
-    Bound bound;
-    if (options.tls) {
-      BERTH_TRY(tls_, load_tls(*options.tls));
-    }
-    if (options.unix_path) {
-      BERTH_TRY(UnixListener listener, UnixListener::open(*options.unix_path));
-      unix_listener_ = std::make_unique<UnixListener>(std::move(listener));
+  void take(Listening::Parts listening) {
+    tls_ = std::move(listening.tls);
+    if (listening.unix_listener) {
+      unix_listener_ = std::move(listening.unix_listener);
       unix_acceptor_.emplace(core_.io, Unix(), ::dup(unix_listener_->descriptor()));
-      bound.unix_path = *options.unix_path;
     }
-    if (options.tcp) {
-      BERTH_TRY(tcp::acceptor acceptor, listen_on(core_.io, *options.tcp));
-      const auto local = acceptor.local_endpoint();
-      if (!local.address().is_loopback() && !tls_ && !options.allow_plain_network) {
-        return fail(fmt::format(
-            "{}: tokens would travel readable through the network (give a certificate, stay on "
-            "127.0.0.1, or allow a plain network explicitly)",
-            options.tcp->host));
-      }
-      bound.host = local.address().to_string();
-      bound.port = local.port();
-      bound.has_tls = tls_ != nullptr;
-      tcp_acceptor_.emplace(std::move(acceptor));
+    if (listening.tcp.is_open()) {
+      const auto protocol = listening.is_six ? tcp::v6() : tcp::v4();
+      tcp_acceptor_.emplace(core_.io, protocol, listening.tcp.release());
     }
-    if (!options.unix_path && !options.tcp) return fail("nothing to listen on: a socket or TCP?");
-    return bound;
   }
 
   void start() {
@@ -134,13 +206,17 @@ class Server::Running {
   void accept(Acceptor& acceptor) {
     acceptor.async_accept([this, &acceptor](error_code error, auto socket) {
       if (core_.is_stopping) return;
-      if (error) return accept_later(acceptor);
+      if (error) {
+        if (somebody_waits(acceptor.native_handle())) core_.out_of_descriptors();
+        return accept_later(acceptor);
+      }
       if (auto peer = peer_of(socket)) welcome(Socket(std::move(socket)), *std::move(peer));
       accept(acceptor);
     });
   }
 
-  /// Out of descriptors, most likely: the client waits in the queue until some are free.
+  /// Out of descriptors, most likely: the client waits in the queue until some are free, and we do
+  /// not try again at once, or this thread would do nothing else.
   template <class Acceptor>
   void accept_later(Acceptor& acceptor) {
     auto timer = std::make_shared<asio::steady_timer>(core_.io, std::chrono::milliseconds(100));
@@ -151,14 +227,14 @@ class Server::Running {
 
   void welcome(Socket socket, Peer peer) {
     const bool has_tls = tls_ && !peer.is_local;
-    if (!core_.has_room_for(peer)) {
-      ++core_.api.meter().refused;
+    Holder holder = core_.holder_of(peer);
+    if (!core_.has_room_for(holder)) {
       if (!has_tls) turn_away(socket);
       return;
     }
     auto connection = has_tls ? tls_->make_connection(core_, std::move(socket), std::move(peer))
                               : make_plain_connection(core_, std::move(socket), std::move(peer));
-    core_.add(connection);
+    core_.add(connection, std::move(holder));
     connection->start();
   }
 
@@ -218,11 +294,16 @@ Server::Server(Service& service, ServerOptions options)
 
 Server::~Server() { stop(); }
 
+void Server::start(Listening listening) {
+  running_ = std::make_unique<Running>(service_, options_);
+  running_->take(std::move(*listening.parts_));
+  running_->start();
+}
+
 Result<Bound> Server::start() {
-  auto running = std::make_unique<Running>(service_, options_);
-  BERTH_TRY(Bound bound, running->bind(options_));
-  running->start();
-  running_ = std::move(running);
+  BERTH_TRY(Listening listening, Listening::open(options_));
+  Bound bound = listening.bound();
+  start(std::move(listening));
   return bound;
 }
 

@@ -9,8 +9,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/api.h"
+#include "api/door.h"
+#include "base/log.h"
 #include "base/result.h"
 
 namespace berth::api {
@@ -25,10 +28,11 @@ struct TlsFiles {  // PEM
 };
 
 struct ServerLimits {
-  std::size_t connections = 1'024;
-  std::size_t connections_per_peer = 256;  // one user of the socket, one address of TCP
+  DoorLimits door{};  // connections; fewer if the process may not open so many files
   std::size_t header_bytes = 16U << 10U;
-  std::chrono::milliseconds header_time{10'000};  // from its first byte to its last
+  std::size_t body_bytes_of_one = 64U << 20U;  // of one user, in all bodies under way
+  std::chrono::milliseconds header_time{
+      10'000};  // from its first byte to its last; to its first, if new
   std::chrono::milliseconds body_time{30'000};
   std::chrono::milliseconds answer_time{120'000};  // the service, then the client taking it
   std::chrono::milliseconds write_time{30'000};    // an answer, or a piece of a stream
@@ -41,7 +45,8 @@ struct ServerOptions {
   std::optional<TcpAddress> tcp{};
   std::optional<TlsFiles> tls{};     // for TCP
   bool allow_plain_network = false;  // TCP beyond loopback without TLS: tokens travel readable
-  std::size_t workers = 2;
+  std::size_t workers = 4;
+  Logger* log = nullptr;  // of refusals, once a minute each; outlives the server
   ApiOptions api{};
   ServerLimits limits{};
 };
@@ -54,6 +59,30 @@ struct Bound {
   bool has_tls = false;
 };
 
+/// What would be refused whatever else lives on this machine: an address that is none, a network
+/// without TLS, a certificate that does not fit its key, a path no socket can have. The answer is
+/// what is only unwise. Nothing is bound or made.
+[[nodiscard]] Result<std::vector<std::string>> check(const ServerOptions& options);
+
+/// Sockets that are bound and listen; whoever connects waits until a server takes them over. So a
+/// scheduler knows that it can be reached before it touches its journal.
+class Listening {
+ public:
+  /// An error says what could not be bound, and why: as check() does, another server lives there, a
+  /// file that is no socket is in the way.
+  [[nodiscard]] static Result<Listening> open(const ServerOptions& options);
+  Listening(Listening&&) noexcept;
+  Listening& operator=(Listening&&) noexcept;
+  ~Listening();  // if nobody took them over, they are gone
+  [[nodiscard]] const Bound& bound() const noexcept;
+
+ private:
+  friend class Server;
+  struct Parts;
+  explicit Listening(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
 class Server {
  public:
   /// The service outlives the server.
@@ -62,8 +91,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Once. An error says what could not be bound, and why: another server lives there, a file that
-  /// is no socket is in the way, a certificate does not fit its key.
+  /// Once, and one of the two: on sockets that listen already, or as Listening::open() would.
+  void start(Listening listening);
   [[nodiscard]] Result<Bound> start();
   /// Takes no more connections, finishes answers under way, ends streams; whoever is not done after
   /// the stop time is cut off. Idempotent.

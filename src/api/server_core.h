@@ -7,17 +7,18 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
 
 #include <chrono>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <unordered_map>
 
+#include "api/fair_workers.h"
 #include "api/server.h"
+#include "base/log_limit.h"
 
 namespace berth::api {
 
@@ -45,9 +46,8 @@ class Mailbox {
   asio::io_context* io_;
 };
 
-class ConnectionBase {
+class ConnectionBase : public Guest {
  public:
-  virtual ~ConnectionBase() = default;
   virtual void start() = 0;
   /// Looks at its deadline; called a few times a second.
   virtual void sweep(SteadyTime now) = 0;
@@ -58,23 +58,32 @@ class ConnectionBase {
 };
 
 struct ServerCore {
-  ServerCore(Service& service, const ServerOptions& options)
-      : limits(options.limits),
-        workers(options.workers),
-        mailbox(std::make_shared<Mailbox>(io)),
-        api(service, options.api) {}
+  ServerCore(Service& service, const ServerOptions& options);
 
   const ServerLimits limits;
   asio::io_context io{1};
-  asio::thread_pool workers;
+  FairWorkers workers;
   std::shared_ptr<Mailbox> mailbox;
   Api api;
   std::set<std::shared_ptr<ConnectionBase>> connections;
-  std::unordered_map<std::string, std::size_t> per_peer;
   bool is_stopping = false;
 
-  [[nodiscard]] bool has_room_for(const Peer& peer) const;
-  void add(std::shared_ptr<ConnectionBase> connection);
+  /// Who answers for a connection that has said nothing yet.
+  [[nodiscard]] Holder holder_of(const Peer& peer);
+  [[nodiscard]] static Holder holder_of(const Caller& caller);
+  /// Makes room if there can be room; otherwise the refusal is noted.
+  [[nodiscard]] bool has_room_for(const Holder& holder);
+  void add(std::shared_ptr<ConnectionBase> connection, Holder holder);
+  /// It has shown who it is. False: that user has no place for it.
+  [[nodiscard]] bool reseat(const std::shared_ptr<ConnectionBase>& connection, Holder holder);
+  /// Memory for a body that is announced: one user does not fill it for all.
+  [[nodiscard]] bool take_memory(const std::string& who, std::size_t bytes);
+  void give_memory(const std::string& who, std::size_t bytes);
+  /// No descriptor was left for a new connection.
+  void out_of_descriptors();
+  enum class Loss : std::uint8_t { Refused, Cut, Late };
+  /// Counts it, and says it once a minute. `cause` is a word that lives for ever.
+  void note(Loss loss, std::string_view cause, std::string_view who);
   void drop(const std::shared_ptr<ConnectionBase>& connection);
   /// "Sun, 06 Nov 1994 08:49:37 GMT", made once a second.
   [[nodiscard]] const std::string& date();
@@ -82,7 +91,11 @@ struct ServerCore {
   [[nodiscard]] std::string next_request_id();
 
  private:
-  [[nodiscard]] static std::string key_of(const Peer& peer);
+  Service& service_;
+  Door door_;
+  Logger* const log_;
+  LogLimit log_limit_;
+  std::map<std::string, std::size_t> memory_;  // bodies under way
   const std::time_t begun_ = std::time(nullptr);
   std::time_t dated_ = 0;
   std::string date_;

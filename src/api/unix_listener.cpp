@@ -49,15 +49,24 @@ Result<void> clear(const std::string& path, const sockaddr_un& address) {
 
 }  // namespace
 
-Result<UnixListener> UnixListener::open(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
+Result<void> UnixListener::check(const std::string& path) {
+  constexpr std::size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
   if (path.empty() || path.front() != '/')
     return fail(fmt::format("'{}': the path of a socket is absolute", path));
-  if (path.size() >= sizeof address.sun_path) {
-    return fail(fmt::format("{}: {} bytes, a socket's path has at most {}", path, path.size(),
-                            sizeof address.sun_path - 1));
+  if (path.size() > kMost) {
+    return fail(
+        fmt::format("{}: {} bytes, a socket's path has at most {}", path, path.size(), kMost));
   }
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode))
+    return fail(fmt::format("{}: is there and is no socket (remove it yourself)", path));
+  return {};
+}
+
+Result<UnixListener> UnixListener::open(const std::string& path) {
+  BERTH_TRY_VOID(check(path));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
   path.copy(address.sun_path, path.size());
 
   UnixListener listener;

@@ -14,6 +14,8 @@ namespace berth::api {
 
 class UnixListener {
  public:
+  /// That a socket can have this path at all, and that nothing else is there.
+  [[nodiscard]] static Result<void> check(const std::string& path);
   /// Everybody may connect (mode 0666): who they are is asked of the kernel.
   [[nodiscard]] static Result<UnixListener> open(const std::string& path);
   UnixListener(UnixListener&&) = default;

@@ -191,29 +191,6 @@ TEST_F(Protocol, ClientsThatDoNotReadAreGivenUp) {
   }));
 }
 
-TEST_F(Protocol, ConnectionsAreLimitedInAllAndPerPeer) {
-  options_.limits.connections = 6;
-  options_.limits.connections_per_peer = 4;
-  start();
-  std::vector<RawClient> open;
-  for (int i = 0; i < 4; ++i) {
-    open.push_back(tcp());
-    EXPECT_EQ(open.back().ask(request("GET", "/healthz", "")).value().status, 200);
-  }
-  EXPECT_EQ(tcp().read_answer().value().status, 503);
-  for (int i = 0; i < 2; ++i) {  // another peer has room, until all is full
-    open.push_back(local());
-    EXPECT_EQ(open.back().ask(request("GET", "/healthz", "")).value().status, 200);
-  }
-  EXPECT_EQ(local().read_answer().value().status, 503);
-  open.clear();
-  EXPECT_TRUE(comes_true([&] {
-    RawClient again = tcp();
-    const auto answer = again.ask(request("GET", "/healthz", ""));
-    return answer && answer->status == 200;
-  }));
-}
-
 TEST_F(Protocol, RequestsPerSecondAreLimitedPerCaller) {
   options_.api.requests_per_second = 0.001;
   options_.api.burst = 3;

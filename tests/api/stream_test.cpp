@@ -65,7 +65,6 @@ TEST_F(Events, SayWhatIsNoLongerKeptAndWhenNumbersBeganAnew) {
 }
 
 TEST_F(Events, TwoHundredReadersHearEverything) {
-  options_.limits.connections_per_peer = 300;
   start();
   std::vector<RawClient> readers;
   for (int i = 0; i < 200; ++i) readers.push_back(listen());
