@@ -18,10 +18,23 @@
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "exec/cgroup.h"
+#include "perf/estimator.h"
+#include "policies/cpu/cpu_tuner.h"
+#include "policies/placements/placements.h"
 
 namespace berth {
 
 namespace {
+
+Result<void> check_scheduling(const SchedulerOptions& options) {
+  BERTH_TRY(const auto policy, make_policy(options.policy.policy, options.policy.settings));
+  BERTH_TRY_VOID(make_placement(options.placement));
+  BERTH_TRY_VOID(make_estimator(options.estimator, options.seed));
+  if (options.cpu != "off") {
+    BERTH_TRY_VOID(make_cpu_tuner(options.cpu, *policy));
+  }
+  return {};
+}
 
 Result<ServeConfig> configuration(const ServeOptions& options) {
   ServeConfig config;
@@ -46,7 +59,7 @@ Result<ServeConfig> configuration(const ServeOptions& options) {
   fill_defaults(config);
   for (std::string* path : {&config.state_dir, &config.run_dir, &config.socket})
     *path = std::filesystem::absolute(*path).lexically_normal().string();
-  BERTH_TRY_VOID(make_policy(config.scheduling.policy.policy, config.scheduling.policy.settings));
+  BERTH_TRY_VOID(check_scheduling(config.scheduling));
   if (config.scheduling.estimator.starts_with("oracle"))
     return fail("estimator: an oracle knows how long jobs run, and only a simulation has one");
   return config;
@@ -67,6 +80,8 @@ Result<api::ServerOptions> server_options(const ServeConfig& config) {
       return fail(fmt::format("listen: '{}' is not HOST:PORT", config.listen));
     options.tcp = api::TcpAddress{.host = host, .port = static_cast<std::uint16_t>(number)};
   }
+  if (config.tls_certificate.empty() != config.tls_key.empty())
+    return fail("tls: a certificate and its key are both needed");
   if (!config.tls_certificate.empty())
     options.tls =
         api::TlsFiles{.certificate_chain = config.tls_certificate, .private_key = config.tls_key};
@@ -74,6 +89,45 @@ Result<api::ServerOptions> server_options(const ServeConfig& config) {
   options.api.requests_per_second = config.max_requests_per_second;
   options.api.burst = 2 * config.max_requests_per_second;
   return options;
+}
+
+/// Everything serve can refuse before it binds or writes: `--check` and the start ask the same.
+struct CheckedServing {
+  api::ServerOptions server;
+  LogLevel level{};
+  LogFormat format{};
+  std::vector<std::string> warnings;
+};
+
+Result<void> check_directory(const std::string& path) {
+  std::filesystem::path there = path;
+  std::error_code ignored;
+  while (!std::filesystem::exists(there, ignored) && there.has_relative_path())
+    there = there.parent_path();
+  if (!std::filesystem::is_directory(there, ignored))
+    return fail(fmt::format("{}: is no directory", there.string()));
+  if (access(there.c_str(), W_OK | X_OK) != 0)
+    return fail(fmt::format("{}: {}", there.string(), std::strerror(errno)));
+  return {};
+}
+
+Result<CheckedServing> check_serving(const ServeConfig& config) {
+  CheckedServing checked;
+  const auto level = log_level_from(config.log_level);
+  const auto format = log_format_from(config.log_format);
+  if (!level)
+    return fail(
+        fmt::format("log_level: '{}' is none of debug, info, warn, error, off", config.log_level));
+  if (!format)
+    return fail(fmt::format("log_format: '{}' is neither text nor json", config.log_format));
+  checked.level = *level;
+  checked.format = *format;
+  BERTH_TRY(checked.server, server_options(config));
+  BERTH_TRY(checked.warnings, api::check(checked.server));
+  BERTH_TRY_VOID(check_directory(config.state_dir));
+  for (const std::string& path : {config.run_dir, config.socket})
+    BERTH_TRY_VOID(check_directory(std::filesystem::path(path).parent_path().string()));
+  return checked;
 }
 
 /// Made with this mode where it is missing. One that is there is somebody's, perhaps everybody's,
@@ -92,7 +146,10 @@ Result<void> make_directory(const std::filesystem::path& path, mode_t mode) {
 
 Result<void> make_directories(const ServeConfig& config) {
   BERTH_TRY_VOID(make_directory(config.state_dir, 0700));
-  if (chmod(config.state_dir.c_str(), 0700) != 0)  // the journal knows everybody's secrets
+  // The journal knows everybody's secrets. A folder without one may be anybody's, /tmp for example:
+  // its mode is not ours to change.
+  const bool is_ours = std::filesystem::exists(config.state_dir + "/berth.db");
+  if (is_ours && chmod(config.state_dir.c_str(), 0700) != 0)
     return fail(fmt::format("{}: {}", config.state_dir, std::strerror(errno)));
   BERTH_TRY_VOID(make_directory(std::filesystem::path(config.run_dir).parent_path(), 0755));
   return make_directory(std::filesystem::path(config.socket).parent_path(), 0755);
@@ -172,19 +229,16 @@ void print_cluster(const ServeConfig& config, const Cluster& cluster) {
 }
 
 Result<void> serve(const ServeOptions& options, const ServeConfig& config, const Cluster& cluster) {
+  BERTH_TRY(CheckedServing checked, check_serving(config));
   if (options.check) {
+    for (const std::string& warning : checked.warnings)
+      fmt::print(stderr, "berth: warning: {}\n", warning);
     print_cluster(config, cluster);
     return {};
   }
-  const auto level = log_level_from(config.log_level);
-  const auto format = log_format_from(config.log_format);
-  if (!level)
-    return fail(
-        fmt::format("log_level: '{}' is none of debug, info, warn, error, off", config.log_level));
-  if (!format)
-    return fail(fmt::format("log_format: '{}' is neither text nor json", config.log_format));
-  Logger log{{.level = *level, .format = *format}};
-  BERTH_TRY(const auto server_spec, server_options(config));
+  Logger log{{.level = checked.level, .format = checked.format}};
+  for (const std::string& warning : checked.warnings)
+    BERTH_LOG(log, Warn, "serve", "unwise", {"what", warning});
   BERTH_TRY_VOID(make_directories(config));
   warn_of_closed_places(config, log);
 
@@ -194,6 +248,9 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 
+  // Before a new life begins: where somebody else listens there is nothing to begin.
+  BERTH_TRY(api::Listening listening, api::Listening::open(checked.server));
+  const api::Bound bound = listening.bound();
   DaemonOptions parts;
   parts.cluster = cluster;
   parts.state_dir = config.state_dir;
@@ -206,8 +263,9 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
   parts.service = config.service;
   parts.service.version = BERTH_VERSION;
   BERTH_TRY(const auto daemon, Daemon::open(std::move(parts), log));
-  api::Server server{daemon->service(), server_spec};
-  BERTH_TRY(const api::Bound bound, server.start());
+  checked.server.log = &log;
+  api::Server server{daemon->service(), checked.server};
+  server.start(std::move(listening));
   BERTH_LOG(log, Info, "serve", "ready", {"socket", bound.unix_path}, {"host", bound.host},
             {"port", bound.port}, {"policy", config.scheduling.policy.policy},
             {"gpus", cluster.total_gpus()});
