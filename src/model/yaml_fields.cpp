@@ -1,6 +1,7 @@
 #include "model/yaml_fields.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <vector>
@@ -15,7 +16,13 @@ namespace berth {
 
 namespace {
 constexpr std::size_t kMaxMessages = 20;
+constexpr std::size_t kMaxText = 4096;  // as long as a path may be
+
+bool has_control(const std::string& text) {
+  return std::ranges::any_of(
+      text, [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; });
 }
+}  // namespace
 
 void YamlFields::wrong(const YAML::Mark& mark, std::string_view what) {
   if (error_.messages.size() < kMaxMessages)
@@ -87,11 +94,14 @@ std::optional<std::int32_t> YamlFields::whole(const YAML::Node& map, std::string
 std::optional<std::string> YamlFields::text(const YAML::Node& map, std::string_view key) {
   const YAML::Node node = child(map, key);
   if (!node.IsDefined()) return std::nullopt;
-  if (!node.IsScalar() || node.Scalar().empty() || node.Scalar().size() > 200) {
-    wrong(node.Mark(), fmt::format("{} must be a short text", key));
+  const std::string word = node.IsScalar() ? node.Scalar() : "";
+  if (word.empty() || word.size() > kMaxText || has_control(word)) {
+    wrong(node.Mark(), fmt::format("{} must be a text of at most {} bytes without control "
+                                   "characters",
+                                   key, kMaxText));
     return std::nullopt;
   }
-  return shown(node.Scalar());
+  return word;
 }
 
 std::optional<std::string> YamlFields::name(const YAML::Node& map, std::string_view key) {

@@ -1,4 +1,5 @@
 // The configuration of `berth serve`: every key arrives, every mistake is named with its line.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "daemon/config.h"
@@ -9,6 +10,18 @@ namespace {
 std::string complaint(const std::string& text) {
   const auto config = parse_serve_config(text, "serve.yaml");
   return config ? "" : config.error().text();
+}
+
+// because a path that is cut off is another path
+TEST(ServeConfigFile, LongTextsArriveWhole) {
+  const std::string place = "/srv/cluster/" + std::string(300, 'x') + "/state";
+  const auto config =
+      parse_serve_config(fmt::format("state_dir: {0}\nsocket: {0}.sock\n", place), "f");
+  ASSERT_TRUE(config) << config.error().text();
+  EXPECT_EQ(config->state_dir, place);
+  EXPECT_EQ(config->socket, place + ".sock");
+  EXPECT_NE(complaint("state_dir: " + std::string(5000, 'x')), "");
+  EXPECT_NE(complaint("state_dir: \"/a\\x1b[31m\""), "");
 }
 
 TEST(ServeConfigFile, EveryKeyArrives) {
