@@ -70,8 +70,9 @@ TEST_F(HostTest, AReadOnlyDiskIsAClearError) {
   const auto refused = host().launch(script("true"));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("Read-only file system"), std::string::npos);
-  EXPECT_FALSE(
-      host().look(101, {1, 1}));  // nobody can promise that it never ran: asked again later
+  // Nobody can promise that it never ran: whoever asked is told when to ask again.
+  EXPECT_FALSE(host().look(101, {1, 1}));
+  EXPECT_EQ(wait_for(HostEventKind::LaunchLost).job, 101U);
   close();
 }
 
