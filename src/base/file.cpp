@@ -74,25 +74,43 @@ Result<std::string> unpack_if_gzip(std::string bytes, const std::string& name, R
                   out.size()));
 }
 
-Result<void> write_file(const std::string& path, std::string_view content) {
-  const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
-  File file{std::fopen(temporary.c_str(), "wb")};
-  if (!file) return fail(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+namespace {
+
+Result<void> write_to(const std::string& path, std::string_view content) {
+  File file{std::fopen(path.c_str(), "wb")};
+  if (!file) return fail(std::strerror(errno));
   const bool written = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
-  const bool flushed = std::fflush(file.get()) == 0;
-  const int reason = errno;
-  file.reset();
+  if (!written || std::fflush(file.get()) != 0) return fail(std::strerror(errno));
+  return {};
+}
+
+/// A reader sees the old file or the new one, whatever happens in between.
+Result<void> replace_file(const std::string& path, std::string_view content) {
+  const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
+  auto written = write_to(temporary, content);
+  if (written) {
+    std::error_code code;
+    std::filesystem::rename(temporary, path, code);
+    if (!code) return {};
+    written = fail(code.message());
+  }
+  std::error_code ignored;
+  std::filesystem::remove(temporary, ignored);
+  return written;
+}
+
+}  // namespace
+
+Result<void> write_file(const std::string& path, std::string_view content) {
   std::error_code code;
-  if (!written || !flushed) {
-    std::filesystem::remove(temporary, code);
-    return fail(fmt::format("{}: cannot write: {}", path, std::strerror(reason)));
-  }
-  std::filesystem::rename(temporary, path, code);
-  if (code) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    return fail(fmt::format("{}: cannot write: {}", path, code.message()));
-  }
+  const auto status = std::filesystem::status(path, code);  // of what a link leads to
+  const bool is_special = std::filesystem::exists(status) && !is_regular_file(status);
+  const bool is_link = std::filesystem::is_symlink(std::filesystem::symlink_status(path, code));
+  const auto target = is_link && !is_special ? std::filesystem::weakly_canonical(path, code)
+                                             : std::filesystem::path(path);
+  const auto written =
+      is_special ? write_to(path, content) : replace_file(target.string(), content);
+  if (!written) return fail(fmt::format("{}: cannot write: {}", path, written.error().text()));
   return {};
 }
 

@@ -18,6 +18,8 @@ struct ReadLimits {
 /// Unpacks if `bytes` is gzip, otherwise hands them back. `name` is for messages.
 [[nodiscard]] Result<std::string> unpack_if_gzip(std::string bytes, const std::string& name,
                                                  ReadLimits limits = {});
+/// Puts a whole new file in its place. What is no plain file (/dev/null, a pipe) is written to
+/// where it is, and a link stays a link.
 [[nodiscard]] Result<void> write_file(const std::string& path, std::string_view content);
 
 }  // namespace berth

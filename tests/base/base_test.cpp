@@ -1,10 +1,13 @@
 // The small pieces everything stands on: time, rates, names, random numbers, text.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -165,6 +168,28 @@ TEST_F(Files, SaysWhyAFileCannotBeReadOrWritten) {
   EXPECT_FALSE(write_file("/no/such/folder/x", "y").has_value());
   EXPECT_TRUE(write_file(path_, "hello").has_value());
   EXPECT_EQ(*read_file(path_), "hello");
+}
+
+// because `berth generate -o /dev/null`, typed by root, must leave the machine its /dev/null
+TEST_F(Files, WhatIsNoPlainFileIsWrittenToAndStaysWhatItIs) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const int reader = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_TRUE(write_file(path_, "hello").has_value());
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
+  std::array<char, 16> buffer{};
+  EXPECT_EQ(::read(reader, buffer.data(), buffer.size()), 5);
+  ::close(reader);
+  std::filesystem::remove(path_);
+
+  const std::string link = path_ + ".link";
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(path_, link);
+  for (const char* text : {"made", "made anew"}) {
+    EXPECT_TRUE(write_file(link, text).has_value());
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(*read_file(path_), text);
+  }
+  std::filesystem::remove(link);
 }
 
 }  // namespace
