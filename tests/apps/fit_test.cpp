@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include <unistd.h>
+
 #include "apps/fit/measurements.h"
 #include "base/file.h"
 #include "perf/profile_file.h"
@@ -17,10 +19,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// A file that is gone when the test is.
+/// A file that is gone when the test is. Other tests of this program run beside it.
 class TempFile {
  public:
-  explicit TempFile(const std::string& name) : path_(testing::TempDir() + "berth_fit_" + name) {}
+  explicit TempFile(const std::string& name)
+      : path_(testing::TempDir() + "berth_fit_" + std::to_string(::getpid()) + "_" + name) {}
   ~TempFile() { std::filesystem::remove(path_); }
   TempFile(const TempFile&) = delete;
   TempFile& operator=(const TempFile&) = delete;
