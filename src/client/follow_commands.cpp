@@ -106,6 +106,7 @@ void announce(const Console& console, const JobRow& job) {
 
 Result<std::vector<JobRow>> wait_for(Scheduler& scheduler, const std::vector<JobNumber>& jobs,
                                      const Console& console) {
+  scheduler.be_patient({});  // we are, for longer
   Patience patience(console);
   Listener listener(event_path(jobs));
   while (true) {
@@ -183,6 +184,7 @@ int print_last_lines(const Call& call, Scheduler& scheduler, const std::string& 
 
 /// As it grows. When the connection ends before the job does, goes on from the byte it had come to.
 int follow_output(const Call& call, Scheduler& scheduler, JobNumber job, const std::string& path) {
+  scheduler.be_patient({});  // we are, for longer
   Patience patience(call.console);
   std::uint64_t offset = 0;
   while (true) {

@@ -218,7 +218,7 @@ class Typists {
       const std::string name = fmt::format("t{}-{}", typist, n);
       const TempFolder own;
       const Ran ran =
-          shell(own, fmt::format("BERTH_SOCKET='{}' $BERTH submit --export NONE --name {} "
+          shell(own, fmt::format("cd /; BERTH_SOCKET='{}' $BERTH submit --export NONE --name {} "
                                  "--output /dev/null -- /bin/sh -c 'echo ran >> {}/out/{}'",
                                  served.socket(), name, served.folder().path(), name));
       const std::lock_guard lock{mutex_};
