@@ -2,12 +2,31 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
-namespace berth::detail {
+#include "base/check_scope.h"
+
+namespace berth {
+
+namespace {
+thread_local OnBrokenInvariant on_broken = OnBrokenInvariant::Abort;
+}
+
+CheckScope::CheckScope(OnBrokenInvariant wanted) noexcept : before_(on_broken) {
+  on_broken = wanted;
+}
+CheckScope::~CheckScope() { on_broken = before_; }
+
+namespace detail {
 
 void check_failed(const char* rule, const char* expression, const char* file, int line) {
+  if (on_broken == OnBrokenInvariant::Throw) {
+    throw BrokenInvariant{std::string{"broken invariant: "} + rule + " (" + expression + " at " +
+                          file + ":" + std::to_string(line) + ")"};
+  }
   std::fprintf(stderr, "berth: broken invariant: %s (%s at %s:%d)\n", rule, expression, file, line);
   std::abort();
 }
 
-}  // namespace berth::detail
+}  // namespace detail
+}  // namespace berth

@@ -15,6 +15,14 @@ namespace {
 /// A policy that wakes up so often in a row, with nothing running and nothing to come, and decides
 /// nothing, never will.
 constexpr std::uint64_t kHopelessPasses = 10'000;
+
+bool is_leaving(EventKind kind) {
+  return kind == EventKind::Finished || kind == EventKind::Withdrawn || kind == EventKind::Cancel;
+}
+
+bool is_of_a_job(EventKind kind) {
+  return kind != EventKind::NodeDown && kind != EventKind::NodeUp && kind != EventKind::Booted;
+}
 }  // namespace
 
 Engine::Engine(const EngineParts& parts)
@@ -83,7 +91,11 @@ Result<void> Engine::run() {
     view_.now = *now;
     due_.clear();
     executor_.collect(*now, due_);
-    for (const Event& event : due_) apply(event);
+    for (const Event& event : due_) {
+      if (is_of_a_job(event.kind)) handling_ = event.job;
+      apply(event);
+    }
+    handling_.reset();
     events_ += due_.empty() ? 1 : due_.size();  // a wake-up is an event too
 
     plan_.begin();
@@ -157,6 +169,16 @@ void Engine::absorb_rates() {
 }
 
 void Engine::apply(const Event& event) {
+  if (open_ && is_leaving(event.kind)) {
+    // What ran before a restart is brought in job by job: one may leave before its turn has come,
+    // and a policy hears of nobody's departure whom it has not seen arrive.
+    JobState& state = jobs_.state[event.job];
+    if (is_over(state)) return;
+    if (state == JobState::Unknown) {
+      state = JobState::Cancelled;
+      return;
+    }
+  }
   switch (event.kind) {
     case EventKind::Finished:
       if (open_ || event.outcome != JobState::Failed || !try_again(event))
@@ -179,7 +201,9 @@ void Engine::apply(const Event& event) {
       state_.set_power(event.node, PowerState::On);
       policy_.on_capacity_change(view_, event.node);
       break;
-    case EventKind::Arrival: arrive(event.job); break;
+    case EventKind::Arrival:
+      if (!is_over(jobs_.state[event.job])) arrive(event.job);  // it has left before its turn
+      break;
     case EventKind::Cancel:
       if (!is_over(jobs_.state[event.job])) end(event.job, JobState::Cancelled);
       break;
@@ -197,12 +221,12 @@ void Engine::arrive(JobId job) {
   jobs_.state[job] = JobState::Waiting;
   if (open_) restore(job, executor_.past(job));
   if (!shapes_.never_reason(jobs_.shape[job]).empty()) {
-    reject(job, {Reason::NeverFits, intake_->why_never(job, jobs_, shapes_)});
+    reject(job, {Reason::NeverFits, intake_->why_never(job, jobs_, shapes_)}, RejectedBy::Cluster);
     return;
   }
   if (!estimates_.empty()) estimates_[job] = estimator_.estimate(trace_.jobs[job.value]);
   if (auto refusal = policy_.admit(view_, job)) {
-    reject(job, *std::move(refusal));
+    reject(job, *std::move(refusal), RejectedBy::Policy);
     return;
   }
   policy_.on_arrival(view_, job);
@@ -220,14 +244,14 @@ void Engine::restore(JobId job, const JobPast& past) {
   if (!past.slices.empty()) plan_.pin(job, past.slices);
 }
 
-void Engine::reject(JobId job, Refusal refusal) {
+void Engine::reject(JobId job, Refusal refusal, RejectedBy who) {
   write({.kind = ActionKind::Reject,
          .reason = refusal.reason,
          .job = job,
          .pool = {},
          .gpus = view_.gpus(job),
          .slices = {}});
-  rejected_.push_back({job, std::move(refusal.text)});
+  rejected_.push_back({job, std::move(refusal.text), who == RejectedBy::Policy});
   jobs_.state[job] = JobState::Rejected;
   jobs_.finished[job] = view_.now;
   ++over_;

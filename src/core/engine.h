@@ -57,6 +57,7 @@ struct Progress {
 struct RejectedJob {
   JobId job;
   std::string reason;
+  bool by_policy = false;  // it fits the cluster, the policy does not want it
 };
 
 class Engine {
@@ -85,6 +86,8 @@ class Engine {
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
   [[nodiscard]] Time now() const noexcept { return view_.now; }
+  /// Whose event is being absorbed: whom it is about if that throws.
+  [[nodiscard]] std::optional<JobId> handling() const noexcept { return handling_; }
   /// Some acceptable pool could hold this shape right now.
   [[nodiscard]] bool has_place(const Shape& shape) const;
 
@@ -97,7 +100,8 @@ class Engine {
   void note_change(JobId job);
   void apply(const Event& event);
   void arrive(JobId job);
-  void reject(JobId job, Refusal refusal);
+  enum class RejectedBy : std::uint8_t { Cluster, Policy };
+  void reject(JobId job, Refusal refusal, RejectedBy who);
   void end(JobId job, JobState outcome);
   void withdraw(JobId job);
   void restore(JobId job, const JobPast& past);
@@ -140,6 +144,7 @@ class Engine {
   View view_;
   Plan plan_;
   std::vector<RejectedJob> rejected_;
+  std::optional<JobId> handling_;
   Digest digest_;
   std::function<void(const Progress&)> progress_;
   std::uint64_t events_ = 0;
