@@ -431,7 +431,32 @@ std::vector<std::string> problems(const JobSpec& spec) {
   check_program(spec, faults);
   check_texts(spec, faults);
   check_counts(spec, faults);
+  if (spec.gpus == 0 && spec.cpus == 0)
+    faults.emplace_back("cpus: a job without devices says how many cores");
   return faults;
+}
+
+std::vector<std::string> impossible_numbers(const JobSpec& spec) {
+  std::vector<std::string> faults;
+  check_counts(spec, faults);
+  if (spec.gpus == 0) faults.emplace_back("gpus: a job takes at least one device");
+  const bool has_array = spec.array.has_value();
+  if (has_array && (spec.array->indices.empty() || spec.array->indices.size() > kMaxArraySize))
+    faults.push_back(fmt::format("array: {} jobs", spec.array->indices.size()));
+  return faults;
+}
+
+std::string changes_between(const JobSpec& before, const JobSpec& after) {
+  const json old = to_json(before);
+  const json asked = to_json(after);
+  json changes = json::object();
+  for (const auto& [key, value] : old.items()) {
+    if (!asked.contains(key)) changes[key] = nullptr;
+  }
+  for (const auto& [key, value] : asked.items()) {
+    if (!old.contains(key) || old[key] != value) changes[key] = value;
+  }
+  return changes.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 const std::vector<JobSpecField>& job_spec_fields() {

@@ -34,6 +34,12 @@ void write_json(JsonWriter& out, const JobSpec& spec, SpecPart part);
 /// What cannot be right wherever it runs: both script and command or none, a NUL in a name, sizes
 /// beyond limits, negative counts, a gang that does not divide. Empty: nothing.
 [[nodiscard]] std::vector<std::string> problems(const JobSpec& spec);
+/// What no job that was taken can have, and no engine is asked to bear: numbers out of range, no
+/// device at all. Looks at numbers only, so that every record can be checked.
+[[nodiscard]] std::vector<std::string> impossible_numbers(const JobSpec& spec);
+/// The changes, as a JSON object, that make `before` into `after`; a key that goes back to its
+/// default is null.
+[[nodiscard]] std::string changes_between(const JobSpec& before, const JobSpec& after);
 
 /// Key, kind ("string", "integer", "boolean", "list", "map", "number") and meaning: for OpenAPI and
 /// help.

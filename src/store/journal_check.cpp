@@ -148,7 +148,7 @@ class BaseMove {
     BERTH_TRY_VOID(read_specs(known));
     StateRow state = base;
     for (const auto& [record, spec] : oldest.records) {
-      BERTH_TRY(const auto change, ledger.apply(record));
+      BERTH_TRY(const auto change, ledger.replay(record));
       advance(state, record, change);
       note(record, change, spec);
       BERTH_TRY_VOID(write_setting(record));
@@ -222,7 +222,7 @@ Result<std::size_t> check_journal(Database& database) {
   for (Record record;; ++count) {
     BERTH_TRY(const bool has_record, rows.next(record));
     if (!has_record) break;
-    BERTH_TRY(const auto change, folded.apply(record));
+    BERTH_TRY(const auto change, folded.replay(record));
     if (change.past) BERTH_TRY_VOID(check_past(past, specs, *change.past));
   }
   BERTH_TRY(const StateRow state, read_state(database, Side::Now));

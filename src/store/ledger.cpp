@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/job_spec_json.h"
 
@@ -55,7 +56,14 @@ Result<void> check_devices(const IntentRecord& intent) {
 struct Ledger::Folder {
   Ledger& ledger;
   const Record& record;
+  Source source;
 
+  [[nodiscard]] Result<void> check_numbers(JobNumber job, const JobSpec& spec) const {
+    if (source == Source::OnDisk) return {};
+    const auto faults = impossible_numbers(spec);
+    if (faults.empty()) return {};
+    return fail(fmt::format("job {}: {}", job, fmt::join(faults, "; ")));
+  }
   [[nodiscard]] Result<LedgerJob*> alive(JobNumber number) const {
     const auto found = ledger.jobs_.find(number);
     if (found != ledger.jobs_.end()) return &found->second;
@@ -112,6 +120,7 @@ struct Ledger::Folder {
           fmt::format("job {}: an array of {} jobs", submit.first, spec.array->indices.size()));
     if (!std::isfinite(spec.weight))
       return fail(fmt::format("job {}: its weight is no number", submit.first));
+    BERTH_TRY_VOID(check_numbers(submit.first, spec));
     if (const auto same = ledger.by_key(spec.user, spec.key))
       return fail(fmt::format("key '{}' of {} is job {} already", spec.key, spec.user, *same));
     return {};
@@ -257,6 +266,7 @@ struct Ledger::Folder {
     BERTH_TRY(LedgerJob * job, alive(change.job));
     auto spec = changed_job_spec(*job->spec, change.changes);
     if (!spec) return fail(fmt::format("job {}: {}", change.job, spec.error().text()));
+    BERTH_TRY_VOID(check_numbers(change.job, *spec));
     job->spec = std::make_shared<const JobSpec>(*std::move(spec));
     return told(*job);
   }
@@ -271,10 +281,14 @@ struct Ledger::Folder {
   }
 };
 
-Result<Ledger::Change> Ledger::apply(const Record& record) {
+Result<Ledger::Change> Ledger::apply(const Record& record) { return fold(record, Source::Asked); }
+
+Result<Ledger::Change> Ledger::replay(const Record& record) { return fold(record, Source::OnDisk); }
+
+Result<Ledger::Change> Ledger::fold(const Record& record, Source source) {
   if (generation_ == 0 && !std::holds_alternative<LifeRecord>(record.body))
     return fail(fmt::format("a record '{}' before the first life", kind_of(record.body)));
-  auto change = std::visit(Folder{*this, record}, record.body);
+  auto change = std::visit(Folder{*this, record, source}, record.body);
   if (change) now_ = std::max(now_, record.at);
   return change;
 }

@@ -79,7 +79,11 @@ class Ledger {
   /// heard of them is legal. A pass stamps its records when it begins, so that a record may be a
   /// little older than the one before; now() never goes back.
   /// Costs O(log jobs), for a submit also its number of jobs.
+  /// A submit or a change that leaves a job with numbers that no job can have is refused as well.
   [[nodiscard]] Result<Change> apply(const Record& record);
+  /// The same for a record that is on disk already: older versions wrote down changes as they were
+  /// asked for, and such a job is set aside later rather than keep the journal from being read.
+  [[nodiscard]] Result<Change> replay(const Record& record);
 
   [[nodiscard]] const LedgerJob* find(JobNumber job) const noexcept;
   /// In order of number.
@@ -102,6 +106,8 @@ class Ledger {
 
  private:
   struct Folder;
+  enum class Source : std::uint8_t { Asked, OnDisk };
+  [[nodiscard]] Result<Change> fold(const Record& record, Source source);
   std::map<JobNumber, LedgerJob> jobs_;
   std::map<std::string, std::string> settings_;
   std::map<std::pair<std::string, std::string>, JobNumber> keys_;

@@ -54,6 +54,13 @@ struct SqliteStoreTest : ::testing::Test {
     const auto done = database->run(sql);
     ASSERT_TRUE(done) << done.error().text();
   }
+  /// As an older version did: a change is written down as it was asked for.
+  void add_as_before(SqliteStore& store, const Record& record) {
+    auto change = ledger.replay(record);
+    ASSERT_TRUE(change) << change.error().text();
+    ASSERT_TRUE(store.append(record, *change));
+    ASSERT_TRUE(store.commit());
+  }
   test::TemporaryDirectory directory;
   RandomHistory history{7};
   Ledger ledger;
@@ -362,6 +369,30 @@ TEST_F(SqliteStoreTest, DyingAtAnyPointKeepsWhatWasAcknowledged) {
     store.reset();
     EXPECT_EQ(open()->recover()->digest(), point == "store.committed" ? after : before) << point;
   }
+}
+
+// Because version 0.1.0 wrote `berth change N gpus=0` into the journal, and a journal that cannot
+// be read any more loses everybody's jobs.
+TEST_F(SqliteStoreTest, AChangeThatNoJobCanHaveIsReadAndNotWritten) {
+  JobSpec spec;
+  spec.command = {"true"};
+  spec.workdir = "/";
+  {
+    auto store = open();
+    add(*store, {Time{}, 1, LifeRecord{.generation = 1}});
+    add(*store, {Time{}, 2, SubmitRecord{1, spec}});
+    EXPECT_FALSE(ledger.apply({Time{}, 3, ChangeRecord{1, R"({"gpus":0})", "ann"}}));
+    EXPECT_EQ(ledger.find(1)->spec->gpus, 1);
+    add_as_before(*store, {Time{}, 3, ChangeRecord{1, R"({"gpus":0})", "ann"}});
+  }
+  auto store = open();
+  const auto recovered = store->recover();
+  ASSERT_TRUE(recovered) << recovered.error().text();
+  EXPECT_EQ(recovered->find(1)->spec->gpus, 0);
+  EXPECT_EQ(recovered->digest(), ledger.digest());
+  EXPECT_EQ(store->verify().value_or(0), 3U);
+  EXPECT_EQ(store->compact(Time{} + std::chrono::hours{1}, 100).value_or(0), 3U);
+  EXPECT_EQ(store->verify().value_or(1), 0U);
 }
 
 }  // namespace

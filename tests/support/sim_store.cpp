@@ -147,7 +147,7 @@ Result<Ledger> SimStore::recover() {
     if (checksum != get<std::uint64_t>(rest, 4)) break;  // nothing behind it can be taken for good
     BERTH_TRY(RecordBody body, decode(entry->kind, entry->body));
     const Record record{Time{Duration{entry->at}}, entry->wall, std::move(body)};
-    BERTH_TRY(const auto change, ledger.apply(record));
+    BERTH_TRY(const auto change, ledger.replay(record));
     tables_.add(record, change);
     ++sequence_;
     checksum_ = checksum;
