@@ -1,6 +1,7 @@
 #include "daemon/admission.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,15 @@ namespace {
 constexpr std::size_t kMostShapes = 4096;
 
 void say(Fault& fault, std::string message) { fault.messages.push_back(std::move(message)); }
+
+/// It asks for another place than before: whether there is one has to be looked up.
+bool needs_other_devices(const JobSpec& before, const JobSpec& spec) {
+  const auto place = [](const JobSpec& s) {
+    return std::tie(s.gpus, s.gpus_min, s.gpus_max, s.gpu_milli, s.gpu_type, s.cpus, s.memory_mib,
+                    s.nodes, s.exclusive);
+  };
+  return place(before) != place(spec);
+}
 
 std::string names_of(const std::vector<QueueOptions>& queues) {
   std::string names;
@@ -37,14 +47,25 @@ Admission::Admission(const Cluster& cluster, const std::string& placement, Admis
 
 Answer<void> Admission::admit(const Caller& caller, JobSpec& spec,
                               std::vector<std::string>& notes) {
+  return check(caller, nullptr, spec, notes);
+}
+
+Answer<void> Admission::admit_change(const Caller& caller, const JobSpec& before, JobSpec& spec,
+                                     std::vector<std::string>& notes) {
+  return check(caller, &before, spec, notes);
+}
+
+Answer<void> Admission::check(const Caller& caller, const JobSpec* before, JobSpec& spec,
+                              std::vector<std::string>& notes) {
   Fault bad{.kind = FaultKind::BadRequest, .messages = {}};
-  check_sense(caller, spec, bad);
-  check_queue(caller, spec, notes, bad);
+  check_sense(caller, before, spec, bad);
+  check_queue(caller, before, spec, notes, bad);
   if (!bad.messages.empty()) return tl::unexpected<Fault>(std::move(bad));
+  const bool needs_other = before == nullptr || needs_other_devices(*before, spec);
   if (spec.gpu_milli < 1000 && !placement_->places_fractions())
     notes.push_back(fmt::format("share: placement {} gives out whole devices: the job takes one",
                                 placement_->name()));
-  if (spec.exclusive) {
+  if (spec.exclusive && needs_other) {
     const std::int32_t whole = cluster_.largest_node();
     if (spec.gpus < whole) {
       notes.push_back(fmt::format("exclusive: asks for all {} devices of a node", whole));
@@ -52,23 +73,26 @@ Answer<void> Admission::admit(const Caller& caller, JobSpec& spec,
     }
   }
   Fault impossible{.kind = FaultKind::Impossible, .messages = {}};
-  check_cluster(spec, impossible);
+  check_dependencies(before, spec, impossible);
+  if (needs_other) check_cluster(spec, impossible);
   if (!impossible.messages.empty()) return tl::unexpected<Fault>(std::move(impossible));
   return {};
 }
 
-void Admission::check_sense(const Caller& caller, const JobSpec& spec, Fault& bad) const {
+void Admission::check_sense(const Caller& caller, const JobSpec* before, const JobSpec& spec,
+                            Fault& bad) const {
   bad.messages = problems(spec);
   if (spec.workdir.empty() || spec.workdir.front() != '/')
     say(bad, "workdir: must be an absolute path");
-  if (spec.priority > options_.max_user_priority && caller.role == Role::User) {
+  const bool is_given = before != nullptr && before->priority == spec.priority;
+  if (spec.priority > options_.max_user_priority && caller.role == Role::User && !is_given) {
     say(bad, fmt::format("priority: {} needs an operator, users may ask for {} at most",
                          spec.priority, options_.max_user_priority));
   }
 }
 
-void Admission::check_queue(const Caller& caller, JobSpec& spec, std::vector<std::string>& notes,
-                            Fault& bad) const {
+void Admission::check_queue(const Caller& caller, const JobSpec* before, JobSpec& spec,
+                            std::vector<std::string>& notes, Fault& bad) const {
   if (spec.queue.empty()) spec.queue = options_.queues.front().name;
   const auto queue = std::ranges::find(options_.queues, spec.queue, &QueueOptions::name);
   if (queue == options_.queues.end()) {
@@ -76,25 +100,28 @@ void Admission::check_queue(const Caller& caller, JobSpec& spec, std::vector<std
                          names_of(options_.queues)));
     return;
   }
-  const bool is_unlimited = spec.time_limit == kUnlimitedTime;
-  if (is_unlimited) {  // as long as the queue gives, not as long as it gives to whoever says
-                       // nothing
+  const bool same_queue = before != nullptr && before->queue == spec.queue;
+  const bool same_limit = same_queue && before->time_limit == spec.time_limit;
+  const bool same_gpus = same_queue && before->gpus == spec.gpus;
+  if (spec.time_limit == kUnlimitedTime) {
+    // As long as the queue gives, not as long as it gives to whoever says nothing.
     spec.time_limit = queue->max_time_limit;
     notes.push_back(
         spec.time_limit > 0
             ? fmt::format("no time limit was asked for: it gets {}, the most in queue '{}'",
                           human_duration(static_cast<double>(spec.time_limit)), queue->name)
             : fmt::format("it has no time limit: queue '{}' sets none", queue->name));
-  } else if (spec.time_limit == 0) {
-    spec.time_limit = queue->default_time_limit;
+  } else if (spec.time_limit == 0 && !same_limit) {
+    spec.time_limit =
+        queue->default_time_limit > 0 ? queue->default_time_limit : queue->max_time_limit;
   }
-  const bool above = queue->max_time_limit > 0 &&
+  const bool above = !same_limit && queue->max_time_limit > 0 &&
                      (spec.time_limit == 0 || spec.time_limit > queue->max_time_limit);
   if (above && caller.role == Role::User) {
     say(bad, fmt::format("queue '{}' takes jobs of at most {}", spec.queue,
                          human_duration(static_cast<double>(queue->max_time_limit))));
   }
-  if (queue->max_gpus > 0 && spec.gpus > queue->max_gpus) {
+  if (queue->max_gpus > 0 && spec.gpus > queue->max_gpus && !same_gpus) {
     say(bad, fmt::format("queue '{}' takes jobs of at most {} GPUs, this one asks for {}",
                          spec.queue, queue->max_gpus, spec.gpus));
   }
@@ -107,12 +134,18 @@ void Admission::forget_shapes() {
   shapes_ = std::make_unique<ShapeMaker>(names_, empty_, *placement_);
 }
 
-void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
+void Admission::check_dependencies(const JobSpec* before, const JobSpec& spec,
+                                   Fault& impossible) const {
   for (const Dependency& dependency : spec.dependencies) {
-    if (dependency.kind != DependencyKind::Singleton && !exists_(dependency.job)) {
+    if (dependency.kind == DependencyKind::Singleton) continue;
+    const bool is_old = before != nullptr && std::ranges::find(before->dependencies, dependency) !=
+                                                 before->dependencies.end();
+    if (!is_old && !exists_(dependency.job))
       say(impossible, fmt::format("waits for job {}, which does not exist", dependency.job));
-    }
   }
+}
+
+void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
   for (const std::string& node : spec.nodes) {
     if (std::ranges::find(cluster_.nodes, node, &Node::name) == cluster_.nodes.end())
       say(impossible, fmt::format("there is no node '{}'", node));

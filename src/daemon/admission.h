@@ -39,13 +39,20 @@ class Admission {
   /// Fills in what the request leaves open and says what is wrong with it. Safe from any thread.
   [[nodiscard]] Answer<void> admit(const Caller& caller, JobSpec& spec,
                                    std::vector<std::string>& notes);
-  /// What of a job may be changed while it waits is checked as a new request would be.
+  /// The same for a job that was admitted as `before`: only what is changed has to be allowed, so
+  /// that what an operator gave, or a cluster that has become smaller, does not stand in the way.
+  [[nodiscard]] Answer<void> admit_change(const Caller& caller, const JobSpec& before,
+                                          JobSpec& spec, std::vector<std::string>& notes);
   [[nodiscard]] const AdmissionOptions& options() const noexcept { return options_; }
 
  private:
-  void check_sense(const Caller& caller, const JobSpec& spec, Fault& bad) const;
-  void check_queue(const Caller& caller, JobSpec& spec, std::vector<std::string>& notes,
+  [[nodiscard]] Answer<void> check(const Caller& caller, const JobSpec* before, JobSpec& spec,
+                                   std::vector<std::string>& notes);
+  void check_sense(const Caller& caller, const JobSpec* before, const JobSpec& spec,
                    Fault& bad) const;
+  void check_queue(const Caller& caller, const JobSpec* before, JobSpec& spec,
+                   std::vector<std::string>& notes, Fault& bad) const;
+  void check_dependencies(const JobSpec* before, const JobSpec& spec, Fault& impossible) const;
   void check_cluster(const JobSpec& spec, Fault& impossible);
   void forget_shapes();
 

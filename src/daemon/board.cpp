@@ -334,6 +334,12 @@ Board::Counts Board::counts() const {
           .held = held_.size()};
 }
 
+std::size_t Board::set_aside() const {
+  const std::shared_lock lock{mutex_};
+  return static_cast<std::size_t>(std::ranges::count_if(
+      held_, [&](JobNumber job) { return ledger_.find(job)->held_by == kSchedulerName; }));
+}
+
 std::map<Outcome, std::uint64_t> Board::ended() const {
   const std::shared_lock lock{mutex_};
   return ended_;

@@ -67,6 +67,8 @@ class Board final {
     std::size_t pending = 0, running = 0, held = 0;
   };
   [[nodiscard]] Counts counts() const;
+  /// Jobs that are held in the scheduler's own name.
+  [[nodiscard]] std::size_t set_aside() const;
   /// Jobs that have ended in this life, by how.
   [[nodiscard]] std::map<Outcome, std::uint64_t> ended() const;
   [[nodiscard]] std::size_t jobs_of(const std::string& user) const;

@@ -192,7 +192,8 @@ void Daemon::Parts::make_service() {
                                                    .cluster = options.cluster,
                                                    .options = options.live,
                                                    .training = desk ? &desk->hub() : nullptr,
-                                                   .hub = desk ? &desk->hub() : nullptr});
+                                                   .hub = desk ? &desk->hub() : nullptr,
+                                                   .log = &log});
   admission = std::make_unique<Admission>(options.cluster, options.live.placement,
                                           options.admission, [this](JobNumber job) {
                                             if (board.find(job)) return true;
@@ -208,7 +209,7 @@ void Daemon::Parts::make_service() {
       .admission = *admission,
       .cluster = options.cluster,
       .generation = generation,
-      .ask_engine = [this](std::function<void()> ask) { inbox.post(Question{std::move(ask)}); },
+      .ask_engine = [this](Question question) { inbox.post(std::move(question)); },
       .signal =
           [this](JobNumber job, int number) {
             if (const Attempt* attempt = yard->alive(job)) host->signal(attempt->id, number);
@@ -259,6 +260,7 @@ std::uint64_t Daemon::generation() const noexcept { return parts_->generation; }
 Result<void> Daemon::run() {
   BERTH_TRY_VOID(parts_->yard->recover(parts_->scribe.ledger()));
   auto ended = parts_->scheduler->run();
+  parts_->inbox.close();
   const std::lock_guard lock{parts_->error_mutex};
   if (parts_->journal_error) return tl::unexpected<Error>(*parts_->journal_error);
   return ended;

@@ -14,7 +14,12 @@ namespace berth {
 namespace {
 
 [[noreturn]] void answer(int pipe, const std::function<std::string()>& work) {
-  const std::string text = work();
+  std::string text;
+  try {
+    text = work();
+  } catch (const std::exception&) {  // no answer; whoever asked is told so
+    _exit(1);
+  }
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t count = write(pipe, text.data() + sent, text.size() - sent);
     if (count <= 0) _exit(1);

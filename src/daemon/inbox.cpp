@@ -7,14 +7,30 @@ namespace berth {
 namespace {
 /// The clock of a wait is not the boot clock: after a machine slept, look again within a minute.
 constexpr Duration kLongestNap = std::chrono::minutes{1};
+
+void tell_too_late(const Message& message) {
+  const auto* question = std::get_if<Question>(&message);
+  if (question != nullptr && question->too_late) question->too_late();
+}
 }  // namespace
 
 void ThreadInbox::post(Message message) {
   {
     const std::lock_guard lock{mutex_};
-    messages_.push_back(std::move(message));
+    if (!is_closed_) messages_.push_back(std::move(message));
+    if (!is_closed_) return wake_.notify_one();
   }
-  wake_.notify_one();
+  tell_too_late(message);
+}
+
+void ThreadInbox::close() {
+  std::vector<Message> unheard;
+  {
+    const std::lock_guard lock{mutex_};
+    is_closed_ = true;
+    unheard.swap(messages_);
+  }
+  for (const Message& message : unheard) tell_too_late(message);
 }
 
 void ThreadInbox::wait(Time until) {

@@ -23,9 +23,11 @@ struct RenewOrder {
   std::string why;
 };
 struct StopOrder {};
-/// Something to be answered between two passes, when nothing is in the middle of changing.
+/// Something to be answered between two passes, when nothing is in the middle of changing. Exactly
+/// one of the two is called: `too_late` if no pass comes any more, from any thread.
 struct Question {
   std::function<void()> ask;
+  std::function<void()> too_late{};
 };
 using Message = std::variant<Committed, HostEvent, RenewOrder, StopOrder, Question>;
 
@@ -44,12 +46,15 @@ class ThreadInbox final : public Inbox {
   void post(Message message);
   void wait(Time until) override;
   void take(std::vector<Message>& messages) override;
+  /// No engine will hear of anything any more: questions, also those to come, are too late.
+  void close();
 
  private:
   const LiveClock& clock_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Message> messages_;
+  bool is_closed_ = false;
 };
 
 }  // namespace berth

@@ -5,12 +5,27 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/check.h"
+#include "base/check_scope.h"
+#include "model/job_spec_json.h"
 
 namespace berth {
 
 namespace {
+
+/// Below this nothing can be begun again: what is broken here ends the process, and the next one
+/// recovers from the journal.
+const OnBrokenInvariant kHere = OnBrokenInvariant::Abort;
+
+/// Whom a message is about.
+std::optional<JobNumber> job_of(const Message& message) {
+  if (const auto* event = std::get_if<HostEvent>(&message)) return event->job;
+  const auto* committed = std::get_if<Committed>(&message);
+  if (committed == nullptr || committed->change.job == 0) return std::nullopt;
+  return committed->change.job;
+}
 
 JobState state_of(Outcome outcome) {
   switch (outcome) {
@@ -47,7 +62,9 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
   }
   std::vector<JobNumber> alone;
   for (const auto& [number, attempt] : parts_.yard.attempts()) {
-    const bool elsewhere = attempt.slices.empty() ||  // a device that is no longer described
+    const auto record = parts_.job(number);
+    const bool is_aside = record && record->is_held && record->held_by == kSchedulerName;
+    const bool elsewhere = is_aside || !has_all_devices(attempt) ||
                            std::ranges::any_of(attempt.slices, [&](const Slice& slice) {
                              return out_of_service_.contains(slice.node);
                            });
@@ -63,12 +80,25 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
   for (const JobNumber job : in_order) bring_in(job);
   // Their arrivals come one at a time, see advance().
   std::erase_if(events_, [](const Event& event) { return event.kind == EventKind::Arrival; });
+  newcomers_.clear();
+}
+
+/// Each device it runs on is still described. One that runs on others as well goes on, and nobody
+/// plans with it: it would seem to hold less than it has.
+bool LiveExecutor::has_all_devices(const Attempt& attempt) const {
+  std::size_t held = 0;
+  for (const HeldDevices& devices : attempt.where) held += devices.devices.size();
+  std::size_t known = 0;
+  for (const Slice& slice : attempt.slices) known += static_cast<std::size_t>(slice.gpus);
+  return known == held && held > 0;
 }
 
 std::optional<Time> LiveExecutor::advance(Time wakeup) {
+  const CheckScope here{kHere};
   if (over_ != Over::No) return std::nullopt;
   // A job that was refused in the last pass may have kept others of its array out.
-  const bool anything = !events_.empty() || !adopting_.empty() || parts_.gates.has_news();
+  const bool anything =
+      !events_.empty() || !adopting_.empty() || !line_.empty() || parts_.gates.has_news();
   if (!std::exchange(is_new_, false) && !anything) {
     const Time opening = parts_.gates.next_opening().value_or(kNever);
     parts_.inbox.wait(std::min(wakeup, opening));
@@ -85,13 +115,25 @@ std::optional<Time> LiveExecutor::advance(Time wakeup) {
 }
 
 void LiveExecutor::collect(Time now, std::vector<Event>& due) {
+  const CheckScope here{kHere};
   last_ = now;
-  for (Message& message : messages_) hear(message);
+  newcomers_.clear();
+  for (Message& message : messages_) {
+    const auto job = job_of(message);
+    try {
+      hear(message);
+    } catch (const std::exception& error) {  // of a library; the others are heard all the same
+      if (job) set_aside(*job, error.what());
+    }
+  }
   messages_.clear();
   if (!adopting_.empty() && over_ == Over::No) {
     const JobNumber job = adopting_.back();
     adopting_.pop_back();
-    if (const auto slot = slot_of(job)) emit(EventKind::Arrival, *slot);
+    if (const auto slot = slot_of(job)) {
+      emit(EventKind::Arrival, *slot);
+      newcomers_.push_back(job);
+    }
   } else {
     ask_gates(now);
   }
@@ -111,7 +153,7 @@ void LiveExecutor::emit(EventKind kind, JobId slot, JobState outcome) {
 void LiveExecutor::hear(Message& message) {
   if (const auto* committed = std::get_if<Committed>(&message)) return hear_record(*committed);
   if (auto* question = std::get_if<Question>(&message)) {
-    questions_.push_back(std::move(question->ask));
+    questions_.push_back(std::move(*question));
     return;
   }
   if (const auto* event = std::get_if<HostEvent>(&message)) {
@@ -255,12 +297,24 @@ void LiveExecutor::ask_gates(Time now) {
   if (over_ != Over::No) return;
   jobs.clear();
   parts_.gates.take_ready(now, jobs);
-  for (const JobNumber job : jobs) bring_in(job);
+  if (!parts_.one_at_a_time) {
+    for (const JobNumber job : jobs) bring_in(job);
+    return;
+  }
+  line_.insert(line_.end(), jobs.begin(), jobs.end());
+  while (!line_.empty() && newcomers_.empty()) {
+    const JobNumber job = line_.front();
+    line_.pop_front();
+    if (parts_.gates.is_in(job) && !slot_of(job)) bring_in(job);
+  }
 }
 
 void LiveExecutor::bring_in(JobNumber number) {
   const auto job = parts_.job(number);
   if (!job) return;
+  // An older version may have written down a change that no engine could bear.
+  if (const auto faults = impossible_numbers(*job->spec); !faults.empty())
+    return set_aside(number, fmt::format("{}", fmt::join(faults, "; ")));
   if (next_slot_ == parts_.slots.jobs.size()) {  // the next engine has more
     over_ = Over::Renew;
     return;
@@ -270,6 +324,15 @@ void LiveExecutor::bring_in(JobNumber number) {
   slots_[number] = slot;
   fill(parts_.slots.jobs[slot.value], *job);
   emit(EventKind::Arrival, slot);
+  newcomers_.push_back(number);
+}
+
+void LiveExecutor::set_aside(JobNumber job, std::string why) {
+  const auto record = parts_.job(job);
+  if (!record || (record->is_held && record->held_by == kSchedulerName)) return;
+  parts_.yard.set_aside(job, std::move(why));
+  parts_.gates.hold(job, parts_.yard.alive(job) != nullptr);
+  give_up_slot(job);
 }
 
 void LiveExecutor::fill(TraceJob& slot, const LedgerJob& job) {
@@ -317,6 +380,7 @@ std::optional<JobId> LiveExecutor::suppose(const LedgerJob& job) {
 
 StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable& jobs) {
   static_cast<void>(jobs);
+  const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   const bool stays =
       parts_.yard.start(job, action.slices, action.gpus, action.reason, action.terms.cores_milli);
@@ -327,6 +391,7 @@ StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable&
 
 Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
   static_cast<void>(jobs);
+  const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   switch (action.kind) {
     case ActionKind::Suspend: parts_.yard.suspend(job); break;
@@ -349,6 +414,7 @@ Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
 
 void LiveExecutor::adjust(Time now, const Action& action, const JobTable& jobs) {
   static_cast<void>(now);
+  const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   if (action.kind == ActionKind::SetCores)
     parts_.yard.set_cores(job, (action.terms.cores_milli * jobs.granted[action.job] + 999) / 1000);
@@ -387,18 +453,20 @@ void LiveExecutor::losses(Time, JobId job, const JobTable&, std::int64_t first,
 
 void LiveExecutor::append(Time, const Action&) {}
 
+void LiveExecutor::hear_rejected(const RejectedJob& rejected) {
+  const JobNumber job = number_of(rejected.job);
+  const bool runs = parts_.yard.alive(job) != nullptr;
+  // What runs already is not stopped, and planned around.
+  if (runs) parts_.yard.leave_alone(job);
+  slots_.erase(job);
+  if (!runs) end_without_attempt(job, Outcome::Rejected, rejected.reason);
+}
+
 void LiveExecutor::instant_done(Time now) {
+  const CheckScope here{kHere};
   if (engine_ != nullptr) {
-    for (; rejected_seen_ < engine_->rejected().size(); ++rejected_seen_) {
-      const RejectedJob& rejected = engine_->rejected()[rejected_seen_];
-      const JobNumber job = number_of(rejected.job);
-      // A new policy may refuse what runs already: that is not stopped, and planned around.
-      if (parts_.yard.alive(job) != nullptr)
-        parts_.yard.leave_alone(job);
-      else
-        end_without_attempt(job, Outcome::Rejected, rejected.reason);
-      slots_.erase(job);
-    }
+    for (; rejected_seen_ < engine_->rejected().size(); ++rejected_seen_)
+      hear_rejected(engine_->rejected()[rejected_seen_]);
   }
   if (const auto written = parts_.yard.flush(); !written) {
     over_ = Over::Failed;
@@ -410,7 +478,19 @@ void LiveExecutor::instant_done(Time now) {
   for (const AttemptEnd& end : failed) hear_end(end);
   pass_seconds_ = to_seconds(parts_.clock.now() - pass_began_);
   parts_.pass_done(now);
-  for (const auto& ask : std::exchange(questions_, {})) ask();
+  for (const Question& question : std::exchange(questions_, {})) {
+    try {
+      question.ask();
+    } catch (const std::exception&) {
+      if (question.too_late) question.too_late();
+    }
+  }
+}
+
+LiveExecutor::~LiveExecutor() {
+  for (const Question& question : questions_) {
+    if (question.too_late) question.too_late();
+  }
 }
 
 }  // namespace berth

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <set>
@@ -43,10 +44,16 @@ class LiveExecutor final : public Executor, public Journal {
     /// After a pass, in which nothing is in the middle of changing.
     std::function<void(Time)> pass_done;
     TrainingBook* training = nullptr;
+    /// Newcomers come one in a pass: somebody among many has made an engine fail.
+    bool one_at_a_time = false;
   };
   enum class Over : std::uint8_t { No, Stop, Renew, Failed };
 
   explicit LiveExecutor(Parts parts);
+  /// Whoever has asked and was not answered is told that it is too late.
+  ~LiveExecutor() override;
+  LiveExecutor(const LiveExecutor&) = delete;
+  LiveExecutor& operator=(const LiveExecutor&) = delete;
   void watch(const Engine& engine) noexcept { engine_ = &engine; }
 
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
@@ -83,14 +90,19 @@ class LiveExecutor final : public Executor, public Journal {
   /// Jobs that are not over, before the run: those that run are brought in one by one, in the order
   /// in which they were started, so that a policy can keep them where they are.
   void begin(const std::vector<LedgerJob>& jobs, const std::set<NodeId>& out_of_service);
+  /// Jobs that the engine was told of in this pass: if it fails, one of them may be why.
+  [[nodiscard]] const std::vector<JobNumber>& newcomers() const noexcept { return newcomers_; }
 
  private:
   void hear(Message& message);
   void hear_record(const Committed& committed);
   void hear_wish(const WishRecord& wish);
   void hear_end(const AttemptEnd& end);
+  void hear_rejected(const RejectedJob& rejected);
   void ask_gates(Time now);
   void bring_in(JobNumber job);
+  void set_aside(JobNumber job, std::string why);
+  [[nodiscard]] bool has_all_devices(const Attempt& attempt) const;
   void set_node(NodeId node, NodeService service);
   void end_without_attempt(JobNumber job, Outcome outcome, std::string why);
   void give_up_slot(JobNumber job);
@@ -106,8 +118,10 @@ class LiveExecutor final : public Executor, public Journal {
   std::set<NodeId> out_of_service_;
   std::vector<Message> messages_;
   std::vector<Event> events_;
-  std::vector<std::function<void()>> questions_;
-  bool is_new_ = true;  // nobody has been let in yet
+  std::vector<Question> questions_;
+  std::deque<JobNumber> line_;        // may compete, one at a time
+  std::vector<JobNumber> newcomers_;  // of this pass
+  bool is_new_ = true;                // nobody has been let in yet
   Time last_{};
   Time pass_began_{};
   double pass_seconds_ = 0;

@@ -9,10 +9,12 @@
 #include <future>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "daemon/job_pages.h"
 #include "daemon/past_cursor.h"
+#include "daemon/waiting_cycle.h"
 #include "model/job_spec_json.h"
 
 namespace berth {
@@ -21,6 +23,7 @@ namespace {
 
 constexpr std::size_t kMostPerPage = 1000;
 constexpr std::size_t kMostDeeds = 10'000;
+constexpr std::string_view kTooLate = "the scheduler is stopping or begins anew: ask again";
 
 tl::unexpected<Fault> fault(FaultKind kind, std::string message) {
   return tl::unexpected<Fault>(Fault{.kind = kind, .messages = {std::move(message)}});
@@ -78,6 +81,27 @@ std::string cannot(Verb verb, const LedgerJob& job) {
   return {};
 }
 
+/// Whoever holds a job lets it go, or an operator does. One that the scheduler has set aside is its
+/// user's to mend: as long as its numbers make no sense nobody can release it.
+Result<void> may_release(const Caller& caller, const LedgerJob& job) {
+  const bool is_set_aside = job.held_by == kSchedulerName;
+  if (const auto faults = impossible_numbers(*job.spec); is_set_aside && !faults.empty())
+    return fail(fmt::format("job {} was set aside: {} (change it first)", job.number,
+                            fmt::join(faults, "; ")));
+  const bool is_own = job.held_by == caller.user || is_set_aside;
+  if (caller.role == Role::User && !is_own)
+    return fail(fmt::format("job {} was held by {}", job.number, job.held_by));
+  return {};
+}
+
+Answer<void> check_deadline(const JobSpec& spec, std::int64_t wall) {
+  const std::int64_t now = wall / 1'000'000;
+  if (!spec.deadline || *spec.deadline > now) return {};
+  return fault(FaultKind::Impossible,
+               fmt::format("deadline: it passed {} ago (now is {} in Unix seconds)",
+                           human_duration(static_cast<double>(now - *spec.deadline)), now));
+}
+
 /// Of a job that runs only the limit can be changed: by its user to less, by an operator to more.
 Answer<void> may_change_running(const Caller& caller, const LedgerJob& job, const JobSpec& asked) {
   if (!job.attempt) return {};
@@ -125,6 +149,8 @@ Answer<void> LiveService::prepare(const Caller& caller, JobSpec& spec,
                                   std::vector<std::string>& notes) {
   if (auto admitted = parts_.admission.admit(caller, spec, notes); !admitted)
     return tl::unexpected<Fault>(std::move(admitted).error());
+  if (auto in_time = check_deadline(spec, parts_.clock.wall()); !in_time)
+    return tl::unexpected<Fault>(std::move(in_time).error());
   const AdmissionOptions& limits = parts_.admission.options();
   const std::size_t count = spec.array ? spec.array->indices.size() : 1;
   const auto now = parts_.board.counts();
@@ -355,14 +381,21 @@ Answer<std::vector<Deed>> LiveService::act(const Caller& caller, Verb verb, cons
     const JobNumber number = (*jobs)[i];
     std::promise<Deed>& promise = promises[i];
     if (verb == Verb::Signal) {
-      parts_.ask_engine([this, number, signal, &promise] {
-        const auto job = parts_.board.find(number);
-        const std::string reason = job ? cannot(Verb::Signal, *job) : "is over";
-        if (reason.empty()) parts_.signal(number, signal);
-        promise.set_value(
-            {number, reason.empty(),
-             fmt::format("job {} {}", number, reason.empty() ? "signalled" : reason)});
-      });
+      parts_.ask_engine(
+          {.ask =
+               [this, number, signal, &promise] {
+                 const auto job = parts_.board.find(number);
+                 const std::string reason = job ? cannot(Verb::Signal, *job) : "is over";
+                 if (reason.empty()) parts_.signal(number, signal);
+                 promise.set_value(
+                     {number, reason.empty(),
+                      fmt::format("job {} {}", number, reason.empty() ? "signalled" : reason)});
+               },
+           .too_late =
+               [number, &promise] {
+                 promise.set_value({number, false,
+                                    fmt::format("job {} was not signalled: {}", number, kTooLate)});
+               }});
       continue;
     }
     parts_.pen.write_later(
@@ -372,8 +405,7 @@ Answer<std::vector<Deed>> LiveService::act(const Caller& caller, Verb verb, cons
            if (job == nullptr) return fail(fmt::format("job {} is over", number));
            if (const std::string reason = cannot(verb, *job); !reason.empty())
              return fail(fmt::format("job {} {}", number, reason));
-           if (verb == Verb::Release && caller.role == Role::User && job->held_by != caller.user)
-             return fail(fmt::format("job {} was held by {}", number, job->held_by));
+           if (verb == Verb::Release) BERTH_TRY_VOID(may_release(caller, *job));
            std::vector<RecordBody> bodies;
            bodies.emplace_back(
                WishRecord{.job = number, .wish = wish_of(verb), .by = caller.user, .why = why});
@@ -401,23 +433,61 @@ Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
   }
   if (!may_touch(caller, *job->spec))
     return fault(FaultKind::Forbidden, fmt::format("job {} is not yours", number));
-  const auto settled = identity_.settle_changes(caller, *job->spec, asked);
-  if (!settled) return tl::unexpected<Fault>(settled.error());
-  const std::string& changes = *settled;
+  // A job's owner stays. Who he is on this machine is looked up here: that may take a while, and
+  // nobody else's records wait for it.
+  const auto changes = identity_.settle_changes(caller, *job->spec, asked);
+  if (!changes) return tl::unexpected<Fault>(changes.error());
+  // The rest is decided when its turn has come: until then the job may start, end or be changed.
+  std::optional<Fault> refused;
+  std::promise<Result<void>> promise;
+  parts_.pen.write_later({.make = [&](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
+                            std::vector<RecordBody> bodies;
+                            auto record = change_in(ledger, caller, number, *changes);
+                            if (!record) {
+                              refused = std::move(record).error();
+                              return fail("refused");
+                            }
+                            if (record->changes != "{}") bodies.emplace_back(*std::move(record));
+                            return bodies;
+                          },
+                          .done =
+                              [&](const auto& written) {
+                                promise.set_value(written ? Result<void>{}
+                                                          : tl::unexpected<Error>(written.error()));
+                              }});
+  const auto written = promise.get_future().get();
+  if (refused) return tl::unexpected<Fault>(*std::move(refused));
+  if (!written) return fault(FaultKind::Unavailable, written.error().text());
+  return this->job(caller, number);
+}
+
+/// What is written is what was admitted: repaired where a request may leave something open.
+Answer<ChangeRecord> LiveService::change_in(const Ledger& ledger, const Caller& caller,
+                                            JobNumber number, const std::string& changes) {
+  const LedgerJob* job = ledger.find(number);
+  if (job == nullptr) return fault(FaultKind::Conflict, fmt::format("job {} is over", number));
   auto spec = changed_job_spec(*job->spec, changes);
   if (!spec)
     return tl::unexpected<Fault>(
-        Fault{.kind = FaultKind::BadRequest, .messages = spec.error().messages});
+        Fault{.kind = FaultKind::BadRequest, .messages = std::move(spec).error().messages});
   if (auto allowed = may_change_running(caller, *job, *spec); !allowed)
     return tl::unexpected<Fault>(std::move(allowed).error());
   std::vector<std::string> notes;
-  if (auto admitted = parts_.admission.admit(caller, *spec, notes); !admitted)
+  if (auto admitted = parts_.admission.admit_change(caller, *job->spec, *spec, notes); !admitted)
     return tl::unexpected<Fault>(std::move(admitted).error());
-  std::vector<RecordBody> bodies;
-  bodies.emplace_back(ChangeRecord{.job = number, .changes = changes, .by = caller.user});
-  if (const auto written = parts_.pen.write(std::move(bodies)); !written)
-    return fault(FaultKind::Conflict, written.error().text());
-  return this->job(caller, number);
+  if (spec->deadline != job->spec->deadline) {
+    if (auto in_time = check_deadline(*spec, parts_.clock.wall()); !in_time)
+      return tl::unexpected<Fault>(std::move(in_time).error());
+  }
+  const bool waits_otherwise =
+      spec->dependencies != job->spec->dependencies || spec->name != job->spec->name;
+  if (waits_otherwise) {
+    if (const auto ring = waiting_cycle(ledger, number, *spec))
+      return fault(FaultKind::Impossible,
+                   fmt::format("job {} would wait for itself: {}", number, *ring));
+  }
+  return ChangeRecord{
+      .job = number, .changes = changes_between(*job->spec, *spec), .by = caller.user};
 }
 
 Answer<std::string> LiveService::why(const Caller& caller, JobNumber job) {
@@ -425,16 +495,22 @@ Answer<std::string> LiveService::why(const Caller& caller, JobNumber job) {
   if (!known) return tl::unexpected<Fault>(known.error());
   auto promise = std::make_shared<std::promise<Answer<std::string>>>();
   auto answer = promise->get_future();
-  parts_.ask_engine([this, promise, caller, job] {
-    const auto view = this->job(caller, job);  // it may have started since
-    if (!view) return promise->set_value(tl::unexpected<Fault>(view.error()));
-    Why why = parts_.explain(*view, caller.role != Role::User);
-    if (view->spec != nullptr) why.user = view->spec->user;
-    why.is_yours = why.user == caller.user;
-    for (const WhyReason& reason : why.reasons)
-      unexplained_ += reason.kind == "unexplained" ? 1 : 0;
-    promise->set_value(to_json(why));
-  });
+  parts_.ask_engine({.ask =
+                         [this, promise, caller, job] {
+                           const auto view = this->job(caller, job);  // it may have started since
+                           if (!view)
+                             return promise->set_value(tl::unexpected<Fault>(view.error()));
+                           Why why = parts_.explain(*view, caller.role != Role::User);
+                           if (view->spec != nullptr) why.user = view->spec->user;
+                           why.is_yours = why.user == caller.user;
+                           for (const WhyReason& reason : why.reasons)
+                             unexplained_ += reason.kind == "unexplained" ? 1 : 0;
+                           promise->set_value(to_json(why));
+                         },
+                     .too_late =
+                         [promise] {
+                           promise->set_value(fault(FaultKind::Unavailable, std::string{kTooLate}));
+                         }});
   if (answer.wait_for(std::chrono::seconds{20}) != std::future_status::ready)
     return fault(FaultKind::Unavailable, "the scheduler is busy: ask again");
   return answer.get();

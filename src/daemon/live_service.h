@@ -43,7 +43,7 @@ class LiveService final : public Service {
     const Cluster& cluster;
     std::uint64_t generation = 0;
     /// Runs in the engine's thread between two passes.
-    std::function<void(std::function<void()>)> ask_engine;
+    std::function<void(Question)> ask_engine;
     std::function<void(JobNumber, int)> signal;                    // in the engine's thread
     std::function<Why(const JobView&, bool may_see_all)> explain;  // in the engine's thread
     std::function<std::string()> more_metrics;                     // Prometheus text of other parts
@@ -103,6 +103,8 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<std::optional<Submitted>> known_key(const JobSpec& spec);
   [[nodiscard]] Answer<std::vector<JobNumber>> chosen(const Caller& caller, const JobFilter& which,
                                                       std::vector<Deed>& deeds);
+  [[nodiscard]] Answer<ChangeRecord> change_in(const Ledger& ledger, const Caller& caller,
+                                               JobNumber job, const std::string& changes);
   [[nodiscard]] Deed wish(const Caller& caller, Verb verb, JobNumber job, const std::string& why,
                           int signal);
   [[nodiscard]] JobView shown_to(const Caller& caller, JobView view) const;

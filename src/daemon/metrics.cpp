@@ -36,6 +36,14 @@ std::string LiveService::metrics() {
              figures.worst_pass_seconds);
   text.counter("berth_engines_total", "Engines begun: one, and one for each change of policy.",
                static_cast<double>(figures.engines));
+  text.counter("berth_engine_failures_total",
+               "Engines that ended by a fault inside; the next one went on.",
+               static_cast<double>(figures.failures));
+  text.gauge("berth_jobs_set_aside",
+             "Jobs that the scheduler holds because something is wrong with them.",
+             static_cast<double>(parts_.board.set_aside()));
+  text.gauge("berth_policy_fallback", "1 if the chosen policy failed and another one decides.",
+             figures.has_fallen_back ? 1 : 0);
   text.counter("berth_why_unexplained_total", "Waiting jobs for which no reason was found.",
                static_cast<double>(unexplained_.load()));
   text.gauge("berth_journal_space_bytes", "Left on the disk of the journal.",

@@ -5,13 +5,23 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/check_scope.h"
 #include "daemon/forked.h"
+#include "model/job_spec_json.h"
 #include "policies/cpu/cpu_tuner.h"
 #include "policies/placements/placements.h"
 
 namespace berth {
 
 namespace {
+
+/// Who decides when the chosen policy cannot.
+constexpr const char* kPlainest = "fifo";
+/// So many jobs that made engines fail one after the other say more of the policy than of the jobs.
+constexpr std::size_t kMostBlamed = 4;
+/// The first failure without a known cause makes us careful; then a policy is done with.
+constexpr int kMostUnblamed = 3;
+constexpr std::uint64_t kEnoughPasses = 1'000;
 
 WaitCode code_of(const FullLimit& full) {
   switch (full.of) {
@@ -70,7 +80,61 @@ Result<void> Scheduler::run() {
   }
 }
 
+/// What a failed engine leaves is thrown away, except what the yard has heard meanwhile: that goes
+/// on record before the next engine reads it.
+Result<Scheduler::Next> Scheduler::begin_anew(const std::string& why,
+                                              std::optional<JobNumber> suspect) {
+  trust_.good_passes = 0;
+  parts_.yard.begin_engine();
+  const bool is_known = suspect && parts_.board.find(*suspect);
+  {
+    const std::lock_guard lock{figures_mutex_};
+    ++figures_.failures;
+  }
+  if (is_known) {
+    if (parts_.log != nullptr)
+      BERTH_LOG(*parts_.log, Error, "scheduler", "a job made the engine fail and is set aside",
+                {"job", *suspect}, {"why", why});
+    trust_.blamed.push_back(*suspect);
+    if (trust_.blamed.size() >= kMostBlamed && !trust_.has_fallen_back)
+      fall_back(why);
+    else
+      parts_.yard.set_aside(*suspect, why);
+  } else {
+    if (parts_.log != nullptr)
+      BERTH_LOG(*parts_.log, Error, "scheduler", "the engine failed, and no job is known to be why",
+                {"why", why}, {"failures", trust_.unblamed + 1});
+    trust_.is_careful = true;
+    if (++trust_.unblamed >= kMostUnblamed) {
+      if (trust_.has_fallen_back)
+        return fail(fmt::format("the engine fails again and again: {}", why));
+      fall_back(why);
+    }
+  }
+  BERTH_TRY_VOID(parts_.yard.flush());
+  return Next::Renew;
+}
+
+/// So many jobs cannot all be wrong: they are let go again, and the policy is taken for what is.
+void Scheduler::fall_back(const std::string& why) {
+  if (parts_.log != nullptr)
+    BERTH_LOG(*parts_.log, Error, "scheduler",
+              "the policy fails again and again: the plainest one decides until another is set",
+              {"policy", choice().policy}, {"instead", kPlainest}, {"why", why});
+  for (const JobNumber job : std::exchange(trust_.blamed, {})) parts_.yard.let_go(job);
+  trust_.has_fallen_back = true;
+  trust_.unblamed = 0;
+}
+
+/// An engine that has done well for long owes nobody an explanation any more.
+void Scheduler::trust_again() {
+  trust_.blamed.clear();
+  trust_.unblamed = 0;
+  trust_.is_careful = false;
+}
+
 PolicyChoice Scheduler::choice() const {
+  if (trust_.has_fallen_back) return {.policy = kPlainest};
   if (const auto setting = parts_.board.setting("policy")) {
     if (auto choice = policy_choice_from(*setting)) return *std::move(choice);
   }
@@ -86,8 +150,12 @@ std::set<NodeId> Scheduler::out_of_service() const {
   return nodes;
 }
 
-SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) const {
-  if (setting.key == "policy") return {.renew = true};
+SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) {
+  if (setting.key == "policy") {
+    trust_.has_fallen_back = false;
+    trust_again();
+    return {.renew = true};
+  }
   if (setting.key.starts_with("share/")) {
     set_limits(gates);
     return {.renew = true};  // policies that share by weight read it when they begin
@@ -123,9 +191,16 @@ void Scheduler::learn(Estimator& estimator, Trace& trace) const {
 }
 
 Result<Scheduler::Next> Scheduler::run_engine() {
-  const PolicyChoice chosen = choice();
+  PolicyChoice chosen = choice();
   Trace slots;
-  BERTH_TRY(const auto policy, make_policy_of(chosen, slots.names));
+  auto made = make_policy_of(chosen, slots.names);
+  if (!made) {  // the setting is of another version, or by a way around the service
+    fall_back(made.error().text());
+    chosen = choice();
+    made = make_policy_of(chosen, slots.names);
+  }
+  BERTH_TRY(auto policy, std::move(made));
+  if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
   BERTH_TRY(const auto estimator, make_estimator(parts_.options.estimator, parts_.options.seed));
   SpeedsBySlot speeds{parts_.hub};
@@ -158,7 +233,8 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                          .job = [&](JobNumber job) { return parts_.board.find(job); },
                          .setting = [&](const auto& setting) { return apply(setting, gates); },
                          .pass_done = [&](Time now) { pass_done(now); },
-                         .training = parts_.training}};
+                         .training = parts_.training,
+                         .one_at_a_time = trust_.is_careful}};
   Engine engine{{.trace = slots,
                  .cluster = parts_.cluster,
                  .policy = *policy,
@@ -179,9 +255,23 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     const std::lock_guard lock{figures_mutex_};
     ++figures_.engines;
     figures_.policy = chosen.policy;
+    figures_.has_fallen_back = trust_.has_fallen_back;
   }
-  const auto ended = engine.run();
+  Result<void> ended;
+  std::optional<std::string> failure;
+  try {
+    const CheckScope here{OnBrokenInvariant::Throw};
+    ended = engine.run();
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
   running_.reset();
+  if (failure) {
+    std::optional<JobNumber> suspect;
+    if (engine.handling()) suspect = executor.number_of(*engine.handling());
+    if (!suspect && executor.newcomers().size() == 1) suspect = executor.newcomers().front();
+    return begin_anew(*failure, suspect);
+  }
   if (!ended) return tl::unexpected<Error>(ended.error());
   if (executor.over() == LiveExecutor::Over::Failed) return tl::unexpected<Error>(executor.error());
   return executor.over() == LiveExecutor::Over::Stop ? Next::Stop : Next::Renew;
@@ -193,7 +283,9 @@ Why Scheduler::explain(const JobView& job, bool may_see_all) const {
                          .shut = running_->gates.shut(job.number, parts_.clock.now()),
                          .record = std::nullopt,
                          .may_see_all = may_see_all};
-  if (!running_->executor.slot_of(job.number)) asked.record = parts_.board.find(job.number);
+  // Not even in a copy is an engine asked to bear what no job can have.
+  if (!running_->executor.slot_of(job.number) && impossible_numbers(*job.spec).empty())
+    asked.record = parts_.board.find(job.number);
   const auto text = in_a_copy([&] {
     return to_json(Explainer{{.engine = running_->engine,
                               .slots = running_->slots,
@@ -232,6 +324,7 @@ void Scheduler::pass_done(Time now) {
       note.is_running = true;
     });
   }
+  if (++trust_.good_passes == kEnoughPasses) trust_again();
   parts_.board.set_free(engine.cluster().free_gpus());
   const double seconds = running_->executor.pass_seconds();
   const std::lock_guard lock{figures_mutex_};

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "base/log.h"
 #include "daemon/board.h"
 #include "daemon/inbox.h"
 #include "daemon/live_executor.h"
@@ -45,7 +46,9 @@ struct SchedulerOptions {
 struct SchedulerFigures {
   std::uint64_t passes = 0;
   double last_pass_seconds = 0, worst_pass_seconds = 0;
-  std::uint64_t engines = 0;  // begun so far
+  std::uint64_t engines = 0;     // begun so far
+  std::uint64_t failures = 0;    // of these, ended by an exception or a broken invariant
+  bool has_fallen_back = false;  // to the plainest policy, because the chosen one failed
   std::int64_t gpus = 0, gpus_free = 0;
   std::string policy;
 };
@@ -62,10 +65,16 @@ class Scheduler {
     SchedulerOptions options;
     TrainingBook* training = nullptr;
     TrainingHub* hub = nullptr;  // what is learned there, for the CPU tuner
+    Logger* log = nullptr;
+    /// A test puts something of its own around a policy.
+    std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy{};
   };
   explicit Scheduler(Parts parts) : parts_(std::move(parts)) {}
 
-  /// Until a StopOrder. An error: the journal cannot be written, or the policy cannot be made.
+  /// Until a StopOrder. An error: the journal cannot be written, or no policy can be made.
+  /// An engine that fails is thrown away, and the next one begins from what is on record: without
+  /// the job that made it fail, if it can be told which one that was; with newcomers one at a time,
+  /// so that it can be told; in the end with the plainest policy.
   [[nodiscard]] Result<void> run();
 
   /// For the next engine; in the engine's thread.
@@ -77,9 +86,12 @@ class Scheduler {
  private:
   enum class Next : std::uint8_t { Stop, Renew };
   [[nodiscard]] Result<Next> run_engine();
+  [[nodiscard]] Result<Next> begin_anew(const std::string& why, std::optional<JobNumber> suspect);
+  void fall_back(const std::string& why);
+  void trust_again();
   [[nodiscard]] PolicyChoice choice() const;
   [[nodiscard]] std::set<NodeId> out_of_service() const;
-  [[nodiscard]] SettingEffect apply(const SettingRecord& setting, Gates& gates) const;
+  [[nodiscard]] SettingEffect apply(const SettingRecord& setting, Gates& gates);
   [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy_of(PolicyChoice choice,
                                                                const Names& names) const;
   void set_limits(Gates& gates) const;
@@ -95,6 +107,13 @@ class Scheduler {
     Gates& gates;
   };
   std::optional<Running> running_;
+  struct Trust {                      // after engines that failed
+    std::vector<JobNumber> blamed{};  // set aside under this policy
+    int unblamed = 0;                 // failures that no job could be blamed for
+    bool is_careful = false;          // newcomers one at a time
+    bool has_fallen_back = false;
+    std::uint64_t good_passes = 0;  // since the last failure
+  } trust_;
   mutable std::mutex figures_mutex_;
   SchedulerFigures figures_;
 };

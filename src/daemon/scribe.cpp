@@ -2,6 +2,8 @@
 
 #include <future>
 
+#include <fmt/format.h>
+
 namespace berth {
 
 namespace {
@@ -9,11 +11,20 @@ namespace {
 constexpr std::size_t kMostOrders = 512;
 }  // namespace
 
+/// What a library throws over one request is that request's matter.
+Result<std::vector<RecordBody>> Scribe::ask(WriteOrder& order) const {
+  try {
+    return order.make(ledger_);
+  } catch (const std::exception& error) {
+    return fail(fmt::format("something went wrong inside, this is a bug: {}", error.what()));
+  }
+}
+
 /// An order is refused as a whole by its first record. A later one that cannot follow is our
 /// mistake, and the ledger cannot take the ones before it back: that is the end, as a failed commit
 /// is.
 Result<std::vector<Committed>> Scribe::apply(WriteOrder& order) {
-  BERTH_TRY(auto bodies, order.make(ledger_));
+  BERTH_TRY(auto bodies, ask(order));
   last_ = std::max(last_, std::max(ledger_.now(), clock_->now()));
   const std::int64_t wall = clock_->wall();
   std::vector<Committed> done;
@@ -34,20 +45,29 @@ Result<std::vector<Committed>> Scribe::apply(WriteOrder& order) {
   return done;
 }
 
+/// Nothing of this batch will ever be durable: whoever waits is told so.
+void Scribe::refuse(std::span<WriteOrder> orders, const Error& error) {
+  for (const WriteOrder& order : orders) {
+    if (order.done) order.done(tl::unexpected<Error>(error));
+  }
+}
+
 Result<void> Scribe::write(std::span<WriteOrder> orders) {
   std::vector<Result<std::vector<Committed>>> results;
   results.reserve(orders.size());
   bool anything = false;
   for (WriteOrder& order : orders) {
     results.push_back(apply(order));
-    if (is_broken_) return tl::unexpected<Error>(results.back().error());
+    if (is_broken_) {
+      Error error = results.back().error();
+      refuse(orders, error);
+      return tl::unexpected<Error>(std::move(error));
+    }
     anything = anything || (results.back() && !results.back()->empty());
   }
   if (anything) {
     if (const auto durable = store_->commit(); !durable) {
-      for (std::size_t i = 0; i < orders.size(); ++i) {
-        if (orders[i].done) orders[i].done(tl::unexpected<Error>(durable.error()));
-      }
+      refuse(orders, durable.error());
       return durable;
     }
     for (const auto& result : results) {

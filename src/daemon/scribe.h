@@ -36,13 +36,16 @@ class Scribe {
   Scribe(Store& store, Ledger ledger, const LiveClock& clock, Publisher publish)
       : store_(&store), ledger_(std::move(ledger)), clock_(&clock), publish_(std::move(publish)) {}
 
-  /// One batch: applied, committed, published, answered. An error is fatal.
+  /// One batch: applied, committed, published, answered. An error is fatal; every order has heard
+  /// of it, once.
   [[nodiscard]] Result<void> write(std::span<WriteOrder> orders);
   [[nodiscard]] Result<std::vector<Committed>> write(std::vector<RecordBody> bodies);
   [[nodiscard]] const Ledger& ledger() const noexcept { return ledger_; }
 
  private:
+  [[nodiscard]] Result<std::vector<RecordBody>> ask(WriteOrder& order) const;
   [[nodiscard]] Result<std::vector<Committed>> apply(WriteOrder& order);
+  static void refuse(std::span<WriteOrder> orders, const Error& error);
   Store* store_;
   Ledger ledger_;
   const LiveClock* clock_;

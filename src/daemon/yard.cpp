@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "base/crash_point.h"
 
@@ -170,6 +172,7 @@ void Yard::set_limit(JobNumber job, std::int64_t seconds) {
 
 bool Yard::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
   pending_.erase(job);
+  if (!parts_.job(job)) return false;  // it was over before, by another way
   if (!over_.insert(job).second) return false;
   EndRecord record;
   record.job = job;
@@ -177,6 +180,21 @@ bool Yard::end_without_attempt(JobNumber job, Outcome outcome, std::string why) 
   record.why = std::move(why);
   records_.emplace_back(std::move(record));
   return true;
+}
+
+void Yard::set_aside(JobNumber job, std::string why) {
+  if (over_.contains(job) || !parts_.job(job)) return;
+  leave_alone(job);
+  records_.emplace_back(WishRecord{
+      .job = job, .wish = Wish::Hold, .by = kSchedulerName, .why = "set aside: " + std::move(why)});
+}
+
+void Yard::let_go(JobNumber job) {
+  const auto record = parts_.job(job);
+  if (over_.contains(job) || !record || !record->is_held || record->held_by != kSchedulerName)
+    return;
+  records_.emplace_back(
+      WishRecord{.job = job, .wish = Wish::Release, .by = kSchedulerName, .why = {}});
 }
 
 // --- starting
@@ -282,13 +300,30 @@ void Yard::begin_vacant_starts(std::vector<JobNumber>& begun) {
   }
 }
 
+/// What a library throws over a request is that request's matter.
+Result<LaunchOrder> Yard::order_of(const LedgerJob& job, const Attempt& attempt) const {
+  try {
+    return parts_.order(job, attempt);
+  } catch (const std::exception& error) {
+    return fail(fmt::format("its start could not be prepared, this is a bug: {}", error.what()));
+  }
+}
+
+Result<void> Yard::launch_by(const LaunchOrder& order) const {
+  try {
+    return parts_.host.launch(order);
+  } catch (const std::exception& error) {
+    return fail(fmt::format("it could not be started, this is a bug: {}", error.what()));
+  }
+}
+
 void Yard::launch(JobNumber job) {
   const auto found = attempts_.find(job);
   if (found == attempts_.end()) return;
   const auto record = parts_.job(job);
   BERTH_CHECK(record.has_value(), "a job that starts is on record");
-  auto order = parts_.order(*record, found->second);
-  Result<void> launched = order ? parts_.host.launch(*order) : tl::unexpected<Error>(order.error());
+  auto order = order_of(*record, found->second);
+  Result<void> launched = order ? launch_by(*order) : tl::unexpected<Error>(order.error());
   if (launched) return;
   // What it is refused for by its own request will not change; what the machine lacks may.
   const Ending ending = found->second.ending;

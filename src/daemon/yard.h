@@ -99,6 +99,10 @@ class Yard {
   [[nodiscard]] std::optional<AttemptEnd> hear(const HostEvent& event);
   /// The job never ran or does not run, and is over. False: its end is on its way already.
   bool end_without_attempt(JobNumber job, Outcome outcome, std::string why);
+  /// Something is wrong with the job: it is held in the scheduler's name, and goes on if it runs.
+  void set_aside(JobNumber job, std::string why);
+  /// It was not the job's fault.
+  void let_go(JobNumber job);
   /// Writes what was decided, then acts.
   [[nodiscard]] Result<void> flush();
   /// Jobs whose program was seen to run since last asked.
@@ -127,6 +131,8 @@ class Yard {
   void want_stop(Attempt& attempt, Ending ending, std::string why);
   void begin_vacant_starts(std::vector<JobNumber>& begun);
   void launch(JobNumber job);
+  [[nodiscard]] Result<void> launch_by(const LaunchOrder& order) const;
+  [[nodiscard]] Result<LaunchOrder> order_of(const LedgerJob& job, const Attempt& attempt) const;
   /// Answers the GPU seconds it took. Without an exit record it is charged `until` then; nothing:
   /// until now.
   double end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/inbox.h"
 #include "daemon/scribe.h"
 #include "support/sim_store.h"
 
@@ -96,6 +97,61 @@ TEST_F(ScribeThreadTest, AfterAFailedCommitEverybodyIsTold) {
   EXPECT_FALSE(later.get_future().get());
   EXPECT_FALSE(failed.get_future().get().empty());
   EXPECT_FALSE(thread.write(setting("too late")));
+}
+
+// Because a second record that cannot follow is our mistake and the end, but whoever has asked for
+// something in the same batch, or waits for the engine, must not wait for ever.
+TEST_F(ScribeThreadTest, AfterALaterRecordThatCannotFollowEverybodyIsTold) {
+  std::promise<std::string> failed;
+  ScribeThread thread(scribe_, [&](const Error& error) { failed.set_value(error.text()); });
+  std::promise<void> go = keep_busy(thread);
+  std::promise<bool> before, broken, after;
+  thread.write_later(
+      {.make = [](const Ledger&) -> Result<std::vector<RecordBody>> { return setting("before"); },
+       .done = [&](const auto& written) { before.set_value(written.has_value()); }});
+  thread.write_later({.make = [](const Ledger&) -> Result<std::vector<RecordBody>> {
+                        auto bodies = setting("fine");
+                        bodies.emplace_back(
+                            WishRecord{.job = 77, .wish = Wish::Hold, .by = "test"});
+                        return bodies;
+                      },
+                      .done = [&](const auto& written) { broken.set_value(written.has_value()); }});
+  thread.write_later(
+      {.make = [](const Ledger&) -> Result<std::vector<RecordBody>> { return setting("after"); },
+       .done = [&](const auto& written) { after.set_value(written.has_value()); }});
+  go.set_value();
+  EXPECT_FALSE(before.get_future().get());
+  EXPECT_FALSE(broken.get_future().get());
+  EXPECT_FALSE(after.get_future().get());
+  EXPECT_EQ(failed.get_future().get(), "there is no job 77");
+  EXPECT_FALSE(thread.write(setting("too late")));
+}
+
+TEST_F(ScribeThreadTest, WhatARequestThrowsIsItsOwnMatter) {
+  ScribeThread thread(scribe_, [](const Error&) {});
+  std::promise<std::string> answer;
+  thread.write_later({.make = [](const Ledger&) -> Result<std::vector<RecordBody>> {
+                        throw std::out_of_range("map::at");
+                      },
+                      .done =
+                          [&](const auto& written) {
+                            answer.set_value(written ? "written" : written.error().text());
+                          }});
+  EXPECT_EQ(answer.get_future().get(), "something went wrong inside, this is a bug: map::at");
+  EXPECT_TRUE(thread.write(setting("goes on")));
+}
+
+// Because an API thread waits for the answer to its signal, and the server for its threads.
+TEST_F(ScribeThreadTest, AQuestionAfterTheLastPassIsAnswered) {
+  ThreadInbox inbox{clock_};
+  int asked = 0, late = 0;
+  const Question question{.ask = [&] { ++asked; }, .too_late = [&] { ++late; }};
+  inbox.post(question);
+  inbox.close();
+  EXPECT_EQ(late, 1);
+  inbox.post(question);
+  EXPECT_EQ(late, 2);
+  EXPECT_EQ(asked, 0);
 }
 
 TEST_F(ScribeThreadTest, WhatWasAskedBeforeTheEndIsWritten) {

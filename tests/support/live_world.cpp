@@ -175,6 +175,7 @@ void LiveWorld::die() {
   died_in_recovery_ = std::exchange(is_recovering_, false);
   if (died_in_recovery_) count_fault("in-recovery");
   ++deaths_at_[std::exchange(dying_at_, {})];
+  if (life_) check_engines(*life_);
   life_.reset();
   crash_at_.reset();
   disk_.clear_fault();
@@ -183,6 +184,16 @@ void LiveWorld::die() {
     host_.power_off();
     ++boots_;
   }
+}
+
+void LiveWorld::plant(RecordBody body) {
+  SimStore store{disk_};
+  auto ledger = store.recover();
+  if (!ledger) return violations_.push_back("plant: " + ledger.error().text());
+  const Record record{.at = ledger->now(), .wall = wall_micros(), .body = std::move(body)};
+  const auto change = ledger->replay(record);
+  if (!change || !store.append(record, *change) || !store.commit())
+    violations_.push_back("plant: cannot follow");
 }
 
 void LiveWorld::stay_dead_until(double seconds) {
@@ -250,13 +261,18 @@ void LiveWorld::make_yard(Life& life) {
 }
 
 void LiveWorld::make_service(Life& life) {
-  life.scheduler = std::make_unique<Scheduler>(Scheduler::Parts{.store = life.store,
-                                                                .board = life.board,
-                                                                .yard = *life.yard,
-                                                                .inbox = life.inbox,
-                                                                .clock = life.clock,
-                                                                .cluster = cluster_,
-                                                                .options = options_.scheduling});
+  life.scheduler =
+      std::make_unique<Scheduler>(Scheduler::Parts{.store = life.store,
+                                                   .board = life.board,
+                                                   .yard = *life.yard,
+                                                   .inbox = life.inbox,
+                                                   .clock = life.clock,
+                                                   .cluster = cluster_,
+                                                   .options = options_.scheduling,
+                                                   .training = nullptr,
+                                                   .hub = nullptr,
+                                                   .log = nullptr,
+                                                   .around_policy = options_.around_policy});
   life.admission = std::make_unique<Admission>(cluster_, options_.scheduling.placement,
                                                options_.admission, [&life](JobNumber job) {
                                                  if (life.board.find(job)) return true;
@@ -272,8 +288,7 @@ void LiveWorld::make_service(Life& life) {
       .admission = *life.admission,
       .cluster = cluster_,
       .generation = life.generation,
-      .ask_engine =
-          [&life](std::function<void()> ask) { life.inbox.post(Question{std::move(ask)}); },
+      .ask_engine = [&life](Question question) { life.inbox.post(std::move(question)); },
       .signal = [](JobNumber, int) {},
       .explain = [&life](const JobView& job,
                          bool all) { return life.scheduler->explain(job, all); },

@@ -41,6 +41,8 @@ struct WorldOptions {
   std::function<void(Cluster&)> edit_cluster = {};
   double deadline = 1e12;  // seconds after which every job must be over
   bool keeps_log = false;  // the last events, for people
+  std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy = {};
+  bool expects_bad_jobs = false;  // otherwise it is a violation that one is set aside
 };
 
 struct CrashHere {};  // thrown at a crash point
@@ -68,6 +70,10 @@ class LiveWorld final : public ClockSource {
   void set_space_left(std::uint64_t bytes);
   /// One life of the scheduler: until nothing will ever happen any more, or a crash. True: a crash.
   [[nodiscard]] bool live();
+  /// Between two lives: the journal gets a record that an older version would have written.
+  void plant(RecordBody body);
+  /// Between two lives: the machine is another one at the next start.
+  void set_cluster(const std::string& cluster) { cluster_ = *load_cluster(cluster); }
   /// Between two lives: jobs go on, nobody watches.
   void stay_dead_until(double seconds);
   /// Lives until one ends by itself.
@@ -120,6 +126,7 @@ class LiveWorld final : public ClockSource {
   void check_after_life(Life& life);
   void check_accounts(Life& life, const JobView& job);
   void check_policy(const Life& life);
+  void check_engines(const Life& life);
   bool step(std::optional<std::int64_t> until);
 
   WorldOptions options_;

@@ -20,6 +20,9 @@ void LiveWorld::hear(std::span<const Committed> records) {
     }
     const auto* wish = std::get_if<WishRecord>(&body);
     if (wish != nullptr && wish->wish == Wish::Cancel) cancelled_.insert(wish->job);
+    const bool is_aside = wish != nullptr && wish->wish == Wish::Hold && wish->by == kSchedulerName;
+    if (is_aside && !options_.expects_bad_jobs)
+      violations_.push_back(fmt::format("R9: job {} was {}", wish->job, wish->why));
     const auto* intent = std::get_if<IntentRecord>(&body);
     if (intent == nullptr) continue;
     if (ended_seen_.contains(intent->job))
@@ -91,6 +94,14 @@ void LiveWorld::check_after_life(Life& life) {
   }
   if (host_.alive() > 0) violations_.push_back("L1: processes are left");
   check_policy(life);
+  check_engines(life);
+}
+
+/// Nothing that people do may make an engine fail.
+void LiveWorld::check_engines(const Life& life) {
+  if (options_.expects_bad_jobs || !life.scheduler) return;
+  if (const auto failures = life.scheduler->figures().failures; failures > 0)
+    violations_.push_back(fmt::format("R9: {} engines failed", failures));
 }
 
 /// What was set last is in effect.
