@@ -32,7 +32,7 @@ const char* schemas_json() noexcept {
   "spec":{"$ref":"#/components/schemas/JobSpec"},
   "state":{"$ref":"#/components/schemas/State"},
   "reason":{"type":"string","description":"why it waits or how it ended"},
-  "reason_code":{"type":"string","description":"why it waits, for programs; empty if it does not","enum":["","held-by-user","held-by-admin","begin-time","retry","dependency","array-limit","user-gpus","user-jobs","group-gpus","group-jobs","gpu-time","resources","priority"]},
+  "reason_code":{"type":"string","description":"why it waits, for programs; empty if it does not","enum":["","held-by-user","held-by-admin","begin-time","retry","dependency","array-limit","user-gpus","user-jobs","group-gpus","group-jobs","gpu-time","cluster-too-small","resources","priority"]},
   "submitted":{"type":"integer","nullable":true},
   "started":{"type":"integer","nullable":true,"description":"the first start"},
   "last_started":{"type":"integer","nullable":true},

@@ -41,7 +41,7 @@ std::string upper(std::string_view text) {
 const StateNames& names_of(JobState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 /// Limits of users and groups are what Slurm has in a QOS and in an association.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kReasons{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kReasons{{
     {"held-by-user", "JobHeldUser"},
     {"held-by-admin", "JobHeldAdmin"},
     {"begin-time", "BeginTime"},
@@ -53,6 +53,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kReasons
     {"group-gpus", "AssocGrpGRES"},
     {"group-jobs", "AssocGrpJobsLimit"},
     {"gpu-time", "AssocGrpGRESMinutes"},
+    {"cluster-too-small", "BadConstraints"},
     {"resources", "Resources"},
     {"priority", "Priority"},
 }};

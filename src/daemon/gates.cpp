@@ -46,6 +46,7 @@ std::string_view to_string(GateKind kind) noexcept {
     case GateKind::Array: return "array";
     case GateKind::Quota: return "quota";
     case GateKind::Pace: return "pace";
+    case GateKind::Fit: return "fit";
   }
   return "?";
 }
@@ -200,6 +201,7 @@ void Gates::change(const LedgerJob& job, Time now, std::int64_t wall) {
   row.spec = job.spec;
   row.is_held = job.is_held;
   row.is_frozen = job.is_frozen;
+  row.unfit.clear();  // it may ask for less now
   row.not_before = now;
   set_times(row, now, wall);
   set_dependencies(job.number, row);
@@ -248,8 +250,9 @@ bool Gates::has_array_room(const Row& row) const {
 }
 
 bool Gates::may_enter(JobNumber job, const Row& row, Time now) const {
-  return !row.is_doomed && !row.is_held && !row.is_frozen && row.not_before <= now &&
-         !depends(row) && !is_singleton_blocked(job, row) && has_array_room(row) && has_quota(row);
+  return !row.is_doomed && !row.is_held && !row.is_frozen && row.unfit.empty() &&
+         row.not_before <= now && !depends(row) && !is_singleton_blocked(job, row) &&
+         has_array_room(row) && has_quota(row);
 }
 
 void Gates::enter(JobNumber job, Row& row) {

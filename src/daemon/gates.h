@@ -19,7 +19,16 @@
 
 namespace berth {
 
-enum class GateKind : std::uint8_t { Hold, Suspension, Begin, Dependency, Array, Quota, Pace };
+enum class GateKind : std::uint8_t {
+  Hold,
+  Suspension,
+  Begin,
+  Dependency,
+  Array,
+  Quota,
+  Pace,
+  Fit,  // the cluster, as it is described now, could never hold it
+};
 [[nodiscard]] std::string_view to_string(GateKind kind) noexcept;
 
 /// The most it may take: an elastic job counts with its upper end.
@@ -65,6 +74,9 @@ class Gates {
   /// Held or suspended: in line again it would be shut out.
   [[nodiscard]] bool is_kept(JobNumber job) const;
   [[nodiscard]] bool is_frozen(JobNumber job) const;
+  /// It was let in, and the cluster turns out to be too small for it: it waits for another engine,
+  /// which may know a larger one, or for a change. `runs` as above.
+  void refuse(JobNumber job, std::string why, bool runs);
   void started(JobNumber job);
   /// It is over for good, or its attempt is (`is_final` false): then it is in line again, not
   /// before `not_before`.
@@ -124,6 +136,7 @@ class Gates {
     std::vector<JobNumber> unmet;  // dependencies
     bool is_one_met = false;
     bool is_doomed = false;  // it is about to be ended
+    std::string unfit{};     // why no state of the cluster could hold it
   };
   struct Share {
     ShareLimits limits;

@@ -1,4 +1,5 @@
-// What people keep out by name: held jobs, and those they have suspended.
+// What is kept out by name: held jobs, those that people have suspended, and those for which the
+// cluster has become too small.
 #include "daemon/gates.h"
 
 namespace berth {
@@ -39,6 +40,15 @@ void Gates::release(JobNumber job) {
   const auto found = rows_.find(job);
   if (found == rows_.end()) return;
   found->second.is_held = false;
+  look_at(job);
+}
+
+void Gates::refuse(JobNumber job, std::string why, bool runs) {
+  const auto found = rows_.find(job);
+  if (found == rows_.end()) return;
+  Row& row = found->second;
+  row.unfit = std::move(why);
+  if (row.is_in && !runs) leave(job, row);
   look_at(job);
 }
 

@@ -82,6 +82,7 @@ std::vector<ShutGate> Gates::shut(JobNumber job, Time now) const {
   const Row& row = found->second;
   if (row.is_held) shut.push_back({.kind = GateKind::Hold, .text = "held"});
   if (row.is_frozen) shut.push_back({.kind = GateKind::Suspension, .text = "suspended"});
+  if (!row.unfit.empty()) shut.push_back({.kind = GateKind::Fit, .text = row.unfit});
   if (row.not_before > now) {
     const double seconds = to_seconds(row.not_before - now);
     shut.push_back(

@@ -453,13 +453,20 @@ void LiveExecutor::losses(Time, JobId job, const JobTable&, std::int64_t first,
 
 void LiveExecutor::append(Time, const Action&) {}
 
+/// A policy that refuses a job for good has decided so. A cluster that could never hold it may have
+/// lost a device since the job was taken: that is nobody's decision, and the job waits for it to
+/// come back.
 void LiveExecutor::hear_rejected(const RejectedJob& rejected) {
   const JobNumber job = number_of(rejected.job);
   const bool runs = parts_.yard.alive(job) != nullptr;
   // What runs already is not stopped, and planned around.
   if (runs) parts_.yard.leave_alone(job);
   slots_.erase(job);
-  if (!runs) end_without_attempt(job, Outcome::Rejected, rejected.reason);
+  if (!rejected.by_policy)
+    parts_.gates.refuse(
+        job, rejected.reason + "; it fitted when it was taken and waits until it does again", runs);
+  else if (!runs)
+    end_without_attempt(job, Outcome::Rejected, rejected.reason);
 }
 
 void LiveExecutor::instant_done(Time now) {

@@ -40,6 +40,7 @@ WaitCode code_of(GateKind gate, const Gates& gates, JobNumber job) {
     case GateKind::Pace: return WaitCode::Retry;
     case GateKind::Dependency: return WaitCode::Dependency;
     case GateKind::Array: return WaitCode::ArrayLimit;
+    case GateKind::Fit: return WaitCode::TooSmall;
     case GateKind::Quota:
       if (const auto full = gates.full_limit(job)) return code_of(*full);
       break;

@@ -83,6 +83,7 @@ enum class WaitCode : std::uint8_t {
   GroupGpus,
   GroupJobs,
   GpuTime,
+  TooSmall,  // the cluster: what it asks for was there when it was taken
   Resources,
   Priority,
 };

@@ -39,6 +39,7 @@ constexpr std::array kCodes{std::pair{WaitCode::None, std::string_view{""}},
                             std::pair{WaitCode::GroupGpus, std::string_view{"group-gpus"}},
                             std::pair{WaitCode::GroupJobs, std::string_view{"group-jobs"}},
                             std::pair{WaitCode::GpuTime, std::string_view{"gpu-time"}},
+                            std::pair{WaitCode::TooSmall, std::string_view{"cluster-too-small"}},
                             std::pair{WaitCode::Resources, std::string_view{"resources"}},
                             std::pair{WaitCode::Priority, std::string_view{"priority"}}};
 

@@ -20,7 +20,8 @@ std::string_view who_opens(GateKind kind, const JobView& job) {
   switch (kind) {
     case GateKind::Hold: return job.code == WaitCode::HeldByAdmin ? "operator" : "user";
     case GateKind::Suspension: return "operator";
-    case GateKind::Quota: return "admin";
+    case GateKind::Quota:
+    case GateKind::Fit: return "admin";
     case GateKind::Begin:
     case GateKind::Dependency:
     case GateKind::Array: return "user";
@@ -38,6 +39,7 @@ std::string key_to(const ShutGate& gate, const JobView& job) {
     case GateKind::Dependency:
       return fmt::format("wait for nobody: berth change {} dependencies=", job.number);
     case GateKind::Quota: return fmt::format("an admin: berth share set {}", gate.change);
+    case GateKind::Fit: return fmt::format("ask for less: berth change {} gpus=N", job.number);
     case GateKind::Array:
     case GateKind::Pace: break;
   }
@@ -51,11 +53,11 @@ double age_of(const Explainer::Parts& parts) {
 
 /// What was said when the job in this slot was refused; a slot is used again, so the last word
 /// counts.
-std::string refusal_of(const Engine& engine, JobId slot) {
+const RejectedJob* rejection_of(const Engine& engine, JobId slot) {
   const auto all = engine.rejected();
   for (auto one = all.rbegin(); one != all.rend(); ++one)
-    if (one->job == slot && !one->reason.empty()) return one->reason;
-  return "the policy can never run it";
+    if (one->job == slot) return &*one;
+  return nullptr;
 }
 
 bool is_gate_of_time(const WhyReason& reason) { return reason.when == "until"; }
@@ -239,13 +241,23 @@ void Explainer::add_competition(const Asked& asked, Why& why) {
   const JobTable& jobs = parts_.engine.jobs();
   const ShapeId shape = jobs.shape[*slot];
   if (jobs.state[*slot] == JobState::Rejected) {
-    why.reasons.insert(why.reasons.begin(),
-                       {.kind = "request",
-                        .text = refusal_of(parts_.engine, *slot),
-                        .numbers = {{"need", std::int64_t{asked.job.spec->gpus}},
-                                    {"largest", parts_.engine.cluster().cluster().total_gpus()}},
-                        .who = "user",
-                        .when = "never"});
+    const RejectedJob* rejected = rejection_of(parts_.engine, *slot);
+    const WhyNumbers numbers{{"need", std::int64_t{asked.job.spec->gpus}},
+                             {"largest", parts_.engine.cluster().cluster().total_gpus()}};
+    // It was taken, so a state of some cluster could hold it: not for ever, the gate says.
+    const auto fit = std::ranges::find(why.reasons, to_string(GateKind::Fit), &WhyReason::kind);
+    if (fit != why.reasons.end() && rejected != nullptr && !rejected->by_policy) {
+      fit->numbers = numbers;
+      return;
+    }
+    why.reasons.insert(
+        why.reasons.begin(),
+        {.kind = "request",
+         .text = rejected != nullptr && !rejected->reason.empty() ? rejected->reason
+                                                                  : "the policy can never run it",
+         .numbers = numbers,
+         .who = "user",
+         .when = "never"});
     return;
   }
   if (!jobs.is_waiting(*slot)) {
