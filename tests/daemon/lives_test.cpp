@@ -66,10 +66,10 @@ constexpr std::array kRecordKinds = {"life", "submit", "intent", "started",
                                      "wish", "end",    "change", "setting"};
 /// Faults that may come after a record of any kind. The others come with their records: a shim is
 /// late after an intent; recovery writes that it lives, and ends.
-constexpr std::array kAtAnyTime = {"kill",      "power",       "controller", "disk",
-                                   "full-disk", "late-events", "cancels",    "holds",
-                                   "requeues",  "suspends",    "policies",   "nodes",
-                                   "changes",   "shares",      "repeats",    "clock-jumps"};
+constexpr std::array kAtAnyTime = {"kill",        "power",   "controller", "disk",     "full-disk",
+                                   "late-events", "cancels", "holds",      "requeues", "suspends",
+                                   "policies",    "nodes",   "changes",    "shares",   "repeats",
+                                   "clock-jumps", "absurd"};
 constexpr std::array kWithTheirRecords =
     std::to_array<std::pair<const char*, const char*>>({{"refusals", "intent"},
                                                         {"late-claims", "intent"},

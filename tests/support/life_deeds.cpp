@@ -1,6 +1,11 @@
 // What people and the surroundings do to a scheduler in a random life.
-#include <fmt/format.h>
+#include <array>
+#include <limits>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "model/job_spec_json.h"
 #include "policies/registry.h"
 #include "support/random_life.h"
 
@@ -58,6 +63,87 @@ void set_share(LiveWorld& world, LiveService& service, std::uint64_t number) {
            [share](LiveService& again) { static_cast<void>(again.set_share(kRoot, share)); });
 }
 
+using nlohmann::json;
+
+/// Anything that stands in JSON, near the edges of what numbers can be.
+json any_value(Rng& rng) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::array<std::int64_t, 16> kWhole = {0,
+                                                   -1,
+                                                   1,
+                                                   2,
+                                                   1'000,
+                                                   1'001,
+                                                   2'147'483'647,
+                                                   -2'147'483'648,
+                                                   9'999,
+                                                   86'401,
+                                                   1'000'001,
+                                                   4'294'967'296,
+                                                   3'200'000'001,
+                                                   kMost,
+                                                   -kMost - 1,
+                                                   100'000'000'000};
+  constexpr std::array<double, 8> kReal = {0.0, -0.5, 1e-7, 1e-6, 1e6, 1e7, 1e300, -1e300};
+  switch (rng.below(8)) {
+    case 0: return kReal[rng.below(kReal.size())];
+    case 1: return "";
+    case 2: return std::string(1 + rng.below(400), '%');
+    case 3: return fmt::format("afterany:{}", 1 + rng.below(40));
+    case 4: return rng.below(2) == 0;
+    case 5: return nullptr;
+    case 6: return json::array({fmt::format("n{}", rng.below(4)), ""});
+    default: return kWhole[rng.below(kWhole.size())];
+  }
+}
+
+json any_keys(Rng& rng, json spec) {
+  const auto& fields = job_spec_fields();
+  for (std::uint64_t left = 1 + rng.below(3); left > 0; --left)
+    spec[std::string(fields[rng.below(fields.size())].key)] = any_value(rng);
+  spec.erase("command");  // the host of these lives knows no others
+  return spec;
+}
+
+/// What was taken of it may wait for ever: somebody tidies up after a while.
+void cancel_later(LiveWorld& world, JobNumber job, std::uint64_t number) {
+  world.at(world.seconds() + static_cast<double>(number % 9000),
+           [job](LiveService& again) { act(again, Verb::Cancel, job); });
+}
+
+void ask_anything(LiveWorld& world, LiveService& service, std::uint64_t number) {
+  Rng rng{number};
+  const auto job = pick(service, {}, rng.next());
+  for (int i = 0; i < 4 && job; ++i)
+    static_cast<void>(service.change(kRoot, *job, any_keys(rng, json::object()).dump()));
+  if (job) {
+    for (const Verb verb : {Verb::Hold, Verb::Suspend, Verb::Resume, Verb::Release, Verb::Requeue})
+      if (rng.below(3) == 0) act(service, verb, job);
+    cancel_later(world, *job, rng.next());
+  }
+  const JobSpec plain = spec_of({"run", "60"});
+  if (auto spec = job_spec_from_json(any_keys(rng, to_json(plain)))) {
+    spec->command = plain.command;
+    spec->key.clear();
+    if (const auto taken = service.submit(kRoot, *spec)) {
+      world.acknowledge("", *taken);
+      for (std::size_t i = 0; i < taken->count; ++i)
+        cancel_later(world, taken->first + static_cast<JobNumber>(i), rng.next());
+    }
+  }
+  ShareView share;
+  share.kind = "user";
+  share.name = "u9";
+  share.shares = std::numeric_limits<double>::quiet_NaN();
+  static_cast<void>(service.set_share(kRoot, share));
+  share.shares = 1e300;
+  share.gpu_limit = std::numeric_limits<std::int32_t>::max();
+  static_cast<void>(service.set_share(kRoot, share));
+  static_cast<void>(service.set_node(kRoot, "nowhere", "drain", ""));
+  static_cast<void>(service.set_policy(kRoot, "none-such", {}));
+  static_cast<void>(service.why(kRoot, std::numeric_limits<JobNumber>::max()));
+}
+
 void fill_disk(LiveWorld& world, std::uint64_t number) {
   world.set_space_left(0);
   world.at(world.seconds() + static_cast<double>(number % 3600),
@@ -103,6 +189,7 @@ void strike(LiveWorld& world, LiveService& service, const Strike& strike) {
             service.change(kRoot, *job, fmt::format(R"({{"priority":{}}})", number % 5)));
       break;
     case FaultClass::Shares: set_share(world, service, number); break;
+    case FaultClass::Absurd: ask_anything(world, service, number); break;
     case FaultClass::ClockJumps:
       world.jump_wall_clock((static_cast<double>(number % 7201) - kHour));
       break;

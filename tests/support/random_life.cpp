@@ -13,10 +13,10 @@ namespace berth::test {
 namespace {
 
 constexpr std::array<std::string_view, kFaultClasses> kNames = {
-    "kill",     "power",       "controller",  "in-recovery", "disk",       "full-disk",
-    "refusals", "late-claims", "shim-deaths", "late-events", "twice-told", "stubborn",
-    "flaky",    "cancels",     "holds",       "requeues",    "suspends",   "policies",
-    "nodes",    "changes",     "shares",      "clock-jumps", "repeats",    "narrow"};
+    "kill",        "power",       "controller",  "in-recovery", "disk",     "full-disk", "refusals",
+    "late-claims", "shim-deaths", "late-events", "twice-told",  "stubborn", "flaky",     "cancels",
+    "holds",       "requeues",    "suspends",    "policies",    "nodes",    "changes",   "shares",
+    "clock-jumps", "repeats",     "narrow",      "absurd"};
 
 constexpr double kDay = 86'400;
 

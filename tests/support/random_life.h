@@ -38,8 +38,9 @@ enum class FaultClass : std::uint8_t {
   ClockJumps,  // of the wall clock
   Repeats,     // a submit is sent again with its key, perhaps when the job is long over
   Narrow,      // one more of what people do, while a job is begun; the disk fails in recovery
+  Absurd,      // people ask for anything, of jobs in any state
 };
-inline constexpr std::size_t kFaultClasses = 24;
+inline constexpr std::size_t kFaultClasses = 25;
 [[nodiscard]] std::string_view to_string(FaultClass fault) noexcept;
 
 enum class Moment : std::uint8_t { Any, Narrow };
