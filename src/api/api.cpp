@@ -117,9 +117,9 @@ tl::expected<Admitted, Response> Api::admit(const Head& head, Body body) {
 void Api::answer(Admitted request, std::string body, Reply reply) {
   const Route& route = *request.route;
   const Call call{service_, request, body, options_, meter_};
-  if (route.answer_later != nullptr) return route.answer_later(call, std::move(reply));
   Answered answered;
   try {
+    if (route.answer_later != nullptr) return route.answer_later(call, reply);
     answered = route.answer(call);
   } catch (const std::exception&) {  // of a library; its text is not for strangers
     answered.response = error_response(500, "something went wrong inside; this is a bug");

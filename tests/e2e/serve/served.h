@@ -46,6 +46,8 @@ class Served {
   [[nodiscard]] bool answers();
   /// How often it died of a crash point.
   [[nodiscard]] int crashes() const noexcept { return crashes_; }
+  /// How the last life ended by itself: its exit code, or the signal below zero.
+  [[nodiscard]] int last_exit() const noexcept { return exit_; }
 
   [[nodiscard]] const TempFolder& folder() const noexcept { return folder_; }
   [[nodiscard]] std::string socket() const { return state_ + "/berth.sock"; }
