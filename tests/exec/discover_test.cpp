@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include <unistd.h>
+
 #include "exec/discover.h"
 #include "model/topology.h"
 
@@ -41,6 +43,8 @@ TEST(Discover, AMachineWithoutADriverHasNoDevices) {
 }
 
 TEST(Discover, ThisMachineHasCoresAndMemory) {
+  if (::access("/sys/devices/system/cpu", R_OK) != 0)
+    GTEST_SKIP() << "no /sys here (a chroot?): the machine cannot be seen";
   const auto cluster = discover_cluster({.host = "", .synthetic = "", .nvml_library = kNoDriver});
   ASSERT_TRUE(cluster);
   EXPECT_GE(cluster->nodes[0].cpus_milli, 1000);
