@@ -56,8 +56,9 @@ void NaiveEasy::decide(const View& view, Plan& plan, Rng&) {
   const JobId head = queue_.front();
   std::vector<std::pair<Time, JobId>> ends;
   for (const JobId job : running_) {
-    ends.emplace_back(
-        std::max(view.now + view.estimated_left(job), view.now + std::chrono::seconds{1}), job);
+    const Duration left = view.estimated_left(job);
+    const bool overdue = left <= Duration::zero();
+    ends.emplace_back(view.now + (overdue ? Duration{std::chrono::seconds{1}} : left), job);
   }
   std::ranges::sort(ends);
   std::int64_t free = view.cluster.free_gpus(pool);

@@ -26,7 +26,7 @@ class ExpectedEnds {
     where_.resize(view.jobs.size());
   }
   void add(const View& view, PoolId pool, JobId job) {
-    put(pool, job, view.now + view.estimated_left(job), view.gpus(job));
+    put(pool, job, view.now + std::max(Duration::zero(), view.estimated_left(job)), view.gpus(job));
     fresh_.push_back(job);
   }
   void remove(JobId job) {
@@ -35,7 +35,9 @@ class ExpectedEnds {
     where_[job.value].member = false;
   }
   /// Corrects the ends of jobs started by the last pass: they may have begun later or run slower.
-  void refresh(const View& view) {
+  /// True: some have moved.
+  bool refresh(const View& view) {
+    bool moved = false;
     for (const JobId job : fresh_) {
       if (!where_[job.value].member || !view.jobs.is_running(job)) continue;
       const Duration left = std::max(Duration::zero(), view.estimate(job) - view.jobs.work[job]);
@@ -44,8 +46,10 @@ class ExpectedEnds {
       const PoolId pool = where_[job.value].pool;
       remove(job);
       put(pool, job, at, view.gpus(job));
+      moved = true;
     }
     fresh_.clear();
+    return moved;
   }
   [[nodiscard]] const RankedSet<EndKey>& pool(PoolId pool) const noexcept {
     return pools_[pool.value];

@@ -6,15 +6,19 @@ namespace berth {
 
 namespace {
 constexpr Duration kOverrun = std::chrono::seconds{1};  // a job past its estimate ends "any moment"
-}
+constexpr Duration kTick{1};
+
+/// An end to come is believed as it is: nobody may jump because it is near.
+Time believed_end(Time end, Time now) { return end > now ? end : now + kOverrun; }
+}  // namespace
 
 Reservation::Shadow Reservation::by_count(const View& view, const Shape& shape, PoolId pool) const {
   const std::int64_t free = view.cluster.free_gpus(pool);
   const auto* last = ends_.pool(pool).reach(shape.gpus - free);
   if (last == nullptr) return {.pool = pool};
-  const Time at = std::max(last->key.at, view.now + kOverrun);
+  const Time at = believed_end(last->key.at, view.now);
   const std::int64_t freed = ends_.pool(pool).sum_before({at + Duration{1}, JobId{0}});
-  return {.pool = pool, .at = at, .extra = free + freed - shape.gpus};
+  return {.pool = pool, .at = at, .last = last->key.at, .extra = free + freed - shape.gpus};
 }
 
 /// Releases running jobs one by one on a copy of the cluster until the job can be placed there.
@@ -28,7 +32,8 @@ Reservation::Shadow Reservation::by_map(const View& view, const Plan& plan, cons
     future.give(plan.slices(job), view.shape(job), job, plan.use_of(job));
     reserved_.clear();
     if (!plan.place_on(future, shape, pool, reserved_)) return true;
-    shadow.at = std::max(entry.key.at, view.now + kOverrun);
+    shadow.last = entry.key.at;
+    shadow.at = believed_end(shadow.last, view.now);
     return false;
   });
   return shadow;
@@ -39,13 +44,38 @@ void Reservation::make(const View& view, const Plan& plan, const Shape& shape) {
                         (shape.locality == Locality::Relaxed && !shape.needs_side_resources());
   shadow_ = {.pool = shape.pools.front()};
   std::vector<Slice> reserved;
+  rivals_.clear();
   for (const PoolId pool : shape.pools) {
     const Shadow shadow = counting ? by_count(view, shape, pool) : by_map(view, plan, shape, pool);
-    if (shadow.at >= shadow_.at) continue;
+    if (shadow.at >= shadow_.at) {
+      rivals_.push_back({.at = shadow.at});
+      continue;
+    }
+    rivals_.push_back({.at = shadow_.at});
+    for (Rival& rival : rivals_) rival.wins_ties = true;  // they come before it in order
     shadow_ = shadow;
     reserved = reserved_;
   }
   reserved_ = std::move(reserved);
+}
+
+/// As long as the end it waits for is to come nothing grows. From then on the promise moves along
+/// with the clock: past the ends of other jobs, whose GPUs are then left beside it, and past what
+/// other pools promise.
+Time Reservation::next_change(const View& view) const {
+  if (shadow_.at == kNever) return kNever;
+  if (shadow_.last > view.now) return shadow_.last;
+  Time next = kNever;
+  const RankedSet<EndKey>& ends = ends_.pool(shadow_.pool);
+  const std::int64_t seen = ends.sum_before({view.now + kOverrun + kTick, JobId{0}});
+  if (const auto* end = ends.reach(seen + 1); end != nullptr && !shadow_.by_map)
+    next = end->key.at - kOverrun;
+  for (const Rival& rival : rivals_) {
+    if (rival.at == kNever) continue;
+    const Time overtaken = rival.at - kOverrun + (rival.wins_ties ? Duration::zero() : kTick);
+    if (overtaken > view.now) next = std::min(next, overtaken);
+  }
+  return next;
 }
 
 std::optional<Duration> Reservation::window(const View& view, const Shape& shape,

@@ -30,11 +30,15 @@ class Reservation {
   /// Gives a job that outlasts it, and was just started, its part of what is left. False: it took
   /// what is reserved, the start has to be undone.
   [[nodiscard]] bool spares(const View& view, const Plan& plan, JobId job);
+  /// When, even if nothing happens, the promise moves or leaves more beside it, so that somebody
+  /// may go before it who may not now: jobs outlive their estimates. kNever: it stays as it is.
+  [[nodiscard]] Time next_change(const View& view) const;
 
  private:
   struct Shadow {
     PoolId pool;
     Time at = kNever;
+    Time last = kNever;  // when the last job it waits for should end, or should have ended
     std::int64_t extra = 0;
     bool by_map = false;  // `reserved_` says which devices the job will take
   };
@@ -43,6 +47,12 @@ class Reservation {
 
   ExpectedEnds ends_;
   Shadow shadow_;
+  /// From when on another pool promises an earlier start than this one, should it come to that.
+  struct Rival {
+    Time at = kNever;
+    bool wins_ties = false;
+  };
+  std::vector<Rival> rivals_;
   std::vector<Slice> reserved_;
 };
 

@@ -188,9 +188,17 @@ void Conservative::correct_ends(const View& view) {
     std::ranges::pop_heap(ends_, std::ranges::greater{});
     ends_.pop_back();
     if (booking(due.job).held != Held::Devices || booking(due.job).end != due.at) continue;
-    const Duration overrun = view.now - believed_end(view, due.job);
-    move_end(view, due.job, view.now + std::max({kOverrun, view.estimate(due.job) / 4, overrun}));
+    move_end(view, due.job, next_believed_end(view, due.job, due.at));
   }
+}
+
+/// Step by step from the end that was believed last, whenever that is noticed: what is believed
+/// does not depend on who asked when.
+Time Conservative::next_believed_end(const View& view, JobId job, Time end) noexcept {
+  const Time first = believed_end(view, job);
+  const Duration least = std::max(kOverrun, view.estimate(job) / 4);
+  while (end <= view.now) end += std::max(least, end - first);
+  return end;
 }
 
 /// Takes reservations back from the end of the queue until what is left fits, then plans those
@@ -287,19 +295,40 @@ void Conservative::decide(const View& view, Plan& plan, Rng&) {
   plan_again_what_conflicts(view);  // who started late ends later than reserved
 }
 
-/// Only for a reservation whose GPUs are free already: any other waits for a job to end, which is
-/// an event.
+/// While jobs hold reservations the plan changes by itself when a job outlives the end it was
+/// believed to have, when a reserved start comes, and when the time of one is over that found no
+/// place. Ends that happen as believed are events of the same instant.
 std::optional<Time> Conservative::next_wakeup(const View& view) {
-  if (view.cluster.free_gpus() == 0) return std::nullopt;
-  std::optional<Time> first;
+  if (order_.empty() || view.cluster.free_gpus() == 0) return std::nullopt;
+  // What the starts of this pass really cost may have made room, or taken it.
+  const auto differs = [&](JobId job) {
+    return booking(job).held == Held::Devices && view.jobs.is_running(job) &&
+           booking(job).end != believed_end(view, job);
+  };
+  if (std::ranges::any_of(fresh_, differs)) return view.now + Duration{1};
+  Time next = kNever;
+  const auto consider = [&](Time at) {
+    if (at > view.now) next = std::min(next, at);
+  };
+  drop_stale_ends();
+  if (!ends_.empty()) consider(ends_.front().at);
   starts_.for_each([&](const RankedSet<EndKey>::Entry& entry) {
-    const JobId job = entry.key.job;
-    if (entry.key.at <= view.now || view.gpus(job) > view.cluster.free_gpus(booking(job).pool))
-      return true;
-    first = entry.key.at;
-    return false;
+    consider(entry.key.at > view.now ? entry.key.at : booking(entry.key.job).end);
+    return entry.key.at <= view.now;
   });
-  return first;
+  if (next == kNever) return std::nullopt;
+  return next;
+}
+
+/// What was believed once; the end that counts is in the booking.
+void Conservative::drop_stale_ends() {
+  const auto is_stale = [&](const EndKey& end) {
+    return booking(end.job).held != Held::Devices || booking(end.job).end != end.at;
+  };
+  while (!ends_.empty() && is_stale(ends_.front())) {
+    std::ranges::pop_heap(ends_, std::ranges::greater{});
+    ends_.pop_back();
+  }
 }
 
 }  // namespace berth

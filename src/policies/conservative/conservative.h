@@ -62,6 +62,8 @@ class Conservative final : public Policy {
   [[nodiscard]] CapacityProfile& profile(PoolId pool) noexcept { return profiles_[pool.value]; }
   [[nodiscard]] static Duration length_of(const View& view, JobId job) noexcept;
   [[nodiscard]] static Time believed_end(const View& view, JobId job) noexcept;
+  [[nodiscard]] static Time next_believed_end(const View& view, JobId job, Time end) noexcept;
+  void drop_stale_ends();
 
   void learn_pools(const View& view, const Plan& plan, ShapeId shape);
   [[nodiscard]] Slot earliest_slot(const View& view, JobId job) const;

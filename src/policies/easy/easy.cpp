@@ -130,6 +130,7 @@ void Easy::decide(const View& view, Plan& plan, Rng&) {
       }
     }
   }
+  is_reserved_ = false;
   drop_departed(view);
   start_heads(view, plan);
   const auto head = head_shape();
@@ -139,21 +140,24 @@ void Easy::decide(const View& view, Plan& plan, Rng&) {
     room_for_any =
         room_for_any || (!queues_[shape.value].empty() && plan.has_room(view.shapes[shape]));
   if (!room_for_any) return;
+  is_reserved_ = true;
   reservation_.make(view, plan, view.shapes[*head]);
   backfill(view, plan, *head);
 }
 
 std::optional<Time> Easy::next_wakeup(const View& view) {
-  if (!kill_overrun_) return std::nullopt;
   ExpectedEnds& ends = reservation_.ends();
-  ends.refresh(view);
-  std::optional<Time> first;
-  for (std::uint32_t i = 0; i < ends.pools(); ++i) {
+  // What the starts of this pass really cost may have moved the promise.
+  const bool moved = ends.refresh(view);
+  Time next = kNever;
+  if (is_reserved_) next = moved ? view.now + Duration{1} : reservation_.next_change(view);
+  for (std::uint32_t i = 0; kill_overrun_ && i < ends.pools(); ++i) {
     if (ends.pool(PoolId{i}).empty()) continue;
     const Time at = ends.pool(PoolId{i}).front().key.at;
-    if (at > view.now && (!first || at < *first)) first = at;
+    if (at > view.now) next = std::min(next, at);
   }
-  return first;
+  if (next == kNever) return std::nullopt;
+  return next;
 }
 
 }  // namespace berth

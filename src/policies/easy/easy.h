@@ -7,9 +7,10 @@
 // protected.
 //
 // Needs an estimate of duration. A job that outlives its estimate is expected to end within a
-// second, and may be killed (`kill_overrun`). Where gangs must be consolidated or cores are
-// limited, "fits" and the shadow are tested by placing the head on the future free map instead of
-// counting GPUs.
+// second, and may be killed (`kill_overrun`). While one runs on, the promise moves, and the policy
+// wakes up whenever that may let somebody else go first. Where gangs must be consolidated or cores
+// are limited, "fits" and the shadow are tested by placing the head on the future free map instead
+// of counting GPUs.
 #pragma once
 
 #include <optional>
@@ -52,6 +53,7 @@ class Easy final : public Policy {
   std::vector<ShapeId> active_;        // shapes with waiting jobs
   std::vector<bool> is_active_;
   Reservation reservation_;
+  bool is_reserved_ = false;  // in the last pass: the head waits, and others might go before it
   [[nodiscard]] bool is_blocked(const View& view, ShapeId shape, PoolId pool) const {
     return blocked_[shape.value * view.cluster.pools() + pool.value];
   }

@@ -126,7 +126,8 @@ std::optional<Time> FairShare::next_overtaking(const View& view, const Lane& hea
 }
 
 /// Whatever may start has started: time alone changes something only where the head may take
-/// devices later, or where its reservation keeps free devices from somebody who will pass it.
+/// devices later, or where its reservation keeps free devices from somebody who will pass it, or
+/// moves because jobs outlive their estimates.
 std::optional<Time> FairShare::next_wakeup(const View& view) {
   const auto lane = first_lane(view);
   if (!lane) return std::nullopt;
@@ -134,6 +135,12 @@ std::optional<Time> FairShare::next_wakeup(const View& view) {
   std::optional<Time> first;
   if (preempts()) first = next_taking(view, head.jobs.first()->job);
   if (preempts() || has_room_for_any(view)) keep_earlier(first, next_overtaking(view, head));
+  // What the starts of this pass really cost may have moved the promise to the head.
+  const bool moved = reservation_.ends().refresh(view);
+  if (has_room_for_any(view)) {
+    const Time change = moved ? view.now + Duration{1} : reservation_.next_change(view);
+    if (change != kNever) keep_earlier(first, change);
+  }
   return first;
 }
 
