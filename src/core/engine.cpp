@@ -96,6 +96,12 @@ Result<void> Engine::run() {
       apply(event);
     }
     handling_.reset();
+    // Somebody only asked: a policy that decided now would decide because of that.
+    const bool is_due = !due_.empty() || *now >= wakeup || passes_ == 0;
+    if (!is_due && !executor_.calls_for_pass()) {
+      if (journal_ != nullptr) journal_->instant_done(*now);
+      continue;
+    }
     events_ += due_.empty() ? 1 : due_.size();  // a wake-up is an event too
 
     plan_.begin();

@@ -77,6 +77,10 @@ class Executor {
   [[nodiscard]] virtual bool expects_events() const noexcept { return true; }
   /// Appends all events due at `now`, in the order of EventKind, inside a kind by job or node.
   virtual void collect(Time now, std::vector<Event>& due) = 0;
+  /// Something has changed since the last collect() that is no event, but may be news to a policy
+  /// or a tuner: a job is known better. Otherwise nobody decides at an instant without events that
+  /// is before the wake-up asked for.
+  [[nodiscard]] virtual bool calls_for_pass() const noexcept { return false; }
   [[nodiscard]] virtual StartReceipt start(Time now, const Action& action,
                                            const JobTable& jobs) = 0;
   /// Preempt, kill, cancel or a lost node; answers until when the devices stay held (saving a

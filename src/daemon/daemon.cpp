@@ -160,9 +160,10 @@ Result<void> Daemon::Parts::begin() {
 
 void Daemon::Parts::open_desk() {
   if (options.training_socket.empty()) return;
-  auto opened = TrainingDesk::open(
-      options.training_socket, options.state_dir + "/training.key",
-      {.board = board, .clock = clock, .wake = [this] { inbox.post(Question{[] {}}); }});
+  auto opened = TrainingDesk::open(options.training_socket, options.state_dir + "/training.key",
+                                   {.board = board, .clock = clock, .wake = [this] {
+                                      inbox.post(Question{[] {}, true});
+                                    }});
   if (opened) {
     desk = *std::move(opened);
   } else {

@@ -28,6 +28,7 @@ struct StopOrder {};
 struct Question {
   std::function<void()> ask;
   std::function<void()> too_late{};
+  bool calls_for_pass = false;  // something has changed that a policy or a tuner may look at
 };
 using Message = std::variant<Committed, HostEvent, RenewOrder, StopOrder, Question>;
 

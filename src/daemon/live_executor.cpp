@@ -117,6 +117,7 @@ std::optional<Time> LiveExecutor::advance(Time wakeup) {
 void LiveExecutor::collect(Time now, std::vector<Event>& due) {
   const CheckScope here{kHere};
   last_ = now;
+  calls_for_pass_ = false;
   newcomers_.clear();
   for (Message& message : messages_) {
     const auto job = job_of(message);
@@ -154,6 +155,7 @@ void LiveExecutor::hear(Message& message) {
   if (const auto* committed = std::get_if<Committed>(&message)) return hear_record(*committed);
   if (auto* question = std::get_if<Question>(&message)) {
     questions_.push_back(std::move(*question));
+    calls_for_pass_ = calls_for_pass_ || question->calls_for_pass;
     return;
   }
   if (const auto* event = std::get_if<HostEvent>(&message)) {

@@ -58,6 +58,7 @@ class LiveExecutor final : public Executor, public Journal {
 
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
   void collect(Time now, std::vector<Event>& due) override;
+  [[nodiscard]] bool calls_for_pass() const noexcept override { return calls_for_pass_; }
   [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
   void adjust(Time now, const Action& action, const JobTable& jobs) override;
@@ -122,6 +123,7 @@ class LiveExecutor final : public Executor, public Journal {
   std::deque<JobNumber> line_;        // may compete, one at a time
   std::vector<JobNumber> newcomers_;  // of this pass
   bool is_new_ = true;                // nobody has been let in yet
+  bool calls_for_pass_ = false;
   Time last_{};
   Time pass_began_{};
   double pass_seconds_ = 0;
