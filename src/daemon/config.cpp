@@ -44,6 +44,7 @@ class ConfigReader {
                                                 "placement",
                                                 "estimator",
                                                 "cpu",
+                                                "min_run",
                                                 "queues",
                                                 "admins",
                                                 "operators",
@@ -108,6 +109,7 @@ class ConfigReader {
     take(root, "placement", options.placement);
     take(root, "estimator", options.estimator);
     take(root, "cpu", options.cpu);
+    read_min_run(root, options.min_run);
     const YAML::Node set = YamlFields::child(root, "set");
     if (!set.IsDefined()) return;
     if (!set.IsMap()) return fields_.wrong(set.Mark(), "set has 'parameter: value' lines");
@@ -217,6 +219,24 @@ class ConfigReader {
         }
       }
     }
+  }
+
+  /// A bare number would mean minutes in one place of this file and seconds in another.
+  void read_min_run(const YAML::Node& root, std::int64_t& into) {
+    const auto text = fields_.text(root, "min_run");
+    if (!text) return;
+    if (*text == "0") {
+      into = 0;
+      return;
+    }
+    const bool has_unit = text->find_first_not_of("0123456789.") != std::string::npos;
+    const auto seconds = parse_time_limit(*text);
+    if (!has_unit || !seconds || *seconds == 0)
+      return fields_.wrong(YamlFields::child(root, "min_run").Mark(),
+                           fmt::format("min_run is a time with a unit (60s, 5m), or 0 for none, "
+                                       "not '{}'",
+                                       *text));
+    into = *seconds;
   }
 
   void read_names(const YAML::Node& root, std::string_view key, std::set<std::string>& into) {

@@ -101,7 +101,7 @@ std::optional<Time> LiveExecutor::advance(Time wakeup) {
       !events_.empty() || !adopting_.empty() || !line_.empty() || parts_.gates.has_news();
   if (!std::exchange(is_new_, false) && !anything) {
     const Time opening = parts_.gates.next_opening().value_or(kNever);
-    parts_.inbox.wait(std::min(wakeup, opening));
+    parts_.inbox.wait(std::min({wakeup, opening, parts_.yard.next_due()}));
   }
   messages_.clear();
   parts_.inbox.take(messages_);
@@ -154,8 +154,8 @@ void LiveExecutor::emit(EventKind kind, JobId slot, JobState outcome) {
 void LiveExecutor::hear(Message& message) {
   if (const auto* committed = std::get_if<Committed>(&message)) return hear_record(*committed);
   if (auto* question = std::get_if<Question>(&message)) {
-    questions_.push_back(std::move(*question));
     calls_for_pass_ = calls_for_pass_ || question->calls_for_pass;
+    questions_.push_back(std::move(*question));
     return;
   }
   if (const auto* event = std::get_if<HostEvent>(&message)) {
@@ -387,8 +387,14 @@ StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable&
   const bool stays =
       parts_.yard.start(job, action.slices, action.gpus, action.reason, action.terms.cores_milli);
   if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
-  const Time since = stays ? std::min(now, parts_.yard.alive(job)->since) : now;
-  return {.held_from = since, .work_from = since};
+  if (!stays) {
+    const Time from = std::max(now, parts_.yard.start_waits_until(job).value_or(now));
+    return {.held_from = from, .work_from = from};
+  }
+  // It was there before this engine, was about to make way, or slept.
+  const Attempt& attempt = *parts_.yard.alive(job);
+  return {.held_from = attempt.held_counted == kNever ? now : attempt.held_counted,
+          .work_from = std::min(now, attempt.work_counted)};
 }
 
 Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
@@ -407,8 +413,10 @@ Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
       }
       break;
     default:
-      if (action.reason != Reason::Retry)
-        parts_.yard.stop(job, Ending::Preempt, std::string{to_string(action.reason)});
+      if (action.reason == Reason::Retry) break;
+      if (action.reason != Reason::NodeLost)
+        return std::max(now, parts_.yard.preempt(job, std::string{to_string(action.reason)}));
+      parts_.yard.stop(job, Ending::Preempt, std::string{to_string(action.reason)});
       break;
   }
   return now;

@@ -247,7 +247,10 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .tuner = tuner.get(),
                  .seed = parts_.options.seed,
                  .open = true}};
-  parts_.yard.begin_engine();
+  Yard::Rules rules{.min_run = std::chrono::seconds{parts_.options.min_run}};
+  if (parts_.training != nullptr)
+    rules.saves = [this](JobNumber job) { return parts_.training->has_saved(job); };
+  parts_.yard.begin_engine(std::move(rules));
   executor.watch(engine);
   speeds.watch(executor);
   executor.begin(jobs, out_of_service());
@@ -283,7 +286,11 @@ Why Scheduler::explain(const JobView& job, bool may_see_all) const {
   Explainer::Asked asked{.job = job,
                          .shut = running_->gates.shut(job.number, parts_.clock.now()),
                          .record = std::nullopt,
-                         .may_see_all = may_see_all};
+                         .may_see_all = may_see_all,
+                         .held_start = std::nullopt};
+  for (const HeldStart& start : parts_.yard.held_starts()) {
+    if (start.job == job.number) asked.held_start = start;
+  }
   // Not even in a copy is an engine asked to bear what no job can have.
   if (!running_->executor.slot_of(job.number) && impossible_numbers(*job.spec).empty())
     asked.record = parts_.board.find(job.number);
@@ -326,6 +333,7 @@ void Scheduler::pass_done(Time now) {
     });
   }
   if (++trust_.good_passes == kEnoughPasses) trust_again();
+  tell_held_starts();
   parts_.board.set_free(engine.cluster().free_gpus());
   const double seconds = running_->executor.pass_seconds();
   const std::lock_guard lock{figures_mutex_};
@@ -334,6 +342,21 @@ void Scheduler::pass_done(Time now) {
   figures_.worst_pass_seconds = std::max(figures_.worst_pass_seconds, seconds);
   figures_.gpus = engine.cluster().usable_gpus();
   figures_.gpus_free = engine.cluster().free_gpus();
+}
+
+/// To the policy they run already; people see what they wait for.
+void Scheduler::tell_held_starts() {
+  std::map<JobNumber, std::string> now;
+  for (const HeldStart& start : parts_.yard.held_starts()) now[start.job] = start.why;
+  for (const auto& [job, why] : held_starts_) {
+    if (now.contains(job)) continue;
+    parts_.board.note(job, [&](JobNote& note) {
+      if (note.waits_because == why) note.waits_because.clear();
+    });
+  }
+  for (const auto& [job, why] : now)
+    parts_.board.note(job, [&](JobNote& note) { note.waits_because = why; });
+  held_starts_ = std::move(now);
 }
 
 SchedulerFigures Scheduler::figures() const {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +41,7 @@ struct SchedulerOptions {
   std::size_t spare_slots = 16'384;  // of an engine, beyond twice the jobs there are
   std::size_t learn_from = 5'000;    // past jobs, for estimates
   double half_life = 7 * 86'400.0;   // seconds in which use of GPUs counts half
+  std::int64_t min_run = 60;         // seconds before a policy's preemption stops an attempt
 };
 
 /// What a running scheduler says of itself.
@@ -98,6 +100,7 @@ class Scheduler {
   [[nodiscard]] Result<void> set_uses(Gates& gates) const;
   void learn(Estimator& estimator, Trace& trace) const;
   void pass_done(Time now);
+  void tell_held_starts();
 
   Parts parts_;
   struct Running {  // while an engine runs
@@ -114,6 +117,7 @@ class Scheduler {
     bool has_fallen_back = false;
     std::uint64_t good_passes = 0;  // since the last failure
   } trust_;
+  std::map<JobNumber, std::string> held_starts_;  // what the board was told of them
   mutable std::mutex figures_mutex_;
   SchedulerFigures figures_;
 };

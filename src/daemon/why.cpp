@@ -260,6 +260,20 @@ void Explainer::add_competition(const Asked& asked, Why& why) {
          .when = "never"});
     return;
   }
+  if (!jobs.is_waiting(*slot) && asked.held_start) {
+    const HeldStart& start = *asked.held_start;
+    WhyReason reason{.kind = "protection",
+                     .text = start.why,
+                     .numbers = {{"job", static_cast<std::int64_t>(start.behind)}},
+                     .entities = {fmt::format("job {}", start.behind)},
+                     .sole = true};
+    if (start.until) {
+      reason.when = "until";
+      reason.until = parts_.clock.wall() + (*start.until - parts_.clock.now()).count();
+    }
+    why.reasons.push_back(std::move(reason));
+    return;
+  }
   if (!jobs.is_waiting(*slot)) {
     why.reasons.push_back({.kind = "capacity",
                            .text = "its devices are being vacated by the job before it",

@@ -54,9 +54,10 @@ class Explainer {
   };
   struct Asked {
     const JobView& job;
-    std::vector<ShutGate> shut;       // before the competition
-    std::optional<LedgerJob> record;  // of a job that does not compete: how it would
-    bool may_see_all = false;         // names of other users' jobs may be told
+    std::vector<ShutGate> shut;             // before the competition
+    std::optional<LedgerJob> record;        // of a job that does not compete: how it would
+    bool may_see_all = false;               // names of other users' jobs may be told
+    std::optional<HeldStart> held_start{};  // it has devices, as soon as somebody else is stopped
   };
   explicit Explainer(Parts parts) : parts_(parts) {}
   [[nodiscard]] Why explain(const Asked& asked);

@@ -40,10 +40,15 @@ const Attempt* Yard::alive(JobNumber job) const {
   return found == attempts_.end() ? nullptr : &found->second;
 }
 
-void Yard::begin_engine() {
+void Yard::begin_engine(Rules rules) {
+  rules_ = std::move(rules);
   pending_.clear();
   resuming_.clear();
-  for (auto& [job, attempt] : attempts_) attempt.is_granted = attempt.is_left_alone = false;
+  leaving_.clear();
+  for (auto& [job, attempt] : attempts_) {
+    attempt.is_granted = attempt.is_left_alone = false;
+    attempt.held_counted = attempt.work_counted = attempt.since;
+  }
 }
 
 // --- what the engine wants
@@ -55,11 +60,12 @@ bool Yard::start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus
     Attempt& own = found->second;
     if (std::ranges::equal(own.slices, slices)) {
       own.is_granted = true;
+      leaving_.erase(job);
       push_aside(job, slices);
       if (own.is_suspended) resuming_.insert(job);
       return true;
     }
-    want_stop(own, Ending::Preempt, "goes on elsewhere");
+    preempt(job, "goes on elsewhere");
   }
   pending_[job] = {.slices = {slices.begin(), slices.end()},
                    .gpus = gpus,
@@ -72,23 +78,28 @@ bool Yard::start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus
 /// Whoever is on these devices without the engine's knowledge has to go: it was there before a
 /// restart, and its policy has other plans for the place now.
 void Yard::push_aside(JobNumber by, std::span<const Slice> slices) {
-  std::set<JobNumber> others;
-  visit_devices(slices, [&](const auto& device) {
-    const auto found = on_device_.find(device);
-    if (found != on_device_.end()) others.insert(found->second.begin(), found->second.end());
-  });
-  for (const JobNumber other : others) {
-    Attempt& attempt = attempts_.at(other);
+  for (const JobNumber other : on_devices(slices)) {
+    const Attempt& attempt = attempts_.at(other);
     const bool in_the_way =
         other != by && !attempt.is_granted && !attempt.is_left_alone && !attempt.is_suspended;
-    if (in_the_way && attempt.ending == Ending::ByItself)
-      want_stop(attempt, Ending::Preempt, "its devices are needed");
+    if (in_the_way && attempt.ending == Ending::ByItself && !leaving_.contains(other))
+      preempt(other, "its devices are needed");
   }
+}
+
+std::set<JobNumber> Yard::on_devices(std::span<const Slice> slices) const {
+  std::set<JobNumber> jobs;
+  visit_devices(slices, [&](const auto& device) {
+    const auto found = on_device_.find(device);
+    if (found != on_device_.end()) jobs.insert(found->second.begin(), found->second.end());
+  });
+  return jobs;
 }
 
 void Yard::want_stop(Attempt& attempt, Ending ending, std::string why) {
   attempt.is_granted = false;
   resuming_.erase(attempt.job);
+  leaving_.erase(attempt.job);
   const bool is_stronger = attempt.ending == Ending::ByItself ||
                            (ending == Ending::Cancel && attempt.ending != Ending::Cancel);
   if (!is_stronger) return;
@@ -113,6 +124,7 @@ void Yard::stop(JobNumber job, Ending ending, std::string why) {
 
 void Yard::leave_alone(JobNumber job) {
   pending_.erase(job);
+  leaving_.erase(job);
   const auto found = attempts_.find(job);
   if (found == attempts_.end()) return;
   Attempt& attempt = found->second;
@@ -132,6 +144,7 @@ void Yard::suspend(JobNumber job) {
   if (attempt.is_suspended) return;
   if (attempt.ending != Ending::ByItself) return;
   attempt.is_suspended = true;
+  attempt.held_counted = attempt.work_counted = kNever;
   records_.emplace_back(WishRecord{
       .job = job, .wish = Wish::Suspend, .by = kSchedulerName, .why = "its slice is over"});
   signals_.push_back({.kind = Signal::Kind::Suspend, .attempt = attempt.id});
@@ -283,7 +296,7 @@ void Yard::begin_vacant_starts(std::vector<JobNumber>& begun) {
     attempt.slices = next->second.slices;
     attempt.where = where(job, next->second);
     attempt.gpus = next->second.gpus;
-    attempt.since = parts_.clock.now();
+    attempt.since = attempt.held_counted = attempt.work_counted = parts_.clock.now();
     attempt.is_granted = true;
     const auto record = parts_.job(job);
     attempt.is_frozen = record && record->is_frozen;
@@ -338,6 +351,7 @@ void Yard::launch(JobNumber job) {
 
 Result<void> Yard::flush() {
   std::vector<JobNumber> begun;
+  stop_whom_rules_allow();
   wake_sleepers();
   begin_vacant_starts(begun);
   while (!records_.empty() || !signals_.empty() || !begun.empty()) {

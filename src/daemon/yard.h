@@ -2,6 +2,12 @@
 // plan on devices that are being vacated; here a start waits until whoever is on its devices has
 // gone and its end is on record. Everything decided in one pass is written in one batch; only then
 // processes are made and signalled.
+//
+// Policies think in simulated worlds, where stopping a job costs what they believe. Here work is
+// lost, so that the yard keeps what no policy has to think of: an attempt that is preempted goes on
+// until it has run `min_run`, and a job that cannot save its work makes way for the same rival only
+// once. Until then whoever was given its devices waits; if the policy gives them back to it, or it
+// ends by itself, nothing has happened.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +44,17 @@ struct Attempt {
   bool is_frozen = false;      // by a person; the engine does not know
   bool is_running = false;     // the program was seen to run
   std::int64_t pid = 0;
+  /// Up to when the engine has counted the time it holds devices, and its work; the first may be to
+  /// come. kNever: it sleeps.
+  Time held_counted{}, work_counted{};
+};
+
+/// Why a start that the engine has made waits: for an attempt that is not stopped yet.
+struct HeldStart {
+  JobNumber job = 0;
+  JobNumber behind = 0;       // the job on its devices
+  std::optional<Time> until;  // when that one is stopped; nothing: when it ends by itself
+  std::string why;            // for people
 };
 
 /// The end of an attempt, already judged and on its way into the journal.
@@ -50,6 +67,12 @@ struct AttemptEnd {
 
 class Yard {
  public:
+  /// What holds whatever the policy.
+  struct Rules {
+    Duration min_run{};  // an attempt is not preempted before
+    /// The job has shown that it can save its work; what its spec says is known.
+    std::function<bool(JobNumber)> saves = {};
+  };
   /// Everything the host needs to run this attempt; an error says why it cannot be run.
   using LaunchMaker = std::function<Result<LaunchOrder>(const LedgerJob&, const Attempt&)>;
   struct Parts {
@@ -73,7 +96,7 @@ class Yard {
   [[nodiscard]] Result<void> recover(const Ledger& ledger);
 
   /// A new engine knows of nobody yet, and what the last one planned is void.
-  void begin_engine();
+  void begin_engine(Rules rules);
   [[nodiscard]] const Attempt* alive(JobNumber job) const;
   [[nodiscard]] const std::map<JobNumber, Attempt>& attempts() const noexcept { return attempts_; }
   /// The devices of this job's next attempt, or of the one it has if these are the same.
@@ -84,6 +107,15 @@ class Yard {
   void forget_start(JobNumber job) { pending_.erase(job); }
   /// Nothing if it does not run: then a start that has not happened yet is forgotten.
   void stop(JobNumber job, Ending ending, std::string why);
+  /// A policy wants its devices: it is stopped as soon as the rules allow, with a flush(). Answers
+  /// until when it keeps them at least. The same as stop() for a start that has not happened yet.
+  Time preempt(JobNumber job, std::string why);
+  /// When the next one that makes way is due to be stopped; kNever: nobody is.
+  [[nodiscard]] Time next_due() const;
+  /// Starts that wait for somebody who may go on for a while.
+  [[nodiscard]] std::vector<HeldStart> held_starts() const;
+  /// Until when a start of this job waits for others to have run long enough.
+  [[nodiscard]] std::optional<Time> start_waits_until(JobNumber job) const;
   /// It goes on, and the engine plans without it: whoever is given its devices waits for its end.
   /// One that is asleep is stopped, for nobody would ever wake it.
   void leave_alone(JobNumber job);
@@ -128,6 +160,12 @@ class Yard {
   [[nodiscard]] bool is_clear(JobNumber job, std::span<const Slice> slices) const;
   void wake_sleepers();
   void push_aside(JobNumber by, std::span<const Slice> slices);
+  [[nodiscard]] std::set<JobNumber> on_devices(std::span<const Slice> slices) const;
+  [[nodiscard]] std::set<JobNumber> rivals_of(const Attempt& attempt) const;
+  [[nodiscard]] bool can_save(const LedgerJob& job) const;
+  [[nodiscard]] Time due_of(const Attempt& attempt) const;
+  void stop_whom_rules_allow();
+  [[nodiscard]] std::string min_run_text() const;
   void want_stop(Attempt& attempt, Ending ending, std::string why);
   void begin_vacant_starts(std::vector<JobNumber>& begun);
   void launch(JobNumber job);
@@ -150,6 +188,9 @@ class Yard {
   std::map<std::pair<std::uint32_t, int>, std::set<JobNumber>> on_device_;
   std::map<JobNumber, PendingStart> pending_;
   std::set<JobNumber> resuming_;  // granted their devices again, still asleep
+  Rules rules_;
+  std::map<JobNumber, std::string> leaving_;           // preempted, not stopped yet; why
+  std::map<JobNumber, std::set<JobNumber>> made_way_;  // for whom, of jobs that are not over
   std::map<JobNumber, std::int32_t> launch_failures_;
   std::map<JobNumber, std::int32_t> losses_;  // of attempts, in a row
   std::optional<std::set<AttemptId>> seen_to_run_;

@@ -42,6 +42,7 @@ void Yard::remove(JobNumber job) {
   for (const HeldDevices& held : attempt.where) cores_.give(held.node, held.cores);
   job_of_.erase(attempt.id);
   resuming_.erase(job);
+  leaving_.erase(job);
   forgotten_.push_back(attempt.id);
   attempts_.erase(found);
 }
@@ -69,6 +70,7 @@ double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,
     over_.insert(job);
     pending_.erase(job);
     launch_failures_.erase(job);
+    made_way_.erase(job);
   }
   const bool is_lost = verdict.outcome == Outcome::NodeFailed && !verdict.is_final;
   if (!is_lost) losses_.erase(job);
@@ -81,7 +83,8 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
   if (known == job_of_.end()) return std::nullopt;  // its end is on record already
   const JobNumber job = known->second;
   Attempt& attempt = attempts_.at(job);
-  const Ending ending = attempt.ending;
+  // To the engine one that makes way waits already; that it was not stopped yet is ours to know.
+  const Ending ending = leaving_.contains(job) ? Ending::Preempt : attempt.ending;
   const auto record = parts_.job(job);
   if (!record) return std::nullopt;
   Verdict verdict;
@@ -151,7 +154,7 @@ Result<void> Yard::recover(const Ledger& ledger) {
     attempt.where = live.where;
     attempt.slices = slices_of(live.where);
     attempt.gpus = live.gpus;
-    attempt.since = live.since;
+    attempt.since = attempt.held_counted = attempt.work_counted = live.since;
     attempt.is_suspended = live.is_suspended;
     attempt.is_frozen = job.is_frozen;
     if (job.stopping) {

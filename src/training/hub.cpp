@@ -270,6 +270,11 @@ std::optional<TrainingReport> TrainingHub::report(JobNumber number) const {
   return job->second.book.report();
 }
 
+bool TrainingHub::has_saved(JobNumber number) const {
+  const auto figures = view(number);
+  return figures && figures->checkpoint_iteration;
+}
+
 void TrainingHub::losses(JobNumber number, std::int64_t first, std::vector<double>& losses) const {
   const std::lock_guard lock{mutex_};
   const auto job = jobs_.find(number);

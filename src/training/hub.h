@@ -60,6 +60,7 @@ class TrainingHub final : public TrainingBook {
 
   [[nodiscard]] std::optional<TrainingReport> report(JobNumber job) const override;
   void losses(JobNumber job, std::int64_t first, std::vector<double>& losses) const override;
+  [[nodiscard]] bool has_saved(JobNumber job) const override;
   void tell(JobNumber job, const Terms& terms) override;
 
   void ask_checkpoint(JobNumber job, double deadline_seconds, AfterCheckpoint then);

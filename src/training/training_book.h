@@ -17,6 +17,8 @@ class TrainingBook {
   [[nodiscard]] virtual std::optional<TrainingReport> report(JobNumber job) const = 0;
   /// Appends the loss after each whole epoch from `first` (counted from 0 = untrained) on.
   virtual void losses(JobNumber job, std::int64_t first, std::vector<double>& losses) const = 0;
+  /// It has said that a checkpoint of its work is written.
+  [[nodiscard]] virtual bool has_saved(JobNumber job) const = 0;
   /// Terms that the code itself must follow.
   virtual void tell(JobNumber job, const Terms& terms) = 0;
 };

@@ -174,6 +174,8 @@ LifeSettings draw_life(std::uint64_t seed, std::optional<std::string> policy) {
   }
   draw_strikes(root.fork("strikes"), settings);
   draw_host(root.fork("host"), settings);
+  constexpr std::int64_t kMinRuns[] = {0, 0, 5, 60};
+  settings.min_run = kMinRuns[root.fork("min_run").below(4)];
   settings.host.device_limit = may_share(settings) ? static_cast<std::int32_t>(kMaxSharers) : 1;
   return settings;
 }
@@ -183,10 +185,10 @@ std::string to_text(const LifeSettings& settings) {
   for (std::size_t i = 0; i < kFaultClasses; ++i) {
     if (settings.classes.test(i)) classes += fmt::format(" {}", kNames[i]);
   }
-  std::string text =
-      fmt::format("seed {}, {} on {}, {} days, {} jobs, {} slots, {} on a device;{}\n",
-                  settings.seed, settings.policy, settings.cluster, settings.days,
-                  settings.jobs.size(), settings.spare_slots, settings.host.device_limit, classes);
+  std::string text = fmt::format(
+      "seed {}, {} on {}, {} days, {} jobs, {} slots, min_run {}, {} on a device;{}\n",
+      settings.seed, settings.policy, settings.cluster, settings.days, settings.jobs.size(),
+      settings.spare_slots, settings.min_run, settings.host.device_limit, classes);
   const SimHost::Options& host = settings.host;
   text += fmt::format(
       "  host: seed {}, claims after {} us, events late by up to {} us, twice {:.3f}; shims die "
@@ -203,6 +205,7 @@ LifeReport live_through(const LifeSettings& settings, KeepLog keep) {
   options.cluster = settings.cluster;
   options.scheduling.policy = affordable(settings.policy);
   options.scheduling.spare_slots = settings.spare_slots;
+  options.scheduling.min_run = settings.min_run;
   options.host = settings.host;
   options.seed = settings.seed;
   options.keeps_log = keep == KeepLog::Yes;

@@ -62,6 +62,7 @@ struct LifeSettings {
   std::vector<Strike> strikes;  // in order of time
   SimHost::Options host;
   std::size_t spare_slots = 64;
+  std::int64_t min_run = 0;
   [[nodiscard]] bool has(FaultClass fault) const {
     return classes.test(static_cast<std::size_t>(fault));
   }

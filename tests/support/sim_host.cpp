@@ -116,6 +116,7 @@ void SimHost::begin(AttemptId id, Shim& shim) {
   shim.stage = Stage::Running;
   shim.begun = now_;
   shim.resumed = now_;
+  if (kind == "anew") done_[order.job] = 0;
   shim.left = std::max<Micros>(0, total - done_[order.job]);
   shim.stubborn = kind == "stubborn";
   shim.exit_code = kind == "run" ? static_cast<int>(number(2)) : 0;

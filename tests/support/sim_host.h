@@ -22,7 +22,8 @@ class SimHost final : public Host {
  public:
   using Micros = std::int64_t;
   /// Orders say what a job does by its command: "run SECONDS [EXIT]", "stubborn SECONDS" (ignores
-  /// warnings), "flaky SECONDS FAILURES" (fails so often first).
+  /// warnings), "flaky SECONDS FAILURES" (fails so often first), "anew SECONDS" (saves nothing:
+  /// each attempt begins at the beginning).
   struct Options {
     Micros claim_delay = 500;
     Micros start_delay = 1'000;
