@@ -211,7 +211,18 @@ void Preemptive::decide(const View& view, Plan& plan, Rng&) {
   }
 }
 
+/// In the pass that evicts it a job can only go back to its own pool; there may be room in another.
+bool Preemptive::has_room_elsewhere(const View& view, const Grant& stop) const {
+  if (!view.jobs.is_waiting(stop.key.job)) return false;
+  const Shape& shape = view.shapes[stop.shape];
+  return std::ranges::any_of(shape.pools, [&](PoolId pool) {
+    return pool != stop.pool && view.cluster.free_gpus(pool) >= shape.gpus;
+  });
+}
+
 std::optional<Time> Preemptive::next_wakeup(const View& view) {
+  const auto goes_on = [&](const Grant& stop) { return has_room_elsewhere(view, stop); };
+  if (std::ranges::any_of(stopped_, goes_on)) return view.now + Duration{1};
   // With nothing running nothing changes by waiting.
   if (options_.quantum <= Duration::zero() || waiting_.empty() || holding_.size() == 0)
     return std::nullopt;

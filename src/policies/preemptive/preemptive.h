@@ -75,6 +75,7 @@ class Preemptive final : public Policy {
   void leave(JobId job);
   void queue(const View& view, JobId job);
   void absorb_outcome(const View& view);
+  [[nodiscard]] bool has_room_elsewhere(const View& view, const Grant& stop) const;
   [[nodiscard]] bool looks_again(Time now);
   [[nodiscard]] std::optional<Grant> next_grant(const View& view, const Plan& plan);
   [[nodiscard]] std::optional<PoolId> pool_for(const View& view, const Plan& plan, ShapeId shape);

@@ -191,7 +191,7 @@ std::optional<Time> Tiresias::next_wakeup(const View& view) {
   };
   valid_front(demotions_);
   valid_front(promotions_);
-  if (displaced_) next = view.now + Duration{1};
+  if (displaced_ || has_room_elsewhere_) next = view.now + Duration{1};
   if (last_pass_ && options_.min_interval > Duration::zero() && waiting) {
     next = std::max(next, *last_pass_ + options_.min_interval);
     if (*last_pass_ + options_.min_interval > view.now)

@@ -141,12 +141,13 @@ class Tiresias final : public Policy {
   std::vector<JobId>
       holders_;  // demoted in this instant: wait at the tail, still hold their devices
   std::vector<Step> steps_;
-  bool displaced_ = false;          // somebody lost its place in this pass: another one follows
-  std::vector<Displaced> lower_;    // scratch: runners that may have to make room
-  std::vector<JobId> evicted_;      // from the queue being walked
-  std::vector<std::int64_t> room_;  // by pool, what higher queues leave
-  std::vector<std::int64_t> left_;  // scratch of one queue's walk
-  std::vector<bool> blocked_;       // shapes that found no place in this pass
+  bool displaced_ = false;           // somebody lost its place in this pass: another one follows
+  bool has_room_elsewhere_ = false;  // somebody evicted in this pass: in a pool it was not in
+  std::vector<Displaced> lower_;     // scratch: runners that may have to make room
+  std::vector<JobId> evicted_;       // from the queue being walked
+  std::vector<std::int64_t> room_;   // by pool, what higher queues leave
+  std::vector<std::int64_t> left_;   // scratch of one queue's walk
+  std::vector<bool> blocked_;        // shapes that found no place in this pass
   std::vector<JobId> due_;
   std::vector<OrderKey> order_;
 };

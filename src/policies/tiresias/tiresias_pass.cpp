@@ -203,14 +203,23 @@ void Tiresias::undo(const View& view, std::size_t kept) {
   steps_.resize(kept);
 }
 
-/// Books the waiting times of the jobs that changed, and remembers whose timers are to be set.
+/// Books the waiting times of the jobs that changed, and remembers whose timers are to be set. Who
+/// was evicted in this pass was no candidate for other pools in it.
 void Tiresias::settle(const View& view) {
+  const auto goes_on = [&](JobId job) {
+    const Shape& shape = view.shape(job);
+    return std::ranges::any_of(shape.pools, [&](PoolId pool) {
+      return pool != rows_[job.value].pool && view.cluster.free_gpus(pool) >= shape.gpus;
+    });
+  };
+  has_room_elsewhere_ = false;
   for (const Step& step : steps_) {
     JobRow& row = rows_[step.job.value];
     ++row.timer;
     if (!step.granted) {
       row.waits_since = view.now;
       stopped_.push_back(step.job);
+      has_room_elsewhere_ = has_room_elsewhere_ || (!row.runs && goes_on(step.job));
       continue;
     }
     fresh_.push_back(step.job);
@@ -222,6 +231,7 @@ void Tiresias::settle(const View& view) {
     if (row.runs) continue;
     row.waits_since = view.now;
     stopped_.push_back(job);
+    has_room_elsewhere_ = has_room_elsewhere_ || goes_on(job);
     enqueue(view, job);
   }
 }
