@@ -240,8 +240,9 @@ std::optional<Time> Lucid::next_wakeup(const View& view) {
   Time next = profiler_.next_end();
   if (!trials_.empty()) next = std::min(next, trials_.front().due);
   const bool someone_waits = !waiting_.empty() || profiler_.waiting() > 0;
-  if (someone_waits && running_ > 0 && options_.packing == LucidPacking::ByForecast && !packing_)
-    next = std::min(next, std::max(last_look_, view.now) + kLookEvery);
+  const bool may_pack = options_.packing == LucidPacking::ByForecast && !packing_;
+  if (someone_waits && running_ > 0 && (may_pack || profiler_.is_on()))
+    next = std::min(next, std::max(last_look_ + kLookEvery, view.now + Duration{1}));
   if (next == kNever) return std::nullopt;
   return next;
 }

@@ -204,7 +204,9 @@ void Rubick::start_unsized(Plan& plan) {
 }
 
 void Rubick::decide(const View& view, Plan& plan, Rng&) {
-  if (!has_changed_ && !may_gain_later_) return;
+  const bool looks = may_gain_later_ && view.now >= last_look_ + kLook;
+  if (!has_changed_ && !looks) return;
+  last_look_ = view.now;
   has_changed_ = false;
   may_gain_later_ = false;
   start_unsized(plan);
@@ -213,7 +215,7 @@ void Rubick::decide(const View& view, Plan& plan, Rng&) {
 
 std::optional<Time> Rubick::next_wakeup(const View& view) {
   if (!may_gain_later_ || view.cluster.free_gpus() == 0) return std::nullopt;
-  return view.now + kLook;
+  return std::max(last_look_ + kLook, view.now + Duration{1});
 }
 
 }  // namespace berth::rubick

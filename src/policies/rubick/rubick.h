@@ -92,6 +92,7 @@ class Rubick final : public Policy {
   std::map<NameId, std::int64_t> asked_;  // and what those who wait ask for, in a pass
   bool has_changed_ = false;
   bool may_gain_later_ = false;
+  Time last_look_{};
 
   std::vector<Demand> demands_;            // scratch of a pool
   std::vector<JobId> jobs_;                // scratch, as demands_
