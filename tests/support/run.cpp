@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "support/asked_executor.h"
 #include "support/opening_executor.h"
 
 namespace berth::test {
@@ -84,6 +85,12 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
     executor = std::make_unique<OpeningExecutor>(trace, slots, *cluster, sim);
   } else {
     executor = std::make_unique<SimExecutor>(trace, *cluster, sim);
+  }
+  if (!scenario.asked.empty()) {
+    std::optional<JobId> stranger;
+    if (scenario.looks_are_events)
+      stranger = JobId{static_cast<std::uint32_t>(trace.jobs.size() - 1)};
+    executor = std::make_unique<AskedExecutor>(std::move(executor), scenario.asked, stranger);
   }
   Engine engine{{.trace = scenario.open ? slots : trace,
                  .cluster = *cluster,

@@ -61,9 +61,12 @@ struct Scenario {
   PowerManager* power = nullptr;
   std::function<void(Cluster&)> edit_cluster = {};
   std::uint64_t seed = 1;
-  int node_cpus = 0;          // cores of every node; 0 = not limited
-  bool open = false;          // jobs are unknown before they arrive
-  std::uint64_t shuffle = 0;  // reads the jobs in another order; nothing may depend on it
+  int node_cpus = 0;             // cores of every node; 0 = not limited
+  bool open = false;             // jobs are unknown before they arrive
+  std::uint64_t shuffle = 0;     // reads the jobs in another order; nothing may depend on it
+  std::vector<Time> asked = {};  // when somebody looks although nothing happened; rising
+  /// Then each look is an event of the last job, which must come after all of them.
+  bool looks_are_events = false;
 };
 
 struct Outcome {
