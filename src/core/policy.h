@@ -56,6 +56,8 @@ class Policy {
 
   /// Called once, before the first event.
   virtual void begin(const View&) {}
+  /// True: admit() may refuse a job that fits the cluster, so that people are told before.
+  [[nodiscard]] virtual bool may_refuse() const noexcept { return false; }
   /// May refuse a new job for good (a quota it can never meet). What fits no node is refused
   /// before.
   [[nodiscard]] virtual std::optional<Refusal> admit(const View&, JobId) { return std::nullopt; }

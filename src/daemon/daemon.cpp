@@ -219,7 +219,8 @@ void Daemon::Parts::make_service() {
       .more_metrics = [this] { return trouble_metrics(); },
       .options = options.service,
       .note_trouble = [this](std::string_view cause,
-                             std::string_view why) { note_trouble(cause, why); }});
+                             std::string_view why) { note_trouble(cause, why); },
+      .refusal_of = [this](const JobSpec& spec) { return scheduler->refusal_of(spec); }});
 }
 
 void Daemon::Parts::note_trouble(std::string_view cause, std::string_view why) {

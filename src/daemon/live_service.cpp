@@ -123,6 +123,11 @@ Answer<void> may_change_running(const Caller& caller, const LedgerJob& job, cons
   return {};
 }
 
+/// It competes as soon as it is taken; what a policy says to it before is what it will say then.
+bool comes_at_once(const JobSpec& spec) {
+  return !spec.hold && spec.begin == 0 && spec.dependencies.empty();
+}
+
 }  // namespace
 
 LiveService::LiveService(Parts parts)
@@ -206,6 +211,28 @@ void LiveService::submit_async(const Caller& caller, JobSpec spec,
   submission->answer.count = spec.array ? spec.array->indices.size() : 1;
   submission->answer.notes = std::move(notes);
   submission->spec = std::move(spec);
+  const SchedulerFigures figures = parts_.scheduler.figures();
+  if (!figures.may_refuse) return take(submission, std::move(done));
+  if (!comes_at_once(submission->spec) || !parts_.refusal_of) {
+    submission->answer.notes.push_back(fmt::format(
+        "policy {} decides when the job comes up whether it takes it; `berth why` tells",
+        figures.policy));
+    return take(submission, std::move(done));
+  }
+  // It may change its mind until the job is there; then the end of the job says so.
+  parts_.ask_engine(
+      {.ask =
+           [this, submission, policy = figures.policy, done] {
+             if (const auto refusal = parts_.refusal_of(submission->spec))
+               return done(fault(FaultKind::Impossible,
+                                 fmt::format("policy {} refuses it: {}", policy, *refusal)));
+             take(submission, done);
+           },
+       .too_late = [done] { done(fault(FaultKind::Unavailable, std::string{kTooLate})); }});
+}
+
+void LiveService::take(const std::shared_ptr<Submission>& submission,
+                       std::function<void(Answer<Submitted>)> done) {
   parts_.pen.write_later(
       {.make = [submission](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
          const JobSpec& asked = submission->spec;

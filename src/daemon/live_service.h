@@ -50,6 +50,9 @@ class LiveService final : public Service {
     ServiceOptions options;
     /// Hears a fixed word for what stands in the way of jobs, and says it in words for the log.
     std::function<void(std::string_view cause, std::string_view why)> note_trouble = {};
+    /// What the policy says to a job that comes now, in the engine's thread; absent: nobody is
+    /// asked before a job is taken.
+    std::function<std::optional<std::string>(const JobSpec&)> refusal_of = {};
   };
   explicit LiveService(Parts parts);
   /// What stands in the way of taking jobs; empty: nothing.
@@ -97,6 +100,8 @@ class LiveService final : public Service {
 
  private:
   struct Submission;
+  void take(const std::shared_ptr<Submission>& submission,
+            std::function<void(Answer<Submitted>)> done);
   [[nodiscard]] Answer<void> prepare(const Caller& caller, JobSpec& spec,
                                      std::vector<std::string>& notes);
   [[nodiscard]] Answer<void> name_owner(const Caller& caller, JobSpec& spec);

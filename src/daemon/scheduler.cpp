@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check_scope.h"
+#include "core/trial.h"
 #include "daemon/forked.h"
 #include "model/job_spec_json.h"
 #include "policies/cpu/cpu_tuner.h"
@@ -259,6 +260,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     const std::lock_guard lock{figures_mutex_};
     ++figures_.engines;
     figures_.policy = chosen.policy;
+    figures_.may_refuse = policy->may_refuse();
     figures_.has_fallen_back = trust_.has_fallen_back;
   }
   Result<void> ended;
@@ -309,6 +311,21 @@ Why Scheduler::explain(const JobView& job, bool may_see_all) const {
           .summary = "no answer could be found in time: ask again",
           .reasons = {},
           .would_start = {}};
+}
+
+std::optional<std::string> Scheduler::refusal_of(const JobSpec& spec) const {
+  LedgerJob job;
+  job.spec = std::make_shared<const JobSpec>(spec);
+  job.submitted = parts_.clock.now();
+  auto said = in_a_copy([&]() -> std::string {
+    const auto slot = running_->executor.suppose(job);
+    if (!slot) return {};
+    Trial{running_->engine}.arrive(*slot);
+    const bool refused = running_->engine.jobs().state[*slot] == JobState::Rejected;
+    return refused ? running_->engine.rejected().back().reason : std::string{};
+  });
+  if (!said || said->empty()) return std::nullopt;
+  return said;
 }
 
 void Scheduler::pass_done(Time now) {

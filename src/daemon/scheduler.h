@@ -53,6 +53,7 @@ struct SchedulerFigures {
   bool has_fallen_back = false;  // to the plainest policy, because the chosen one failed
   std::int64_t gpus = 0, gpus_free = 0;
   std::string policy;
+  bool may_refuse = false;  // the policy, jobs that fit the cluster
 };
 
 class Scheduler {
@@ -84,6 +85,9 @@ class Scheduler {
   [[nodiscard]] SchedulerFigures figures() const;
   /// Between two passes, in the engine's thread only.
   [[nodiscard]] Why explain(const JobView& job, bool may_see_all) const;
+  /// What the policy would say if this job came now; nothing: it would take it, or could not be
+  /// asked. Between two passes, in the engine's thread only.
+  [[nodiscard]] std::optional<std::string> refusal_of(const JobSpec& spec) const;
 
  private:
   enum class Next : std::uint8_t { Stop, Renew };

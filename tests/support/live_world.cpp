@@ -90,6 +90,10 @@ Why LiveWorld::why(JobNumber job, bool may_see_all) const {
   return life_->scheduler->explain(*view, may_see_all);
 }
 
+std::optional<std::string> LiveWorld::refusal_of(const JobSpec& spec) const {
+  return life_->scheduler->refusal_of(spec);
+}
+
 void LiveWorld::acknowledge(const std::string& key, const Submitted& answer) {
   for (std::size_t i = 0; i < answer.count; ++i)
     acknowledged_.insert(answer.first + static_cast<JobNumber>(i));

@@ -104,6 +104,7 @@ class LiveWorld final : public ClockSource {
   JobNumber submit(LiveService& service, JobSpec spec);
   /// Inside a deed.
   [[nodiscard]] Why why(JobNumber job, bool may_see_all = true) const;
+  [[nodiscard]] std::optional<std::string> refusal_of(const JobSpec& spec) const;
   /// Somebody was told that it is taken: it must never be lost, and a key is one job for ever.
   void acknowledge(const std::string& key, const Submitted& answer);
 

@@ -56,6 +56,7 @@ class Antman final : public Policy {
   [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
   [[nodiscard]] bool shares_devices() const noexcept override { return true; }
   void begin(const View& view) override;
+  [[nodiscard]] bool may_refuse() const noexcept override { return true; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

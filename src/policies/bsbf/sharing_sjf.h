@@ -45,6 +45,7 @@ class SharingSjf final : public Policy {
   [[nodiscard]] bool shares_devices() const noexcept override { return true; }
 
   void begin(const View& view) override;
+  [[nodiscard]] bool may_refuse() const noexcept override { return true; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

@@ -53,6 +53,7 @@ class Chronus final : public Policy {
     return Need::RunTime | Need::Deadline | Need::Profile;
   }
   void begin(const View& view) override;
+  [[nodiscard]] bool may_refuse() const noexcept override { return options_.refuses; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

@@ -56,6 +56,7 @@ class Oasis final : public Policy {
   }
   [[nodiscard]] bool resizes() const noexcept override { return true; }
   void begin(const View& view) override;
+  [[nodiscard]] bool may_refuse() const noexcept override { return !options_.reject_to_besteffort; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
