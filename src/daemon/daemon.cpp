@@ -162,7 +162,7 @@ void Daemon::Parts::open_desk() {
   if (options.training_socket.empty()) return;
   auto opened = TrainingDesk::open(options.training_socket, options.state_dir + "/training.key",
                                    {.board = board, .clock = clock, .wake = [this] {
-                                      inbox.post(Question{[] {}, true});
+                                      inbox.post(Question{.ask = [] {}, .calls_for_pass = true});
                                     }});
   if (opened) {
     desk = *std::move(opened);

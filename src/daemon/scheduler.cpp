@@ -87,7 +87,7 @@ Result<void> Scheduler::run() {
 Result<Scheduler::Next> Scheduler::begin_anew(const std::string& why,
                                               std::optional<JobNumber> suspect) {
   trust_.good_passes = 0;
-  parts_.yard.begin_engine();
+  parts_.yard.end_engine();
   const bool is_known = suspect && parts_.board.find(*suspect);
   {
     const std::lock_guard lock{figures_mutex_};

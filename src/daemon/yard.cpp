@@ -42,6 +42,10 @@ const Attempt* Yard::alive(JobNumber job) const {
 
 void Yard::begin_engine(Rules rules) {
   rules_ = std::move(rules);
+  end_engine();
+}
+
+void Yard::end_engine() {
   pending_.clear();
   resuming_.clear();
   leaving_.clear();

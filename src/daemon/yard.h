@@ -97,6 +97,8 @@ class Yard {
 
   /// A new engine knows of nobody yet, and what the last one planned is void.
   void begin_engine(Rules rules);
+  /// The last one has failed: the same, before there is a new one.
+  void end_engine();
   [[nodiscard]] const Attempt* alive(JobNumber job) const;
   [[nodiscard]] const std::map<JobNumber, Attempt>& attempts() const noexcept { return attempts_; }
   /// The devices of this job's next attempt, or of the one it has if these are the same.
