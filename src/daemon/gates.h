@@ -117,6 +117,7 @@ class Gates {
   [[nodiscard]] std::vector<ShutGate> shut(JobNumber job, Time now) const;
   /// The first of its user's and its group's limits that leaves no room for it.
   [[nodiscard]] std::optional<FullLimit> full_limit(JobNumber job) const;
+  [[nodiscard]] bool knows(JobNumber job) const { return rows_.contains(job); }
   [[nodiscard]] bool is_in(JobNumber job) const;
   struct InUse {
     std::int32_t gpus = 0, jobs = 0;

@@ -168,7 +168,9 @@ void LiveExecutor::hear_record(const Committed& committed) {
   const std::int64_t wall = parts_.clock.wall();
   if (std::holds_alternative<SubmitRecord>(committed.record.body)) {
     for (std::int32_t i = 0; i < committed.change.count; ++i) {
-      if (const auto job = parts_.job(committed.change.job + static_cast<JobNumber>(i)))
+      const auto job = parts_.job(committed.change.job + static_cast<JobNumber>(i));
+      // A new engine has read the board, and may hear of the same job again.
+      if (job && !parts_.gates.knows(job->number) && !parts_.yard.is_ending(job->number))
         parts_.gates.add(*job, last_, wall);
     }
   } else if (const auto* wish = std::get_if<WishRecord>(&committed.record.body)) {
@@ -240,6 +242,14 @@ void LiveExecutor::end_without_attempt(JobNumber job, Outcome outcome, std::stri
     parts_.gates.ended(job, outcome, true);
 }
 
+/// It may have been changed just before it was started: then it runs, and is stopped.
+void LiveExecutor::end_doomed(JobNumber job, const std::string& why) {
+  if (parts_.yard.alive(job) == nullptr) return end_without_attempt(job, Outcome::Cancelled, why);
+  parts_.yard.stop(job, Ending::Kill, why);
+  if (const auto slot = slot_of(job)) emit(EventKind::Cancel, *slot);
+  slots_.erase(job);
+}
+
 void LiveExecutor::give_up_slot(JobNumber job) {
   const auto slot = slots_.find(job);
   if (slot == slots_.end()) return;
@@ -292,8 +302,7 @@ void LiveExecutor::ask_gates(Time now) {
   std::vector<Gates::Doomed> doomed;
   parts_.gates.take_doomed(doomed);
   while (!doomed.empty()) {  // whoever waits for one of them may be doomed as well
-    for (const auto& [job, why] : std::exchange(doomed, {}))
-      end_without_attempt(job, Outcome::Cancelled, why);
+    for (const auto& [job, why] : std::exchange(doomed, {})) end_doomed(job, why);
     parts_.gates.take_doomed(doomed);
   }
   if (over_ != Over::No) return;
@@ -313,7 +322,7 @@ void LiveExecutor::ask_gates(Time now) {
 
 void LiveExecutor::bring_in(JobNumber number) {
   const auto job = parts_.job(number);
-  if (!job) return;
+  if (!job || parts_.yard.is_ending(number)) return;
   // An older version may have written down a change that no engine could bear.
   if (const auto faults = impossible_numbers(*job->spec); !faults.empty())
     return set_aside(number, fmt::format("{}", fmt::join(faults, "; ")));

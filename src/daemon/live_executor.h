@@ -106,6 +106,7 @@ class LiveExecutor final : public Executor, public Journal {
   [[nodiscard]] bool has_all_devices(const Attempt& attempt) const;
   void set_node(NodeId node, NodeService service);
   void end_without_attempt(JobNumber job, Outcome outcome, std::string why);
+  void end_doomed(JobNumber job, const std::string& why);
   void give_up_slot(JobNumber job);
   void emit(EventKind kind, JobId slot, JobState outcome = JobState::Completed);
   void fill(TraceJob& slot, const LedgerJob& job);

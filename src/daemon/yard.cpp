@@ -290,6 +290,10 @@ std::vector<Slice> Yard::slices_of(const std::vector<HeldDevices>& where) const 
 void Yard::begin_vacant_starts(std::vector<JobNumber>& begun) {
   for (auto next = pending_.begin(); next != pending_.end();) {
     const JobNumber job = next->first;
+    if (over_.contains(job)) {  // its end stands before this
+      next = pending_.erase(next);
+      continue;
+    }
     if (!is_vacant(job, next->second)) {
       ++next;
       continue;

@@ -105,6 +105,8 @@ class Yard {
   /// True: it goes on where it is.
   bool start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus, Reason reason,
              std::int32_t cores_milli);
+  /// Its end is decided and not on record yet.
+  [[nodiscard]] bool is_ending(JobNumber job) const { return over_.contains(job); }
   [[nodiscard]] bool is_about_to_start(JobNumber job) const { return pending_.contains(job); }
   void forget_start(JobNumber job) { pending_.erase(job); }
   /// Nothing if it does not run: then a start that has not happened yet is forgotten.

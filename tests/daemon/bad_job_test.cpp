@@ -375,6 +375,33 @@ TEST(BadJob, WhoIsDoomedAndCancelledEndsOnce) {
   EXPECT_EQ(world.over().at(4).state, LiveState::Cancelled);
 }
 
+// Because a new engine reads the board, and hears of the same submit and cancel once more: the job
+// was started in the very batch that ended it.
+TEST(BadJob, WhoIsCancelledWhileAnEngineBeginsDoesNotStart) {
+  WorldOptions options{.cluster = "1x4"};
+  LiveService* service = nullptr;
+  LiveWorld* its_world = nullptr;
+  int engines = 0;
+  options.around_policy = [&](std::unique_ptr<Policy> inner) {
+    if (++engines == 2) {
+      const JobNumber job = its_world->submit(*service, anns("100"));
+      static_cast<void>(service->act(kRoot, Verb::Cancel, {.numbers = {job}}, "", 0));
+    }
+    return inner;
+  };
+  LiveWorld world{options};
+  its_world = &world;
+  world.at(0, [&](LiveService& its) {
+    service = &its;
+    EXPECT_TRUE(its.set_policy(kRoot, "fifo", {}));
+  });
+  world.run();
+  EXPECT_EQ(world.violations(), kNone);
+  EXPECT_EQ(engines, 2);
+  EXPECT_EQ(world.over().at(1).state, LiveState::Cancelled);
+  EXPECT_EQ(world.over().at(1).attempts, 0);
+}
+
 // Because a setting may be of another version: a policy that is not there must not keep the
 // scheduler from beginning, again and again.
 TEST(BadJob, APolicyThatCannotBeMadeIsReplaced) {
