@@ -39,7 +39,9 @@ class Log final : public Observer {
     return std::ranges::any_of(lines,
                                [&](const Line& line) { return line.at == at && is(line.kind); });
   }
+  void instant_done(Time) override { ++passes; }
   std::vector<Line> lines;
+  std::size_t passes = 0;
 };
 
 double odd(Rng& rng) { return static_cast<double>(rng.below(1'000'000)) * 1e-6; }
@@ -117,6 +119,19 @@ TEST_P(LookedAt, StartsNobodyOnlyBecauseSomebodyLooked) {
     EXPECT_FALSE(missed.empty()) << "it is mended: take it off the list";
   } else {
     EXPECT_EQ(missed, std::vector<std::string>{});
+  }
+}
+
+// Being there in time is no licence to look all the time: a few passes for each job, however long
+// some outlive their estimates.
+TEST(Overruns, DoNotKeepAPolicyBusy) {
+  for (const char* policy : {"easy", "conservative"}) {
+    for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+      const Scenario scenario = unkind_scenario(policy, seed);
+      Log log;
+      static_cast<void>(run(scenario, &log));
+      ASSERT_LE(log.passes, 12 * scenario.jobs.size() + 20) << policy << " seed " << seed;
+    }
   }
 }
 

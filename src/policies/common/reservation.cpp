@@ -45,13 +45,17 @@ void Reservation::make(const View& view, const Plan& plan, const Shape& shape) {
   shadow_ = {.pool = shape.pools.front()};
   std::vector<Slice> reserved;
   rivals_.clear();
+  const auto add_rival =
+      [&](const Shadow& rival) {  // one that is overdue moves along with the clock
+        if (rival.at != kNever && rival.last > view.now) rivals_.push_back({.at = rival.at});
+      };
   for (const PoolId pool : shape.pools) {
     const Shadow shadow = counting ? by_count(view, shape, pool) : by_map(view, plan, shape, pool);
     if (shadow.at >= shadow_.at) {
-      rivals_.push_back({.at = shadow.at});
+      add_rival(shadow);
       continue;
     }
-    rivals_.push_back({.at = shadow_.at});
+    add_rival(shadow_);
     for (Rival& rival : rivals_) rival.wins_ties = true;  // they come before it in order
     shadow_ = shadow;
     reserved = reserved_;
@@ -71,7 +75,6 @@ Time Reservation::next_change(const View& view) const {
   if (const auto* end = ends.reach(seen + 1); end != nullptr && !shadow_.by_map)
     next = end->key.at - kOverrun;
   for (const Rival& rival : rivals_) {
-    if (rival.at == kNever) continue;
     const Time overtaken = rival.at - kOverrun + (rival.wins_ties ? Duration::zero() : kTick);
     if (overtaken > view.now) next = std::min(next, overtaken);
   }
