@@ -99,6 +99,14 @@ Result<void> replace_file(const std::string& path, std::string_view content) {
   return written;
 }
 
+/// What a link leads to, also if that is not there yet.
+std::filesystem::path behind_link(const std::filesystem::path& link) {
+  std::error_code code;
+  const auto target = link.parent_path() / std::filesystem::read_symlink(link, code);
+  const auto resolved = std::filesystem::weakly_canonical(target, code);
+  return code ? target : resolved;
+}
+
 }  // namespace
 
 Result<void> write_file(const std::string& path, std::string_view content) {
@@ -106,10 +114,8 @@ Result<void> write_file(const std::string& path, std::string_view content) {
   const auto status = std::filesystem::status(path, code);  // of what a link leads to
   const bool is_special = std::filesystem::exists(status) && !is_regular_file(status);
   const bool is_link = std::filesystem::is_symlink(std::filesystem::symlink_status(path, code));
-  const auto target = is_link && !is_special ? std::filesystem::weakly_canonical(path, code)
-                                             : std::filesystem::path(path);
-  const auto written =
-      is_special ? write_to(path, content) : replace_file(target.string(), content);
+  const std::string target = is_link ? behind_link(path).string() : path;
+  const auto written = is_special ? write_to(path, content) : replace_file(target, content);
   if (!written) return fail(fmt::format("{}: cannot write: {}", path, written.error().text()));
   return {};
 }

@@ -225,8 +225,8 @@ class ConfigReader {
   void read_min_run(const YAML::Node& root, std::int64_t& into) {
     const auto text = fields_.text(root, "min_run");
     if (!text) return;
-    if (*text == "0") {
-      into = 0;
+    if (text->front() == '0' && text->find_first_of("123456789:") == std::string::npos) {
+      into = 0;  // "0", "0s"
       return;
     }
     const bool has_unit = text->find_first_not_of("0123456789.") != std::string::npos;

@@ -439,7 +439,6 @@ std::vector<std::string> problems(const JobSpec& spec) {
 std::vector<std::string> impossible_numbers(const JobSpec& spec) {
   std::vector<std::string> faults;
   check_counts(spec, faults);
-  if (spec.gpus == 0) faults.emplace_back("gpus: a job takes at least one device");
   const bool has_array = spec.array.has_value();
   if (has_array && (spec.array->indices.empty() || spec.array->indices.size() > kMaxArraySize))
     faults.push_back(fmt::format("array: {} jobs", spec.array->indices.size()));

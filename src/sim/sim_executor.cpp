@@ -114,12 +114,14 @@ Event SimExecutor::event_of(const Finish& finish) {
 
 void SimExecutor::collect(Time now, std::vector<Event>& due) {
   phase_events_.clear();
+  has_news_ = next_boot_ < boots_.size() && boots_[next_boot_].at <= now;  // it may have failed
   for (drop_stale(); !finishes_.empty() && finishes_.front().at <= now; drop_stale()) {
     const Finish finish = finishes_.front();
     std::ranges::pop_heap(finishes_, Later{});
     finishes_.pop_back();
     ++attempt_[finish.job];
     if (finish.turn == Turn::Noise) {
+      has_news_ = true;
       neighbours_->touch(finish.job);
       in_next_phase_.push_back(finish.job);
       continue;

@@ -55,6 +55,7 @@ class SimExecutor final : public Executor {
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
   [[nodiscard]] bool expects_events() const noexcept override;
   void collect(Time now, std::vector<Event>& due) override;
+  [[nodiscard]] bool calls_for_pass() const noexcept override { return has_news_; }
   [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
   void adjust(Time now, const Action& action, const JobTable& jobs) override;
@@ -108,6 +109,7 @@ class SimExecutor final : public Executor {
   std::size_t next_node_change_ = 0;
   std::size_t next_cancel_ = 0;
   std::size_t next_arrival_ = 0;
+  bool has_news_ = false;  // of this instant, beside its events: another rate, a boot that failed
   std::vector<Finish> finishes_;  // a heap; stale entries are dropped when they surface
   std::size_t swept_size_ = 0;
   struct Boot {
