@@ -89,7 +89,7 @@ std::string install_commands() {
   replace_all("sudo ", "");
   replace_all(" /usr/", " root/usr/");
   replace_all(" /etc/", " root/etc/");
-  replace_all("build/release/src/apps/", "\"$(dirname \"$BERTH\")\"/");
+  replace_all("build/release/src/apps/", "\"$(dirname \"$(readlink -f \"$BERTH\")\")\"/");
   replace_all(" dist/", " " BERTH_SOURCE_DIR "/dist/");
   return commands;
 }
