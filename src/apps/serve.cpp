@@ -144,20 +144,36 @@ Result<void> make_directory(const std::filesystem::path& path, mode_t mode) {
   return {};
 }
 
+/// The journal knows everybody's secrets. A folder with other things in it may be anybody's, /tmp
+/// for example: its mode is not ours to change. Where 0.1 let other users through to the socket and
+/// the jobs inside, they still come through, and see nothing else.
+Result<void> close_to_others(const ServeConfig& config) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const bool is_ours = fs::exists(config.state_dir + "/berth.db") || fs::is_empty(config.state_dir);
+  if (!is_ours) return {};
+  const std::string inside = config.state_dir + "/";
+  const bool leads_on = config.socket.starts_with(inside) || config.run_dir.starts_with(inside);
+  const auto mode = fs::status(config.state_dir, ignored).permissions();
+  const bool others_pass = geteuid() == 0 && leads_on && !fs::is_empty(config.state_dir) &&
+                           (mode & fs::perms::others_exec) != fs::perms::none;
+  if (chmod(config.state_dir.c_str(), others_pass ? 0711 : 0700) == 0) return {};
+  return fail(fmt::format("{}: {}", config.state_dir, std::strerror(errno)));
+}
+
 Result<void> make_directories(const ServeConfig& config) {
   BERTH_TRY_VOID(make_directory(config.state_dir, 0700));
-  // The journal knows everybody's secrets. A folder without one may be anybody's, /tmp for example:
-  // its mode is not ours to change.
-  const bool is_ours = std::filesystem::exists(config.state_dir + "/berth.db");
-  if (is_ours && chmod(config.state_dir.c_str(), 0700) != 0)
-    return fail(fmt::format("{}: {}", config.state_dir, std::strerror(errno)));
+  BERTH_TRY_VOID(close_to_others(config));
   BERTH_TRY_VOID(make_directory(std::filesystem::path(config.run_dir).parent_path(), 0755));
   return make_directory(std::filesystem::path(config.socket).parent_path(), 0755);
 }
 
 /// Root serves everybody, unless nobody gets there.
 void warn_of_closed_places(const ServeConfig& config, Logger& log) {
-  if (geteuid() != 0) return;
+  struct stat state {};
+  if (geteuid() != 0 || stat(config.state_dir.c_str(), &state) != 0 ||
+      (state.st_mode & S_IXOTH) != 0)
+    return;
   const std::string closed = config.state_dir + "/";
   for (const std::string& path : {config.socket, config.run_dir}) {
     if (path.starts_with(closed))

@@ -64,7 +64,8 @@ std::optional<KeptToken> token_from_setting(const std::string& key, const std::s
   token.view.role = role_from(text("role")).value_or(Role::User);
   token.view.created = number("created");
   token.view.expires = number("expires");
-  token.view.is_granted = json.value("granted", nlohmann::json(false)) == true;
+  // 0.1 did not say who gave the role: it holds until the token is revoked, as it did then.
+  token.view.is_granted = json.value("granted", nlohmann::json(true)) == true;
   token.hash = text("hash");
   if (token.hash.empty()) return std::nullopt;
   return token;

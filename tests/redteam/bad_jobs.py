@@ -9,7 +9,7 @@ from attack import attack
 from world import World, expect
 
 ABSURD = [0, -1, 1, 2**31 - 1, -2**31, 2**31, 2**63, -2**63, 10**30, 0.5, 1e308, -0.0, "", "0", "-1", "NaN", "1e999", "x" * 5000,
-          "\x00", "\u202e", "../../etc/passwd", True, False, None, [], {}, [0], [[]], {"a": 1}, ["sh", "-c", "true"]]
+          "\x00", "\u202e", "../../no/such/place", True, False, None, [], {}, [0], [[]], {"a": 1}, ["sh", "-c", "true"]]
 KEYS = ["gpus", "gpus_min", "gpus_max", "gpu_milli", "cpus", "memory_mib", "batch_size", "priority", "weight", "kind", "iterations",
         "user", "group", "queue", "name", "model", "study", "gpu_type", "estimate", "time_limit", "deadline", "soft_deadline",
         "begin", "dependencies", "any_dependency", "array", "hold", "key", "command", "script", "env", "workdir", "output", "error",
