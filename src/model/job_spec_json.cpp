@@ -431,8 +431,6 @@ std::vector<std::string> problems(const JobSpec& spec) {
   check_program(spec, faults);
   check_texts(spec, faults);
   check_counts(spec, faults);
-  if (spec.gpus == 0 && spec.cpus == 0)
-    faults.emplace_back("cpus: a job without devices says how many cores");
   return faults;
 }
 
