@@ -1,7 +1,7 @@
 # Sourced by ./run and ./test: installs the Debian packages that are missing, and nothing else. Says what
 # it does; says nothing when there is nothing to do.
 
-berth_packages_build="g++ cmake ninja-build ccache mold libfmt-dev libexpected-dev libyaml-cpp-dev libcli11-dev
+berth_packages_build="g++ cmake ninja-build ccache libfmt-dev libexpected-dev libyaml-cpp-dev libcli11-dev
   nlohmann-json3-dev zlib1g-dev pkg-config coinor-libclp-dev coinor-libcbc-dev libgfortran-12-dev liblemon-dev
   libhwloc-dev libsqlite3-dev libboost-dev libssl-dev"
 berth_packages_test="xz-utils libgtest-dev libgmock-dev librapidcheck-dev chromium openssl clang-format-14 prometheus python3-torch"
