@@ -196,7 +196,7 @@ class Typist {
     if (one_in(3)) body["reason"] = one_in(2) ? json(words()) : value();
     return {.method = "POST",
             .target = fmt::format("/api/v1/nodes/{}/{}",
-                                  one_in(8) ? client::percent_encoded(words()) : "n1", verb),
+                                  one_in(8) ? client::percent_encoded(words()) : "n0", verb),
             .body = text(body)};
   }
   client::HttpRequest policy() {
@@ -321,21 +321,23 @@ TEST(Absurd, NothingThatPeopleTypeStopsTheScheduler) {
 
   // It is still good for something, now and after a crash.
   const auto goes_on = [&] {
-    EXPECT_TRUE(served.ask("POST", "/api/v1/nodes/n1/resume", json::object()));
+    EXPECT_TRUE(served.ask("POST", "/api/v1/nodes/n0/resume", json::object()));
     EXPECT_TRUE(served.ask("PUT", "/api/v1/policy", json{{"policy", "fifo"}}));
-    EXPECT_TRUE(served.ask("PUT", "/api/v1/shares",
-                           json{{"kind", "user"},
-                                {"name", "root"},
-                                {"gpu_limit", 0},
-                                {"job_limit", 0},
-                                {"gpu_seconds_limit", 0}}));
+    for (const char* kind : {"user", "group"}) {
+      EXPECT_TRUE(served.ask("PUT", "/api/v1/shares",
+                             json{{"kind", kind},
+                                  {"name", "root"},
+                                  {"gpu_limit", 0},
+                                  {"job_limit", 0},
+                                  {"gpu_seconds_limit", 0}}));
+    }
     EXPECT_TRUE(
         served.ask("POST", "/api/v1/jobs/actions", json{{"verb", "cancel"}, {"state", "all"}}));
     const auto job = served.submit(
         json{{"command", json::array({"/bin/true"})}, {"workdir", "/"}, {"output", "/dev/null"}});
     ASSERT_TRUE(job);
     EXPECT_TRUE(eventually([&] { return served.state_of(*job) == "completed"; }))
-        << served.state_of(*job);
+        << served.ask("GET", fmt::format("/api/v1/jobs/{}/why", *job))->body;
   };
   goes_on();
   served.kill_now();
