@@ -99,7 +99,7 @@ def same_key(terms):
         expect(len(numbers) == 1, f"one key made the jobs {sorted(numbers)}")
 
 
-@attack("durability", "the clock of the machine's people jumps, and a stopped scheduler goes on")
+@attack("durability", "the scheduler is stopped for two seconds and goes on")
 def stopped_process(terms):
     with World(terms.place) as world:
         job = world.submit("ann", "--", "sh", "-c", "sleep 0.5; echo done")
