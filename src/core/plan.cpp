@@ -222,6 +222,17 @@ void Plan::kill(JobId job, Reason reason) {
   put(job, Allocation{}, jobs_->terms[job], reason, Ending::Killed);
 }
 
+void Plan::set_pause(JobId job, Duration pause) {
+  Touched& touched = touch(job);
+  steps_.push_back({.job = job,
+                    .before = {},
+                    .terms_before = {},
+                    .reason_before = {},
+                    .ending_before = {},
+                    .pause_before = touched.pause});
+  touched.pause = pause;
+}
+
 bool Plan::power_off(NodeId node, Reason reason) {
   const bool booting = state_->power(node) == PowerState::Booting;
   const bool idle = state_->is_idle(node) || (booting && !state_->has_failed(node));
@@ -316,6 +327,10 @@ void Plan::rollback(Mark mark) {
       continue;
     }
     Touched& touched = touch(step.job);
+    if (step.pause_before) {
+      touched.pause = *step.pause_before;
+      continue;
+    }
     Allocation& current = jobs_->allocation[step.job];
     if (current.holds()) {
       vacate(step.job, current);
@@ -432,7 +447,7 @@ void Plan::nodes_changed(std::vector<NodeId>& nodes) const {
 std::vector<JobId> Plan::touched_in_order() const {
   std::vector<JobId> jobs;
   for (const Step& step : steps_) {
-    if (step.job != kNoJob) jobs.push_back(step.job);
+    if (step.job != kNoJob && !step.pause_before) jobs.push_back(step.job);
   }
   return jobs;
 }

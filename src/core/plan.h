@@ -54,7 +54,7 @@ class Plan {
   /// others on its devices; nothing changed then.
   [[nodiscard]] bool set_terms(JobId job, const Terms& terms, Reason reason = Reason::Balance);
   /// What the move of this job costs by its mechanism, beside what the executor adds.
-  void set_pause(JobId job, Duration pause) { touch(job).pause = pause; }
+  void set_pause(JobId job, Duration pause);
   /// Switches an idle or booting node off, or a node that is off on; it takes jobs once it has
   /// booted. False: not now.
   [[nodiscard]] bool power_off(NodeId node, Reason reason = Reason::Power);
@@ -119,6 +119,7 @@ class Plan {
     Ending ending_before;
     NodeId node{};
     PowerState power_before{};
+    std::optional<Duration> pause_before{};  // only the cost of its move changed
   };
   struct Touched {
     JobId job;

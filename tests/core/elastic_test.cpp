@@ -97,6 +97,31 @@ TEST(Sized, ShrinkingIsAResizeAndMoreThanThereIsIsDeclined) {
   EXPECT_NEAR(outcome.finish[0], 10 + 90 * 4, 0.1);
 }
 
+TEST(Sized, ARollbackUndoesAPause) {
+  class Pauses final : public Observer {
+   public:
+    void append(Time, const Action& action) override { pauses.push_back(to_seconds(action.pause)); }
+    std::vector<double> pauses;
+  } observer;
+  // Thinks of ten seconds and of twenty, and starts it for three.
+  Scripted policy{[](const View& view, Plan& plan) {
+    const JobId job{0};
+    if (!view.jobs.is_waiting(job)) return;
+    const Plan::Mark before = plan.mark();
+    plan.set_pause(job, std::chrono::seconds{10});
+    plan.rollback(before);
+    ASSERT_TRUE(plan.try_start(job));
+    plan.set_pause(job, std::chrono::seconds{3});
+    const Plan::Mark started = plan.mark();
+    plan.preempt(job);
+    plan.set_pause(job, std::chrono::seconds{20});
+    plan.rollback(started);
+  }};
+  static_cast<void>(run_with({.cluster = "1x2", .placement = "best-fit", .jobs = {{0, 1, 5}}},
+                             policy, &observer));
+  EXPECT_EQ(observer.pauses, (std::vector<double>{3}));
+}
+
 TEST(Batch, TwiceTheBatchIsWorthTwoThirdsOfItWhenNobodyKnowsTheNoise) {
   Scenario scenario = one_job(100, 1, "1x1");
   scenario.profiles = perfect();
