@@ -116,6 +116,7 @@ Result<void> Engine::run() {
     }
     const bool idle = due_.empty() && actions.empty() && running_.empty();
     plan_.settle();
+    depart_killed(actions);
     absorb_rates();
     if (journal_ != nullptr) journal_->instant_done(*now);
 
@@ -291,6 +292,17 @@ void Engine::end(JobId job, JobState outcome) {
   estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
   policy_.on_departure(view_, job);
   if (power_ != nullptr) power_->on_departure(view_, job);
+}
+
+/// A job that the plan has ended is as gone as one that ended by itself. How long it was allowed to
+/// run says nothing of how long it would have run: no estimate learns from it.
+void Engine::depart_killed(std::span<const Action> actions) {
+  for (const Action& action : actions) {
+    if (action.kind != ActionKind::Kill) continue;
+    plan_.unpin(action.job);
+    policy_.on_departure(view_, action.job);
+    if (power_ != nullptr) power_->on_departure(view_, action.job);
+  }
 }
 
 /// Neither its end nor its length is worth remembering.

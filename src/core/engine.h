@@ -104,6 +104,7 @@ class Engine {
   void reject(JobId job, Refusal refusal, RejectedBy who);
   void end(JobId job, JobState outcome);
   void withdraw(JobId job);
+  void depart_killed(std::span<const Action> actions);
   void restore(JobId job, const JobPast& past);
   void find_victims(NodeId node);
   void lose_node(NodeId node);

@@ -47,14 +47,17 @@ std::vector<JobId> Trial::decide(std::optional<Time> at) {
     if (is_new && seen.insert(job).second) started.push_back(job);
   }
   // Carried out as far as the engine's own books go: a second decision finds them running.
-  for (const Action& action : engine_.plan_.seal()) {
+  const auto actions = engine_.plan_.seal();
+  for (const Action& action : actions) {
     if (action.job == kNoJob) continue;
     const bool holds = engine_.plan_.holds(action.job);
     if (holds && !engine_.jobs_.is_running(action.job)) engine_.set_running(action.job);
     if (!holds && engine_.jobs_.is_running(action.job))
       engine_.set_stopped(action.job, JobState::Waiting);
+    if (action.kind == ActionKind::Kill) engine_.jobs_.state[action.job] = JobState::Cancelled;
   }
   engine_.plan_.settle();
+  engine_.depart_killed(actions);
   return started;
 }
 

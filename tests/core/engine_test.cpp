@@ -2,6 +2,8 @@
 // refusals.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "support/random_scenario.h"
 #include "support/run.h"
 
@@ -218,6 +220,62 @@ TEST(Endings, TraceFailuresKillsAndCancellationsAreRecordedAsWhatTheyWere) {
     EXPECT_EQ(to_seconds(engine.jobs().finished[JobId{3}]), 25) << entry.name;
     EXPECT_EQ(engine.jobs().held[JobId{2}], Duration::zero()) << entry.name;
   }
+}
+
+/// Starts whoever fits and ends each job by a plan: those that run after two seconds, those that
+/// wait at once with the first of these.
+class Kills final : public Policy {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "kills"; }
+  void on_arrival(const View&, JobId job) override { here_.push_back(job); }
+  void on_departure(const View& view, JobId job) override {
+    EXPECT_FALSE(view.jobs.allocation[job].holds());
+    EXPECT_EQ(view.jobs.state[job], JobState::Cancelled);
+    free_when_left.push_back(view.cluster.free_gpus());
+    departed.push_back(job);
+    std::erase(here_, job);
+  }
+  void decide(const View& view, Plan& plan, Rng&) override {
+    for (const JobId job : here_) {
+      if (view.now >= seconds_to_time(2))
+        plan.kill(job, Reason::EarlyStop);
+      else if (!plan.holds(job))
+        static_cast<void>(plan.try_start(job));
+    }
+  }
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override {
+    if (here_.empty()) return std::nullopt;
+    return view.now + std::chrono::seconds{1};
+  }
+  std::vector<JobId> departed;
+  std::vector<std::int64_t> free_when_left;
+
+ private:
+  std::vector<JobId> here_;
+};
+
+/// Who has come and not gone.
+class Present final : public PowerManager {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "present"; }
+  void on_arrival(const View&, JobId job) override { jobs.insert(job); }
+  void on_departure(const View&, JobId job) override { EXPECT_EQ(jobs.erase(job), 1U); }
+  void manage(const View&, Plan&) override {}
+  std::set<JobId> jobs;
+};
+
+TEST(Kill, AJobKilledByAPlanDepartsLikeOneThatEnds) {
+  Kills policy;
+  Present present;
+  const Outcome outcome = run_with({.cluster = "1x2",
+                                    .placement = "best-fit",
+                                    .jobs = {{0, 2, 9}, {0, 1, 9}, {1, 1, 9}},
+                                    .power = &present},
+                                   policy);
+  EXPECT_EQ(policy.departed, (std::vector<JobId>{JobId{0}, JobId{1}, JobId{2}}));
+  EXPECT_EQ(policy.free_when_left, (std::vector<std::int64_t>{2, 2, 2}));  // devices came back
+  EXPECT_TRUE(present.jobs.empty());
+  EXPECT_EQ(outcome.state, std::vector<JobState>(3, JobState::Cancelled));
 }
 
 TEST(Estimators, DifferInWhatTheyKnow) {

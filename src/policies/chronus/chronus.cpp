@@ -78,6 +78,7 @@ void Chronus::on_arrival(const View& view, JobId job) {
 void Chronus::on_departure(const View& view, JobId job) {
   --active_;
   const Row& row = rows_[job.value];
+  if (row.is_killed) return;
   may_improve_ = may_improve_ || (row.holds && view.believed().effects().locality);
   if (row.is_promised) {
     forget_promise(job);

@@ -68,6 +68,7 @@ class Chronus final : public Policy {
     bool holds = false;
     bool is_starved = false;
     bool is_broken = false;  // was promised what cannot be kept
+    bool is_killed = false;  // for that
     bool is_chosen = false;  // scratch of a pass: has a lease or leftover GPUs in the coming term
     PoolId pool;             // of its promise
     Term end = 0;            // by which it was promised

@@ -141,9 +141,9 @@ void Chronus::be_late(const View& view, Plan& plan, JobId job) {
   row.is_broken = true;
   const bool is_strict = !view.deadline_is_soft(job);
   if (is_strict && options_.kills_late && row.holds) {
-    plan.kill(job, Reason::Deadline);
+    plan.kill(job, Reason::Deadline);  // and it departs
     row.holds = false;
-    --active_;
+    row.is_killed = true;
     return;
   }
   if (row.holds) {

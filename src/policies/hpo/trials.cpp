@@ -74,10 +74,12 @@ void Hpo::judge(const View& view, Plan& plan, JobId job) {
   }
 }
 
+/// For good; twice for a trial that is stopped: with the decision, and when it departs.
 void Hpo::forget_trial(JobId job) {
-  drop_check(job);
   const JobRow& row = jobs_[job.value];
   StudyRow& study = studies_[row.study];
+  if (study.study.is_over(row.trial)) return;
+  drop_check(job);
   study.study.end(row.trial);
   if (--study.unfinished > 0) return;
   active_.erase(row.study);
