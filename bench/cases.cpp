@@ -47,7 +47,7 @@ Result<Trace> trace_for(const Case& each, const Cluster& cluster) {
 }
 
 /// Watches the queue and the allocator without changing the run.
-class Watcher final : public Journal {
+class Watcher final : public RunObserver {
  public:
   explicit Watcher(std::size_t jobs) : half_(jobs / 2) {}
   void append(Time, const Action& action) override {
@@ -110,7 +110,7 @@ Measured run_case(const Case& each) {
                  .estimator = **estimator,
                  .executor = executor,
                  .believed = rates,
-                 .journal = &watcher}};
+                 .observer = &watcher}};
   if (const auto done = engine.run(); !done) return refuse(done.error().text());
   result.seconds = processor_seconds() - start;
   result.late_allocations = watcher.late_allocations();

@@ -150,7 +150,7 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
                  .estimator = *estimator,
                  .executor = executor,
                  .believed = believed,
-                 .journal = recorder ? &*recorder : nullptr,
+                 .observer = recorder ? &*recorder : nullptr,
                  .tuner = tuner.get(),
                  .power = power.get(),
                  .seed = spec.seed,

@@ -1,6 +1,6 @@
 // What a scheduler can do to a job or node: a closed set. A pass ends in a list of actions, stops
-// before starts and then by JobId; the journal writes each before the executor carries it out. The
-// reason says why, for the action log and for people who ask.
+// before starts and then by JobId; an observer hears of each before the executor carries it out.
+// The reason says why, for the action log and for people who ask.
 #pragma once
 
 #include <cstdint>
@@ -105,11 +105,17 @@ struct Action {
 [[nodiscard]] std::string_view to_string(ActionKind kind) noexcept;
 [[nodiscard]] std::string_view to_string(Reason reason) noexcept;
 
-/// Where intentions are written before they are acted on. In a simulation it is a recorder.
-class Journal {
+/// Hears what a run does, in the order in which it happens, and has no say in it. A recorder keeps
+/// it; a live executor acts when an instant is done. What must be on record before it is acted on
+/// is written by whoever acts.
+class RunObserver {
  public:
-  virtual ~Journal() = default;
-  virtual void append(Time now, const Action& action) = 0;
+  virtual ~RunObserver() = default;
+  /// An action is decided and about to be carried out.
+  virtual void append(Time now, const Action& action) {
+    static_cast<void>(now);
+    static_cast<void>(action);
+  }
   /// A job is over by itself or by its user; whatever it held has come back. Kill and Reject are
   /// actions.
   virtual void finished(Time now, JobId job, JobState outcome) {

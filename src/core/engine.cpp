@@ -32,7 +32,7 @@ Engine::Engine(const EngineParts& parts)
       placement_(parts.placement),
       executor_(parts.executor),
       believed_(parts.believed),
-      journal_(parts.journal),
+      observer_(parts.observer),
       tuner_(parts.tuner),
       power_(parts.power),
       checkpoint_interval_(parts.checkpoint_interval),
@@ -99,7 +99,7 @@ Result<void> Engine::run() {
     // Somebody only asked: a policy that decided now would decide because of that.
     const bool is_due = !due_.empty() || *now >= wakeup || passes_ == 0;
     if (!is_due && !executor_.calls_for_pass()) {
-      if (journal_ != nullptr) journal_->instant_done(*now);
+      if (observer_ != nullptr) observer_->instant_done(*now);
       continue;
     }
     events_ += due_.empty() ? 1 : due_.size();  // a wake-up is an event too
@@ -111,14 +111,14 @@ Result<void> Engine::run() {
     if (power_ != nullptr) power_->manage(view_, plan_);
     const auto actions = plan_.seal();
     for (const Action& action : actions) {
-      write(action);  // the intention is on record before the act
+      write(action);
       carry_out(action);
     }
     const bool idle = due_.empty() && actions.empty() && running_.empty();
     plan_.settle();
     depart_killed(actions);
     absorb_rates();
-    if (journal_ != nullptr) journal_->instant_done(*now);
+    if (observer_ != nullptr) observer_->instant_done(*now);
 
     wakeup = policy_.next_wakeup(view_).value_or(kNever);
     if (tuner_ != nullptr) wakeup = std::min(wakeup, tuner_->next_wakeup(view_).value_or(kNever));
@@ -288,7 +288,7 @@ void Engine::end(JobId job, JobState outcome) {
   jobs_.finished[job] = view_.now;
   ++over_;
   plan_.unpin(job);
-  if (journal_ != nullptr) journal_->finished(view_.now, job, outcome);
+  if (observer_ != nullptr) observer_->finished(view_.now, job, outcome);
   estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
   policy_.on_departure(view_, job);
   if (power_ != nullptr) power_->on_departure(view_, job);
@@ -518,7 +518,7 @@ void Engine::write(const Action& action) {
     if (action.terms.host_memory_mib != 0)
       digest_.add(static_cast<std::uint64_t>(action.terms.host_memory_mib));
   }
-  if (journal_ != nullptr) journal_->append(view_.now, action);
+  if (observer_ != nullptr) observer_->append(view_.now, action);
 }
 
 }  // namespace berth

@@ -33,10 +33,10 @@ struct EngineParts {
   Placement& placement;
   Estimator& estimator;
   Executor& executor;
-  const RateModel& believed;      // what the scheduler believes of how jobs run
-  Journal* journal = nullptr;     // may be absent
-  NodeTuner* tuner = nullptr;     // may be absent: then a job has the cores it asked for
-  PowerManager* power = nullptr;  // may be absent: then nodes stay on unless the policy says so
+  const RateModel& believed;        // what the scheduler believes of how jobs run
+  RunObserver* observer = nullptr;  // may be absent
+  NodeTuner* tuner = nullptr;       // may be absent: then a job has the cores it asked for
+  PowerManager* power = nullptr;    // may be absent: then nodes stay on unless the policy says so
   std::uint64_t seed = 1;
   /// How much work a job loses with its node: zero keeps everything done so far.
   Duration checkpoint_interval{};
@@ -124,7 +124,7 @@ class Engine {
   Placement& placement_;
   Executor& executor_;
   const RateModel& believed_;
-  Journal* journal_;
+  RunObserver* observer_;
   NodeTuner* tuner_;
   PowerManager* power_;
   Duration checkpoint_interval_;

@@ -470,8 +470,6 @@ void LiveExecutor::losses(Time, JobId job, const JobTable&, std::int64_t first,
   if (parts_.training != nullptr) parts_.training->losses(number_of(job), first, losses);
 }
 
-void LiveExecutor::append(Time, const Action&) {}
-
 /// A policy that refuses a job for good has decided so. A cluster that could never hold it may have
 /// lost a device since the job was taken: that is nobody's decision, and the job waits for it to
 /// come back.

@@ -29,7 +29,7 @@ struct SettingEffect {
   std::optional<std::pair<NodeId, NodeService>> node{};
 };
 
-class LiveExecutor final : public Executor, public Journal {
+class LiveExecutor final : public Executor, public RunObserver {
  public:
   struct Parts {
     Trace& slots;  // as many as the engine will ever see; empty ones
@@ -70,7 +70,6 @@ class LiveExecutor final : public Executor, public Journal {
   void losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
               std::vector<double>& losses) const override;
 
-  void append(Time now, const Action& action) override;
   void instant_done(Time now) override;
 
   /// A slot that no job has yet.

@@ -244,7 +244,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .estimator = *estimator,
                  .executor = executor,
                  .believed = believed,
-                 .journal = &executor,
+                 .observer = &executor,
                  .tuner = tuner.get(),
                  .seed = parts_.options.seed,
                  .open = true}};

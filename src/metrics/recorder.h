@@ -1,10 +1,10 @@
-// The journal of a simulation: writes down what happened, as far as asked. Without options it keeps
-// exact totals only (a few additions per action and instant); with them also the action log, the
-// intervals in which jobs held devices, and a timeline. Watch the engine before it runs. An engine
-// without a journal pays nothing.
+// The observer of a simulation: writes down what happened, as far as asked. Without options it
+// keeps exact totals only (a few additions per action and instant); with them also the action log,
+// the intervals in which jobs held devices, and a timeline. Watch the engine before it runs. An
+// engine without one pays nothing.
 //
 //   Recorder recorder{trace, cluster, {.actions = true, .intervals = true, .timeline = true}};
-//   Engine engine{{…, .journal = &recorder}};
+//   Engine engine{{…, .observer = &recorder}};
 //   recorder.watch(engine);
 //   engine.run();
 #pragma once
@@ -79,10 +79,10 @@ struct Integrals {
       false;  // then `busy` and `held` count a device once, however many are on it
 };
 
-class Recorder final : public Journal {
+class Recorder final : public RunObserver {
  public:
   Recorder(const Trace& trace, const Cluster& cluster, const RecordOptions& options = {});
-  /// The engine whose journal this is; before it runs. It must outlive the recording.
+  /// The engine that it observes; before it runs. It must outlive the recording.
   void watch(const Engine& engine);
 
   void append(Time now, const Action& action) override;

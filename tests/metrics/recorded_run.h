@@ -52,7 +52,7 @@ inline constexpr RecordOptions kRecordAll{.actions = true, .intervals = true, .t
                                                      .estimator = *run->estimator,
                                                      .executor = *run->executor,
                                                      .believed = *run->rates,
-                                                     .journal = run->recorder.get(),
+                                                     .observer = run->recorder.get(),
                                                      .power = scenario.power,
                                                      .seed = scenario.seed,
                                                      .checkpoint_interval = {}});

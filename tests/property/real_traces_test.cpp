@@ -80,7 +80,7 @@ Ended run_slice(const Trace& trace, const Cluster& cluster, const std::string& n
                  .estimator = **estimator,
                  .executor = executor,
                  .believed = rates,
-                 .journal = auditor}};
+                 .observer = auditor}};
   if (auditor != nullptr) {
     auditor->expect(**policy);
     auditor->engine = &engine;

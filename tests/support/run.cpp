@@ -99,7 +99,7 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
                  .estimator = **estimator,
                  .executor = *executor,
                  .believed = rates,
-                 .journal = observer,
+                 .observer = observer,
                  .tuner = scenario.tuner,
                  .power = scenario.power,
                  .seed = scenario.seed,

@@ -40,8 +40,8 @@ struct JobSpec {
   int failed_attempts = 0;                     // then it completes; 0 = never
 };
 
-/// A journal that may look at the engine while it runs.
-class Observer : public Journal {
+/// An observer that may look at the engine while it runs.
+class Observer : public RunObserver {
  public:
   const Engine* engine = nullptr;
   const Trace* trace = nullptr;
