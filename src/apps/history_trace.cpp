@@ -17,29 +17,11 @@ TraceStatus status_of(client::JobState state) {
 TraceJob trace_job(const client::JobRow& row, Names& names) {
   const JobSpec& spec = row.spec;
   TraceJob job;
-  job.id = names.intern(std::to_string(row.number));
-  job.submit = Time{Duration{row.submitted}};
-  job.gpus = std::max(1, spec.gpus);
-  job.gpus_min = spec.gpus_min;
-  job.gpus_max = spec.gpus_max;
-  job.gpu_milli = spec.gpus == 0 ? 0 : spec.gpu_milli;
-  job.cpus_milli = spec.cpus * 1'000;
-  job.memory_mib = spec.memory_mib;
-  job.batch_size = spec.batch_size;
-  job.iterations = spec.iterations;
-  job.priority = spec.priority;
-  job.weight = static_cast<float>(spec.weight);
-  job.kind = spec.kind;
-  job.user = names.intern(spec.user);
-  job.group = names.intern(spec.group);
-  job.queue = names.intern(spec.queue);
-  job.name = names.intern(spec.name);
-  job.model = names.intern(spec.model);
-  job.study = names.intern(spec.study);
-  job.gpu_type = names.intern(spec.gpu_type);
+  static_cast<JobRequest&>(job) =
+      request_of(spec, row.number, Time{Duration{row.submitted}}, names);
   job.duration = seconds_to_duration(row.run_seconds);
   // What a policy could have believed: the user's guess, or else the limit.
-  job.estimate = std::chrono::seconds(spec.estimate > 0 ? spec.estimate : spec.time_limit);
+  job.estimate = said_duration(spec);
   job.status = status_of(row.state);
   if (row.state == client::JobState::NodeFailed) job.failure = FailureKind::Infrastructure;
   if (spec.deadline) {

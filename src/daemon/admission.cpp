@@ -13,6 +13,7 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kMostShapes = 4096;
+constexpr std::size_t kMostNames = 65'536;
 
 void say(Fault& fault, std::string message) { fault.messages.push_back(std::move(message)); }
 
@@ -152,14 +153,9 @@ void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
   }
   if (!spec.nodes.empty() && spec.nodes.size() < cluster_.nodes.size())
     say(impossible, "a choice of nodes is not supported: ask for a gpu_type instead");
-  JobRequest request;
-  request.gpus = std::max(1, spec.gpus);
-  request.gpu_milli = spec.gpu_milli;
-  request.cpus_milli = spec.cpus * 1000;
-  request.memory_mib = spec.memory_mib;
   const std::lock_guard lock{mutex_};
-  if (table_.size() > kMostShapes) forget_shapes();
-  request.gpu_type = names_.names.intern(spec.gpu_type);
+  if (table_.size() > kMostShapes || names_.names.size() > kMostNames) forget_shapes();
+  const JobRequest request = request_of(spec, 0, Time{}, names_.names);
   const ShapeId shape = shapes_->shape_of(request, table_);
   if (std::string never = shapes_->why_never(request, shape, table_); !never.empty())
     say(impossible, std::move(never));

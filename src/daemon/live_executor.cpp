@@ -348,33 +348,13 @@ void LiveExecutor::set_aside(JobNumber job, std::string why) {
 
 void LiveExecutor::fill(TraceJob& slot, const LedgerJob& job) {
   const JobSpec& spec = *job.spec;
-  Names& names = parts_.slots.names;
   const auto time_of = [&](std::int64_t unix_seconds) {
     return last_ + Duration{unix_seconds * 1'000'000 - parts_.clock.wall()};
   };
-  slot.id = names.intern(fmt::format("{}", job.number));
-  slot.submit = job.submitted;
-  slot.gpus = spec.gpus;
-  slot.gpus_min = spec.gpus_min;
-  slot.gpus_max = spec.gpus_max;
-  slot.gpu_milli = spec.gpu_milli;
-  slot.cpus_milli = spec.cpus * 1000;
-  slot.memory_mib = spec.memory_mib;
-  slot.batch_size = spec.batch_size;
-  slot.priority = spec.priority;
-  slot.weight = static_cast<float>(spec.weight);
-  slot.kind = spec.kind;
-  slot.iterations = spec.iterations;
-  slot.user = names.intern(spec.user);
-  slot.group = names.intern(spec.group);
-  slot.queue = names.intern(spec.queue);
-  slot.name = names.intern(spec.name);
-  slot.model = names.intern(spec.model);
-  slot.study = names.intern(spec.study);
-  slot.gpu_type = names.intern(spec.gpu_type);
-  const std::int64_t said = spec.estimate > 0 ? spec.estimate : spec.time_limit;
-  slot.estimate = std::chrono::seconds{said};
-  slot.duration = said > 0 ? slot.estimate : Duration{std::chrono::hours{1}};
+  static_cast<JobRequest&>(slot) = request_of(spec, job.number, job.submitted, parts_.slots.names);
+  slot.estimate = said_duration(spec);
+  slot.duration =
+      slot.estimate > Duration::zero() ? slot.estimate : Duration{std::chrono::hours{1}};
   if (spec.deadline) slot.deadline = time_of(*spec.deadline);
   slot.soft_deadline = spec.soft_deadline;
 }

@@ -178,16 +178,9 @@ void Scheduler::learn(Estimator& estimator, Trace& trace) const {
   auto past = parts_.store.past_jobs(query);
   if (!past) return;
   for (const PastJob& job : std::views::reverse(*past)) {  // oldest first
-    const JobSpec& spec = *job.job.spec;
     TraceJob known;
-    known.id = trace.names.intern(fmt::format("{}", job.job.number));
-    known.submit = job.job.submitted;
-    known.gpus = spec.gpus;
-    known.user = trace.names.intern(spec.user);
-    known.group = trace.names.intern(spec.group);
-    known.queue = trace.names.intern(spec.queue);
-    known.name = trace.names.intern(spec.name);
-    known.model = trace.names.intern(spec.model);
+    static_cast<JobRequest&>(known) =
+        request_of(*job.job.spec, job.job.number, job.job.submitted, trace.names);
     estimator.learn(known, seconds_to_duration(job.job.run_seconds));
   }
 }

@@ -104,6 +104,36 @@ std::optional<std::int64_t> with_colons(std::string_view text) {
 
 }  // namespace
 
+JobRequest request_of(const JobSpec& spec, JobNumber number, Time submit, Names& names) {
+  JobRequest request;
+  request.id = names.intern(fmt::format("{}", number));
+  request.submit = submit;
+  request.gpus = std::max(1, spec.gpus);
+  request.gpus_min = spec.gpus_min;
+  request.gpus_max = spec.gpus_max;
+  request.gpu_milli = spec.gpus == 0 ? 0 : spec.gpu_milli;  // cores alone
+  request.cpus_milli = spec.cpus * 1'000;
+  request.memory_mib = spec.memory_mib;
+  request.batch_size = spec.batch_size;
+  request.priority = spec.priority;
+  request.weight = static_cast<float>(spec.weight);
+  request.kind = spec.kind;
+  request.preemptible = spec.preemptible;
+  request.iterations = spec.iterations;
+  request.user = names.intern(spec.user);
+  request.group = names.intern(spec.group);
+  request.queue = names.intern(spec.queue);
+  request.name = names.intern(spec.name);
+  request.model = names.intern(spec.model);
+  request.study = names.intern(spec.study);
+  request.gpu_type = names.intern(spec.gpu_type);
+  return request;
+}
+
+Duration said_duration(const JobSpec& spec) noexcept {
+  return std::chrono::seconds{spec.estimate > 0 ? spec.estimate : spec.time_limit};
+}
+
 Result<ArraySpec> parse_array(std::string_view text) {
   ArraySpec array;
   std::string_view list = text;

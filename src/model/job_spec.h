@@ -107,6 +107,12 @@ struct JobSpec {
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
+/// What a policy sees of it. Ids and words go into these names.
+[[nodiscard]] JobRequest request_of(const JobSpec& spec, JobNumber number, Time submit,
+                                    Names& names);
+/// What the user has said of its run time: an estimate, or else the limit; zero: nothing.
+[[nodiscard]] Duration said_duration(const JobSpec& spec) noexcept;
+
 /// Limits that hold for every request, whoever makes it.
 inline constexpr std::size_t kMaxScriptBytes = 4U << 20U;
 inline constexpr std::size_t kMaxEnvironmentBytes = 1U << 20U;

@@ -42,6 +42,7 @@ struct JobRequest {
   std::int32_t priority = 0;  // larger is more urgent
   float weight = 1.0F;
   JobKind kind = JobKind::Training;
+  bool preemptible = true;  // it may be stopped and continued later
   std::int64_t iterations = 0;
   NameId user, group, queue, name, model, study;
   NameId gpu_type;  // acceptable types, "a100|v100" in order of preference; empty = any

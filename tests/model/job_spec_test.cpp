@@ -143,5 +143,49 @@ TEST(JobSpec, EveryFieldHasAMeaning) {
   EXPECT_GT(job_spec_fields().size(), 40U);
 }
 
+TEST(JobSpec, APolicySeesWhatItsUserAskedFor) {
+  JobSpec spec = sleeper();
+  spec.gpus = 4;
+  spec.gpus_min = 1;
+  spec.gpus_max = 8;
+  spec.cpus = 6;
+  spec.memory_mib = 512;
+  spec.priority = 3;
+  spec.weight = 2.5;
+  spec.kind = JobKind::Debug;
+  spec.preemptible = false;
+  spec.iterations = 9;
+  spec.batch_size = 32;
+  spec.user = "alice";
+  spec.study = "lr";
+  spec.gpu_type = "a100|v100";
+  spec.time_limit = 60;
+  Names names;
+  const JobRequest request = request_of(spec, 17, seconds_to_time(5), names);
+  EXPECT_EQ(names.text(request.id), "17");
+  EXPECT_EQ(request.submit, seconds_to_time(5));
+  EXPECT_EQ(request.gpus, 4);
+  EXPECT_EQ(request.gpus_min, 1);
+  EXPECT_EQ(request.gpus_max, 8);
+  EXPECT_EQ(request.gpu_milli, 1000);
+  EXPECT_EQ(request.cpus_milli, 6000);
+  EXPECT_EQ(request.memory_mib, 512);
+  EXPECT_EQ(request.priority, 3);
+  EXPECT_EQ(request.weight, 2.5F);
+  EXPECT_EQ(request.kind, JobKind::Debug);
+  EXPECT_FALSE(request.preemptible);
+  EXPECT_EQ(request.iterations, 9);
+  EXPECT_EQ(request.batch_size, 32);
+  EXPECT_EQ(names.text(request.user), "alice");
+  EXPECT_EQ(names.text(request.study), "lr");
+  EXPECT_EQ(names.text(request.gpu_type), "a100|v100");
+  EXPECT_EQ(said_duration(spec), std::chrono::seconds{60});
+  spec.estimate = 30;
+  EXPECT_EQ(said_duration(spec), std::chrono::seconds{30});
+  spec.gpus = 0;  // cores alone
+  EXPECT_EQ(request_of(spec, 17, {}, names).gpus, 1);
+  EXPECT_EQ(request_of(spec, 17, {}, names).gpu_milli, 0);
+}
+
 }  // namespace
 }  // namespace berth
