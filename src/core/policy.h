@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/rng.h"
 #include "core/plan.h"
@@ -19,6 +20,20 @@ namespace berth {
 struct Refusal {
   Reason reason = Reason::None;
   std::string text;  // one sentence with numbers, for the user
+};
+
+/// What people were promised and have used before a run begins.
+struct AccountsBefore {
+  struct Share {
+    std::string who;  // "alice" or "group/ml"
+    double share = 1;
+  };
+  struct Use {
+    std::string user, group;  // no group: the user by itself
+    double gpu_seconds = 0;
+  };
+  std::vector<Share> shares;
+  std::vector<Use> used;
 };
 
 class Policy {
@@ -53,6 +68,14 @@ class Policy {
   [[nodiscard]] virtual bool sets_cores() const noexcept { return false; }
   /// The same for their memory.
   [[nodiscard]] virtual bool sets_memory() const noexcept { return false; }
+
+  /// It shares by what everybody has used, which counts half after so long (zero: for ever), and
+  /// wants to know what that was before the run. Nothing: it does not.
+  [[nodiscard]] virtual std::optional<Duration> shares_by_use() const noexcept {
+    return std::nullopt;
+  }
+  /// Then this comes before begin().
+  virtual void set_accounts(const AccountsBefore&) {}
 
   /// Called once, before the first event.
   virtual void begin(const View&) {}

@@ -188,11 +188,11 @@ void Scheduler::learn(Estimator& estimator, Trace& trace) const {
 Result<Scheduler::Next> Scheduler::run_engine() {
   PolicyChoice chosen = choice();
   Trace slots;
-  auto made = make_policy_of(chosen, slots.names);
+  auto made = make_policy_of(chosen);
   if (!made) {  // the setting is of another version, or by a way around the service
     fall_back(made.error().text());
     chosen = choice();
-    made = make_policy_of(chosen, slots.names);
+    made = make_policy_of(chosen);
   }
   BERTH_TRY(auto policy, std::move(made));
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));

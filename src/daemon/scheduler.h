@@ -98,8 +98,7 @@ class Scheduler {
   [[nodiscard]] PolicyChoice choice() const;
   [[nodiscard]] std::set<NodeId> out_of_service() const;
   [[nodiscard]] SettingEffect apply(const SettingRecord& setting, Gates& gates);
-  [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy_of(PolicyChoice choice,
-                                                               const Names& names) const;
+  [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy_of(PolicyChoice choice) const;
   void set_limits(Gates& gates) const;
   [[nodiscard]] Result<void> set_uses(Gates& gates) const;
   void learn(Estimator& estimator, Trace& trace) const;

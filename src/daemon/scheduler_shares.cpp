@@ -2,13 +2,11 @@
 // the policy that shares by it. What runs is counted by those who see it run; the store knows what
 // has ended, also before a restart.
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "daemon/scheduler.h"
 #include "daemon/share_settings.h"
-#include "policies/fair_share/fair_share.h"
 
 namespace berth {
 
@@ -35,38 +33,30 @@ Result<void> Scheduler::set_uses(Gates& gates) const {
   return {};
 }
 
-Result<std::unique_ptr<Policy>> Scheduler::make_policy_of(PolicyChoice choice,
-                                                          const Names& names) const {
-  if (choice.policy != "fair-share") return make_policy(choice.policy, choice.settings);
-  const auto said = std::ranges::find(choice.settings, "half_life", [](const auto& setting) {
-    return std::string_view{setting.first};
-  });
-  double half_life = parts_.options.half_life;
-  if (said == choice.settings.end()) {
-    choice.settings.emplace_back("half_life", fmt::format("{}", half_life));
-  } else {
-    BERTH_TRY(const Duration own, parse_duration(said->second));
-    half_life = to_seconds(own);
-  }
+/// Use counts half after as long as the configuration says, unless the policy was told otherwise.
+Result<std::unique_ptr<Policy>> Scheduler::make_policy_of(PolicyChoice choice) const {
+  constexpr const char* kHalfLife = "half_life";
+  const auto is_half_life = [](const auto& named) { return named == kHalfLife; };
+  BERTH_TRY(const PolicyEntry* entry, find_policy(choice.policy));
+  const bool has_one = std::ranges::any_of(entry->params, is_half_life, &ParamSpec::key);
+  const bool was_told =
+      std::ranges::any_of(choice.settings, is_half_life, &Settings::value_type::first);
+  if (has_one && !was_told)
+    choice.settings.emplace_back(kHalfLife, fmt::format("{}", parts_.options.half_life));
   BERTH_TRY(auto policy, make_policy(choice.policy, choice.settings));
-  auto& fair = static_cast<FairShare&>(*policy);
-  fair.set_preemptible([this, &names](const JobRequest& request) {
-    JobNumber number = 0;  // jobs of an engine are called by their numbers
-    const std::string_view text = names.text(request.id);
-    std::from_chars(text.data(), text.data() + text.size(), number);
-    const auto job = parts_.board.find(number);
-    return !job || job->spec->preemptible;
-  });
-  Accounts& accounts = fair.accounts();
+  const auto half_life = policy->shares_by_use();
+  if (!half_life) return policy;
+  AccountsBefore before;
   for (const auto& [key, value] : parts_.board.settings()) {
     const auto share = share_from_setting(key, value);
     if (!share || !(share->shares > 0)) continue;
-    accounts.set_share(share->kind == "group" ? "group/" + share->name : share->name,
-                       share->shares);
+    before.shares.push_back(
+        {share->kind == "group" ? "group/" + share->name : share->name, share->shares});
   }
-  BERTH_TRY(const auto usage, parts_.store.usage(parts_.clock.wall(), half_life));
+  BERTH_TRY(const auto usage, parts_.store.usage(parts_.clock.wall(), to_seconds(*half_life)));
   for (const Store::Usage& row : usage)
-    accounts.add_use(accounts.leaf(row.user, row.group), row.gpu_seconds);
+    before.used.push_back({row.user, row.group, row.gpu_seconds});
+  policy->set_accounts(before);
   return policy;
 }
 

@@ -65,6 +65,14 @@ TEST(FairSharePreemption, SparesInteractiveJobsAndServices) {
   EXPECT_EQ(outcome.preemptions, (std::vector<int>{0, 1, 0}));
 }
 
+TEST(FairSharePreemption, SparesWhoAskedNotToBePreempted) {
+  JobSpec firm = job("b", 0, 1, 300);
+  firm.preemptible = false;
+  const Outcome outcome = run_fair({{"preempt", "priority"}, {"min_run", "10"}}, "1x2",
+                                   {firm, job("c", 0, 1, 300), job("d", 100, 1, 10, 1)});
+  EXPECT_EQ(outcome.preemptions, (std::vector<int>{0, 1, 0}));
+}
+
 const Settings kByShare{
     {"preempt", "share"}, {"half_life", "0"}, {"min_run", "600"}, {"advance", "600"}};
 

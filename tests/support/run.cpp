@@ -38,6 +38,7 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
     job.study = trace.names.intern(spec.study);
     job.failure = spec.failure;
     job.failed_attempts = spec.failed_attempts;
+    job.preemptible = spec.preemptible;
     if (spec.failure != FailureKind::Unknown) job.status = TraceStatus::Failed;
     trace.jobs.push_back(job);
   }

@@ -38,6 +38,7 @@ struct JobSpec {
   std::string study = {};
   FailureKind failure = FailureKind::Unknown;  // of its attempts; otherwise it completes
   int failed_attempts = 0;                     // then it completes; 0 = never
+  bool preemptible = true;
 };
 
 /// An observer that may look at the engine while it runs.

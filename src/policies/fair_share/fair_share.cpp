@@ -4,6 +4,12 @@
 
 namespace berth {
 
+void FairShare::set_accounts(const AccountsBefore& before) {
+  for (const auto& [who, share] : before.shares) accounts_.set_share(who, share);
+  for (const auto& [user, group, gpu_seconds] : before.used)
+    accounts_.add_use(accounts_.leaf(user, group), gpu_seconds);
+}
+
 void FairShare::begin(const View& view) {
   running_.begin(1, view.cluster.pools(), view.jobs.size());
   reservation_.begin(view);

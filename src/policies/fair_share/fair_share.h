@@ -19,7 +19,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,6 +53,10 @@ class FairShare final : public Policy {
       : options_(options), accounts_(options.accounts) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "fair-share"; }
   [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  [[nodiscard]] std::optional<Duration> shares_by_use() const noexcept override {
+    return options_.accounts.half_life;
+  }
+  void set_accounts(const AccountsBefore& before) override;
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
@@ -63,9 +66,6 @@ class FairShare final : public Policy {
 
   /// Shares and use from before: to be set before the first job comes.
   [[nodiscard]] Accounts& accounts() noexcept { return accounts_; }
-  /// Whom it may stop, where jobs say more of that than their kind.
-  using Preemptible = std::function<bool(const JobRequest&)>;
-  void set_preemptible(Preemptible preemptible) { preemptible_ = std::move(preemptible); }
 
  private:
   struct LaneKey {
@@ -131,7 +131,6 @@ class FairShare final : public Policy {
   [[nodiscard]] std::optional<Time> next_overtaking(const View& view, const Lane& head) const;
 
   FairShareOptions options_;
-  Preemptible preemptible_;
   Accounts accounts_;
   std::map<LaneKey, std::uint32_t> lane_at_;
   std::vector<Lane> lanes_;

@@ -24,7 +24,7 @@ void keep_earlier(std::optional<Time>& first, std::optional<Time> at) {
 bool FairShare::is_preemptible(const View& view, JobId job) const {
   const JobRequest& request = view.request(job);
   if (request.kind == JobKind::Interactive || request.kind == JobKind::Service) return false;
-  return !preemptible_ || preemptible_(request);
+  return request.preemptible;
 }
 
 Accounts::Lead FairShare::lead_over(const View& view, JobId job, JobId victim) const {
