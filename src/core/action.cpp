@@ -1,5 +1,7 @@
 #include "core/action.h"
 
+#include "core/capabilities.h"
+
 namespace berth {
 
 std::string_view to_string(ActionKind kind) noexcept {
@@ -54,6 +56,21 @@ std::string_view to_string(Reason reason) noexcept {
     case Reason::Power: return "power";
     case Reason::EarlyStop: return "early stop";
     case Reason::Retry: return "retry";
+  }
+  return "?";
+}
+
+std::string_view to_string(Ability ability) noexcept {
+  switch (ability) {
+    case Ability::Suspend: return "suspend";
+    case Ability::Share: return "share devices";
+    case Ability::SubBatch: return "sub-batch";
+    case Ability::Batch: return "batch";
+    case Ability::Cores: return "cores";
+    case Ability::Throttle: return "throttle";
+    case Ability::DeviceMemory: return "device memory";
+    case Ability::HostMemory: return "host memory";
+    case Ability::Power: return "power";
   }
   return "?";
 }

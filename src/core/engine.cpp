@@ -49,6 +49,7 @@ Engine::Engine(const EngineParts& parts)
       plan_(state_, jobs_, shapes_, arena_, placement_, parts.believed, placement_rng_) {
   watch_what_is_needed(state_);
   plan_.set_tuner(tuner_);
+  plan_.set_capabilities(executor_.capabilities());
   make_intake();
   if (placement_.wants_changes()) state_.track_changes();  // trying shapes was no part of the run
 }
@@ -180,6 +181,10 @@ void Engine::apply(const Event& event) {
     // What ran before a restart is brought in job by job: one may leave before its turn has come,
     // and a policy hears of nobody's departure whom it has not seen arrive.
     JobState& state = jobs_.state[event.job];
+    if (event.asks_policy && !jobs_.is_running(event.job)) {
+      executor_.set_retry(event.job, std::nullopt);  // and says what became of it
+      return;
+    }
     if (is_over(state)) return;
     if (state == JobState::Unknown) {
       state = JobState::Cancelled;
@@ -188,8 +193,7 @@ void Engine::apply(const Event& event) {
   }
   switch (event.kind) {
     case EventKind::Finished:
-      if (open_ || event.outcome != JobState::Failed || !try_again(event))
-        end(event.job, event.outcome);
+      if (!try_again(event)) end(event.job, event.outcome);
       break;
     case EventKind::Lost:
       if (!jobs_.is_running(event.job)) break;
@@ -392,8 +396,11 @@ void Engine::lose_attempt(JobId job, Reason reason) {
 /// is lost.
 bool Engine::try_again(const Event& event) {
   const JobId job = event.job;
+  if (event.outcome != JobState::Failed || (open_ && !event.asks_policy)) return false;
   const auto slices = arena_.slices(jobs_.allocation[job]);
-  if (!policy_.retries(view_, job, event.failure, slices)) return false;
+  const bool again = policy_.retries(view_, job, event.failure, slices);
+  if (event.asks_policy) executor_.set_retry(job, again);
+  if (!again) return false;
   write({.kind = ActionKind::Preempt,
          .reason = Reason::Retry,
          .job = job,
@@ -435,6 +442,8 @@ void Engine::carry_out(const Action& action) {
       if (jobs_.is_running(job)) {
         end_stretch(job, executor_.stop(view_.now, action, jobs_));
         set_stopped(job, JobState::Cancelled);
+      } else {
+        executor_.discard(view_.now, action, jobs_);
       }
       jobs_.state[job] = JobState::Cancelled;
       jobs_.finished[job] = view_.now;

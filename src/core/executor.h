@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/time.h"
 #include "core/action.h"
+#include "core/capabilities.h"
 #include "core/job_table.h"
 #include "model/trace.h"
 #include "perf/training.h"
@@ -38,6 +39,7 @@ struct Event {
   NodeId node;
   Phase phase = Phase::Training;               // of NextPhase: the one that begins
   FailureKind failure = FailureKind::Unknown;  // of Finished, if it failed
+  bool asks_policy = false;  // of Finished, if it failed: is it tried again? See set_retry().
 };
 
 /// When a start takes effect: devices held from, progress made from, at which rate.
@@ -70,6 +72,8 @@ struct JobPast {
 class Executor {
  public:
   virtual ~Executor() = default;
+  /// What it can do, as long as it lives. A plan contains nothing else.
+  [[nodiscard]] virtual Capabilities capabilities() const noexcept { return Capabilities::all(); }
   /// Lets time pass until the next event or `wakeup` (kNever: no wish), whichever comes first, and
   /// says what time it is then. Nothing: no event will ever come.
   [[nodiscard]] virtual std::optional<Time> advance(Time wakeup) = 0;
@@ -86,6 +90,19 @@ class Executor {
   /// Preempt, kill, cancel or a lost node; answers until when the devices stay held (saving a
   /// checkpoint).
   [[nodiscard]] virtual Time stop(Time now, const Action& action, const JobTable& jobs) = 0;
+  /// A job that waits is ended by the scheduler.
+  virtual void discard(Time now, const Action& action, const JobTable& jobs) {
+    static_cast<void>(now);
+    static_cast<void>(action);
+    static_cast<void>(jobs);
+  }
+  /// The answer to Event::asks_policy, before anything else is decided: the job waits for another
+  /// try, or it is over. Nothing: the engine does not take it for running, so that the executor
+  /// says itself what became of it.
+  virtual void set_retry(JobId job, std::optional<bool> again) {
+    static_cast<void>(job);
+    static_cast<void>(again);
+  }
   /// The terms of a running job changed.
   virtual void adjust(Time now, const Action& action, const JobTable& jobs) {
     static_cast<void>(now);

@@ -188,7 +188,8 @@ bool Plan::try_share_on(JobId job, PoolId pool, std::span<const Slice> slices, s
   BERTH_CHECK(!holds(job), "a job that holds devices is not started again");
   BERTH_CHECK(state_->tracks_devices(), "a policy that shares devices says so");
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
-  const auto most = std::min<std::int32_t>(limit, static_cast<std::int32_t>(kMaxSharers));
+  const auto sharers = can_.has(Ability::Share) ? static_cast<std::int32_t>(kMaxSharers) : 1;
+  const auto most = std::min<std::int32_t>(limit, sharers);
   if (!state_->can_join(slices, shape, use_of(job), most)) return false;
   return put_on(job, pool, slices, reason);
 }
@@ -213,7 +214,8 @@ void Plan::preempt(JobId job, Reason reason) {
 
 void Plan::suspend(JobId job, Reason reason) {
   BERTH_CHECK(holds(job), "only a job that holds devices can be suspended");
-  put(job, Allocation{}, jobs_->terms[job], reason, Ending::Suspended);
+  put(job, Allocation{}, jobs_->terms[job], reason,
+      can_.has(Ability::Suspend) ? Ending::Suspended : Ending::Preempted);
 }
 
 void Plan::kill(JobId job, Reason reason) {
@@ -234,6 +236,7 @@ void Plan::set_pause(JobId job, Duration pause) {
 }
 
 bool Plan::power_off(NodeId node, Reason reason) {
+  if (!can_.has(Ability::Power)) return false;
   const bool booting = state_->power(node) == PowerState::Booting;
   const bool idle = state_->is_idle(node) || (booting && !state_->has_failed(node));
   if (!idle) return false;
@@ -243,7 +246,7 @@ bool Plan::power_off(NodeId node, Reason reason) {
 
 /// A node that this plan switched off never stopped: it is simply on again.
 bool Plan::power_on(NodeId node, Reason reason) {
-  if (state_->power(node) != PowerState::Off) return false;
+  if (state_->power(node) != PowerState::Off || !can_.has(Ability::Power)) return false;
   const auto found =
       std::ranges::find(powered_, node, [](const Powered& p) { return p.slice.node; });
   const bool was_on = found != powered_.end() && found->original != PowerState::Off;
@@ -285,8 +288,20 @@ void Plan::add_power_actions() {
   }
 }
 
+bool Plan::can_change(const Terms& from, const Terms& to) const noexcept {
+  const auto may = [&](Ability ability, auto field) {
+    return from.*field == to.*field || can_.has(ability);
+  };
+  return may(Ability::SubBatch, &Terms::sub_steps) && may(Ability::Batch, &Terms::batch) &&
+         may(Ability::Cores, &Terms::cores_milli) &&
+         may(Ability::Throttle, &Terms::throttle_milli) &&
+         may(Ability::DeviceMemory, &Terms::memory_limit_mib) &&
+         may(Ability::HostMemory, &Terms::host_memory_mib);
+}
+
 bool Plan::set_terms(JobId job, const Terms& terms, Reason reason) {
   if (terms == jobs_->terms[job]) return true;
+  if (!can_change(jobs_->terms[job], terms)) return false;
   const Allocation current = jobs_->allocation[job];
   if (current.holds() && state_->tracks_devices()) {
     const std::int32_t more =

@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "core/action.h"
+#include "core/capabilities.h"
 #include "core/cluster_state.h"
 #include "core/job_table.h"
 #include "core/placement.h"
@@ -48,10 +49,11 @@ class Plan {
                                   std::int32_t limit, Reason reason = Reason::Packing);
   /// Takes the devices of a running (or just started) job back.
   void preempt(JobId job, Reason reason = Reason::Priority);
-  /// The same, but its state stays on the host: it is resumed without a restart.
+  /// The same, but its state stays on the host: it is resumed without a restart. Where that cannot
+  /// be done it is preempted.
   void suspend(JobId job, Reason reason = Reason::TimeSlice);
   /// How the job runs, from now or from its start on. False: its new memory does not fit beside the
-  /// others on its devices; nothing changed then.
+  /// others on its devices, or the executor cannot make it run so; nothing changed then.
   [[nodiscard]] bool set_terms(JobId job, const Terms& terms, Reason reason = Reason::Balance);
   /// What the move of this job costs by its mechanism, beside what the executor adds.
   void set_pause(JobId job, Duration pause);
@@ -90,6 +92,8 @@ class Plan {
   void rollback(Mark mark);
 
   // For the engine.
+  /// What its executor can do; without it everything.
+  void set_capabilities(Capabilities can) noexcept { can_ = can; }
   /// Has a say in where jobs start that the placement found a place for.
   void set_tuner(NodeTuner* tuner) noexcept { tuner_ = tuner; }
   /// A waiting job that still runs on these devices, from before: where the placement has the say
@@ -151,6 +155,7 @@ class Plan {
   [[nodiscard]] Action device_action(const Touched& touched) const;
   void add_term_actions(const Touched& touched);
   [[nodiscard]] bool same_devices(const Allocation& a, const Allocation& b) const noexcept;
+  [[nodiscard]] bool can_change(const Terms& from, const Terms& to) const noexcept;
 
   ClusterState* state_;
   JobTable* jobs_;
@@ -160,6 +165,7 @@ class Plan {
   const RateModel* rates_;
   Rng* rng_;
   NodeTuner* tuner_ = nullptr;
+  Capabilities can_ = Capabilities::all();
   std::vector<Step> steps_;
   std::vector<Touched> touched_;
   std::vector<Powered> powered_;

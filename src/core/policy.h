@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "core/capabilities.h"
 #include "core/plan.h"
 #include "core/view.h"
 
@@ -68,6 +69,22 @@ class Policy {
   [[nodiscard]] virtual bool sets_cores() const noexcept { return false; }
   /// The same for their memory.
   [[nodiscard]] virtual bool sets_memory() const noexcept { return false; }
+
+  /// Everything it may plan beyond starting, stopping and starting again: what it loses where that
+  /// cannot be done.
+  [[nodiscard]] Capabilities uses() const noexcept {
+    const auto if_so = [](bool is_so, Ability ability) {
+      return is_so ? Capabilities{ability} : Capabilities{};
+    };
+    return also_uses() | if_so(shares_devices(), Ability::Share) |
+           if_so(manages_power(), Ability::Power) | if_so(sets_cores(), Ability::Cores) |
+           if_so(sets_memory(), Ability::HostMemory);
+  }
+  /// Beside what the other answers say.
+  [[nodiscard]] virtual Capabilities also_uses() const noexcept { return {}; }
+  /// True: retries() decides whether an attempt that failed is repeated, also where users have a
+  /// say of their own.
+  [[nodiscard]] virtual bool decides_retries() const noexcept { return false; }
 
   /// It shares by what everybody has used, which counts half after so long (zero: for ever), and
   /// wants to know what that was before the run. Nothing: it does not.

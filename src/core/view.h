@@ -98,6 +98,10 @@ class View {
     return *believed_;
   }
   [[nodiscard]] Need needs() const noexcept { return needs_; }
+  /// Whether it can be done here at all; what cannot a plan declines.
+  [[nodiscard]] bool can(Ability ability) const noexcept {
+    return executor_->capabilities().has(ability);
+  }
 
  private:
   const Trace* trace_;

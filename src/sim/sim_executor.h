@@ -46,12 +46,14 @@ struct SimOptions {
   Duration boot{std::chrono::seconds{120}};  // from switching a node on until it takes jobs
   double boot_failures = 0;  // share of boots that fail; after two more a node counts as broken
   std::uint64_t boot_seed = 1;
+  Capabilities can = Capabilities::all();  // a world that cannot do everything
 };
 
 class SimExecutor final : public Executor {
  public:
   SimExecutor(const Trace& trace, const Cluster& cluster, const SimOptions& options);
 
+  [[nodiscard]] Capabilities capabilities() const noexcept override { return options_.can; }
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
   [[nodiscard]] bool expects_events() const noexcept override;
   void collect(Time now, std::vector<Event>& due) override;

@@ -41,6 +41,67 @@ TEST_P(EveryPolicy, GivesTheSameBytesAgainAndForAShuffledFile) {
   }
 }
 
+/// What an executor has to be able to do for this action.
+std::optional<Ability> needed_for(const Action& action) {
+  switch (action.kind) {
+    case ActionKind::Suspend: return Ability::Suspend;
+    case ActionKind::SetSubBatch: return Ability::SubBatch;
+    case ActionKind::SetBatch: return Ability::Batch;
+    case ActionKind::SetCores: return Ability::Cores;
+    case ActionKind::SetMemory: return Ability::HostMemory;
+    case ActionKind::PowerOn:
+    case ActionKind::PowerOff: return Ability::Power;
+    default: return std::nullopt;
+  }
+}
+
+class Needed final : public Observer {
+ public:
+  void append(Time, const Action& action) override {
+    const auto add = [&](Ability ability) { seen = seen | ability; };
+    if (const auto ability = needed_for(action)) add(*ability);
+    if (action.kind == ActionKind::Share) add(Ability::Share);
+    const bool is_stop = ends_stretch(action.kind) || action.kind == ActionKind::Kill;
+    if (is_stop || action.kind == ActionKind::Reject) return;
+    const Terms plain;
+    if (action.terms.throttle_milli != plain.throttle_milli) add(Ability::Throttle);
+    if (action.terms.memory_limit_mib != 0) add(Ability::DeviceMemory);
+    if (action.terms.sub_steps != 1) add(Ability::SubBatch);
+    if (action.terms.batch != 0) add(Ability::Batch);
+    if (action.terms.cores_milli != 0) add(Ability::Cores);
+    if (action.terms.host_memory_mib != 0) add(Ability::HostMemory);
+  }
+  Capabilities seen;
+};
+
+TEST_P(EveryPolicy, SaysWhatItUses) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Scenario scenario = scenario_for(GetParam(), seed);
+    const auto policy = make_policy(GetParam(), scenario.settings);
+    Needed needed;
+    static_cast<void>(run_with(scenario, **policy, &needed));
+    for (const Ability ability : kAbilities) {
+      EXPECT_TRUE(!needed.seen.has(ability) || (*policy)->uses().has(ability))
+          << to_string(ability) << ", seed " << seed;
+    }
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+TEST_P(EveryPolicy, PlansNothingThatCannotBeDoneAndEndsEveryJobAllTheSame) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Scenario scenario = scenario_for(GetParam(), seed);
+    scenario.sim.can = {};
+    Needed needed;
+    const Outcome outcome = run(scenario, &needed);
+    for (const Ability ability : kAbilities)
+      EXPECT_FALSE(needed.seen.has(ability)) << to_string(ability);
+    expect_all_ended(scenario, outcome, true);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicy, ::testing::ValuesIn(all_policies()),
                          [](const auto& row) {
                            std::string name = row.param;

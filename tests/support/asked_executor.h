@@ -21,6 +21,9 @@ class AskedExecutor final : public Executor {
                 std::optional<JobId> stranger)
       : world_(std::move(world)), asked_(std::move(asked)), stranger_(stranger) {}
 
+  [[nodiscard]] Capabilities capabilities() const noexcept override {
+    return world_->capabilities();
+  }
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override {
     while (next_ < asked_.size() && asked_[next_] <= now_) ++next_;
     const bool goes_on = wakeup != kNever || world_->expects_events();

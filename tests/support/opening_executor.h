@@ -22,6 +22,9 @@ class OpeningExecutor final : public Executor {
   OpeningExecutor(const Trace& whole, Trace& slots, const Cluster& cluster, const SimOptions& sim)
       : whole_(whole), slots_(slots), world_(whole, cluster, sim) {}
 
+  [[nodiscard]] Capabilities capabilities() const noexcept override {
+    return world_.capabilities();
+  }
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override { return world_.advance(wakeup); }
   [[nodiscard]] bool expects_events() const noexcept override { return world_.expects_events(); }
   void collect(Time now, std::vector<Event>& due) override {

@@ -27,6 +27,8 @@ void Antman::begin(const View& view) {
   map_->track_devices();
   jobs_.resize(view.jobs.size());
   waiting_.resize(options_.tenants.size());
+  // A guest that nobody can hold back would hurt the job it lives beside.
+  if (!view.can(Ability::Throttle)) options_.guests_beside = 0;
   for (std::uint32_t pool = 0; pool < view.cluster.pools(); ++pool)
     spare_.emplace_back(cluster.nodes.size(), view.cluster.largest_node(PoolId{pool}));
   for (std::uint32_t node = 0; node < cluster.nodes.size(); ++node)

@@ -55,6 +55,9 @@ class Antman final : public Policy {
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
   [[nodiscard]] bool shares_devices() const noexcept override { return true; }
+  [[nodiscard]] Capabilities also_uses() const noexcept override {
+    return Ability::Throttle | Ability::DeviceMemory;
+  }
   void begin(const View& view) override;
   [[nodiscard]] bool may_refuse() const noexcept override { return true; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;

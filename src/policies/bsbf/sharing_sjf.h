@@ -44,6 +44,7 @@ class SharingSjf final : public Policy {
   [[nodiscard]] Need needs() const noexcept override { return Need::RunTime | Need::Profile; }
   [[nodiscard]] bool shares_devices() const noexcept override { return true; }
 
+  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::SubBatch; }
   void begin(const View& view) override;
   [[nodiscard]] bool may_refuse() const noexcept override { return true; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;

@@ -40,6 +40,7 @@ class ElasticFlow final : public Policy {
     return Need::RunTime | Need::Deadline | Need::Profile;
   }
   [[nodiscard]] bool resizes() const noexcept override { return true; }
+  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::Batch; }
   void begin(const View& view) override;
   [[nodiscard]] bool may_refuse() const noexcept override { return options_.refuses; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;

@@ -64,6 +64,7 @@ class Gandiva final : public Policy {
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
   [[nodiscard]] bool shares_devices() const noexcept override { return true; }
+  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::Suspend; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

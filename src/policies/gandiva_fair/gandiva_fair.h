@@ -41,6 +41,7 @@ class GandivaFair final : public Policy {
       : name_(std::move(name)), options_(std::move(options)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
+  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::Suspend; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

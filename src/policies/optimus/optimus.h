@@ -48,6 +48,7 @@ class Optimus final : public Policy {
   }
   [[nodiscard]] bool resizes() const noexcept override { return true; }
 
+  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::Batch; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

@@ -65,6 +65,18 @@ bool Philly::retries(const View& view, JobId job, FailureKind kind, std::span<co
   return true;
 }
 
+/// A server that it could run on and that is none of these. Where there is none, keeping away would
+/// only make it wait.
+bool Philly::has_other_server(const View& view, JobId job, std::span<const NodeId> nodes) const {
+  const std::vector<PoolId>& pools = view.shape(job).pools;
+  const std::vector<Node>& all = view.cluster.cluster().nodes;
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    const bool is_one = std::ranges::find(nodes, NodeId{i}) != nodes.end();
+    if (!is_one && std::ranges::find(pools, all[i].pool) != pools.end()) return true;
+  }
+  return false;
+}
+
 /// Servers on which its attempts failed, until they are forgiven.
 std::span<const NodeId> Philly::avoided_by(const View& view, JobId job) {
   nodes_.clear();
@@ -73,6 +85,7 @@ std::span<const NodeId> Philly::avoided_by(const View& view, JobId job) {
   std::erase_if(found->second, [&](const Avoided& entry) { return entry.until <= view.now; });
   for (const Avoided& entry : found->second) nodes_.push_back(entry.node);
   if (nodes_.empty()) avoided_.erase(found);
+  if (!has_other_server(view, job, nodes_)) nodes_.clear();
   return nodes_;
 }
 

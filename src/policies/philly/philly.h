@@ -45,6 +45,7 @@ class Philly final : public Policy {
   [[nodiscard]] Need needs() const noexcept override {
     return options_.wait_for_locality ? Need::RunTime | Need::Profile : Need::Nothing;
   }
+  [[nodiscard]] bool decides_retries() const noexcept override { return true; }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
@@ -85,6 +86,8 @@ class Philly final : public Policy {
   [[nodiscard]] bool preempt_for(const View& view, Plan& plan, std::size_t vc,
                                  const Waiting& waiting);
   void put_back(const View& view, std::size_t vc, JobId job);
+  [[nodiscard]] bool has_other_server(const View& view, JobId job,
+                                      std::span<const NodeId> nodes) const;
   [[nodiscard]] std::span<const NodeId> avoided_by(const View& view, JobId job);
   void keep_apart(const View& view, JobId job, std::int32_t level);
   void defragment(const View& view, Plan& plan);

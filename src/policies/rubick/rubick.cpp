@@ -39,7 +39,7 @@ void Rubick::on_requeue(const View& view, JobId job) {
 Terms Rubick::terms_for(const View& view, JobId job, std::int32_t gpus) const {
   Terms terms;
   const std::int32_t wanted = view.gpus(job);
-  if (gpus == wanted) return terms;
+  if (gpus == wanted || !view.can(Ability::Batch) || !view.can(Ability::SubBatch)) return terms;
   const std::int32_t known = view.jobs.batch[job];
   const std::int32_t own =
       known > 0 ? known : std::max(1, view.believed().profile(view.jobs.profile[job]).batch);

@@ -50,6 +50,9 @@ class Sia final : public Policy {
   [[nodiscard]] Need needs() const noexcept override {
     return Need::Profile | Need::Reports | Need::RunTime;
   }
+  [[nodiscard]] Capabilities also_uses() const noexcept override {
+    return Ability::Batch | Ability::SubBatch;
+  }
   [[nodiscard]] bool resizes() const noexcept override { return true; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;

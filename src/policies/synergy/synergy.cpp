@@ -226,8 +226,9 @@ void Synergy::set_share(const View& view, Plan& plan, PoolId pool, JobId job,
   const auto& levels = pools_[pool.value].axes.memory_mib;
   Terms terms = plan.terms(job);
   terms.cores_milli = cores_milli(view, grant);
-  terms.host_memory_mib =
-      static_cast<std::int32_t>(levels[static_cast<std::size_t>(grant.share.level)]);
+  if (view.can(Ability::HostMemory))
+    terms.host_memory_mib =
+        static_cast<std::int32_t>(levels[static_cast<std::size_t>(grant.share.level)]);
   static_cast<void>(plan.set_terms(job, terms));  // takes no device memory: never declined
 }
 
