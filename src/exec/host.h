@@ -114,6 +114,8 @@ class Host {
   virtual void signal(AttemptId attempt, int number) = 0;
   /// Binds all its processes to other cores.
   virtual void set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) = 0;
+  /// All its processes run so much of the time, in thousandths; 1000: always.
+  virtual void set_rate(AttemptId attempt, std::int32_t milli) = 0;
   /// Another time limit, in seconds since it began and at most kMaxLimitOfRunning; 0 = none.
   virtual void set_limit(AttemptId attempt, std::int64_t seconds) = 0;
   /// After a restart: what became of an attempt whose end is not in the journal. Alive ones are

@@ -91,6 +91,10 @@ void LocalHost::set_cores(AttemptId attempt, const std::vector<std::int32_t>& co
   send(attempt, {ShimDeed::Cores, 0});
 }
 
+void LocalHost::set_rate(AttemptId attempt, std::int32_t milli) {
+  send(attempt, {ShimDeed::Rate, milli});
+}
+
 void LocalHost::set_limit(AttemptId attempt, std::int64_t seconds) {
   static_assert(kMaxLimitOfRunning == kMaxCommandValue);
   send(attempt, {ShimDeed::Limit, seconds});

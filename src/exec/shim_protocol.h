@@ -17,6 +17,7 @@ enum class ShimDeed : std::uint8_t {
   Signal,  // value: its number
   Cores,   // as the file cores.ID says
   Limit,   // value: seconds since it began; 0: none
+  Rate,    // value: thousandths of the time in which it runs
 };
 
 struct ShimCommand {

@@ -210,6 +210,40 @@ TEST_F(HostStop, ASuspendedJobHearsAWarning) {
   EXPECT_EQ(record.stopped, Stopped::Warned);
 }
 
+TEST_F(HostStop, AJobRunsSoMuchOfTheTimeAsItIsTold) {
+  const auto paced = [](const std::string& name) {
+    return "trap 'exit 4' TERM; while :; do echo x >> " + name + "; sleep 0.02; done";
+  };
+  constexpr AttemptId kSecond{1, 2};
+  ASSERT_TRUE(host().launch(script(paced("free"))));
+  ASSERT_TRUE(host().launch(script(paced("held"), 2)));
+  const auto steps = [&](const std::string& name) {
+    return static_cast<double>(content(file(name)).size());
+  };
+  ASSERT_TRUE(eventually([&] { return steps("free") > 10 && steps("held") > 10; }));
+  /// Steps of the second while the first makes two hundred.
+  const auto share = [&] {
+    const double free = steps("free"), held = steps("held");
+    EXPECT_TRUE(eventually([&] { return steps("free") >= free + 200; }));
+    return (steps("held") - held) / (steps("free") - free);
+  };
+  host().set_rate(kSecond, 250);
+  EXPECT_LT(share(), 0.5);
+  host().suspend(kSecond);  // beats the rate
+  EXPECT_LT(share(), 0.05);
+  host().resume(kSecond);
+  const double slow = share();
+  EXPECT_GT(slow, 0.05);
+  EXPECT_LT(slow, 0.5);
+  host().set_rate(kSecond, 1000);
+  EXPECT_GT(share(), 0.6);
+  host().set_rate(kSecond, 10);
+  host().stop(kSecond, Host::Stop::Warn, 20);  // who rests hears a warning at once
+  const ExitRecord record = wait_for(HostEventKind::Ended, kSecond).exit;
+  EXPECT_EQ(record.exit_code, 4);
+  EXPECT_EQ(record.stopped, Stopped::Warned);
+}
+
 TEST_F(HostStop, AnySignalReachesAllProcesses) {
   LaunchOrder order = script(
       "trap 'echo parent >> heard' USR1\nsh -c 'trap \"echo child >> heard; exit\" USR1; "

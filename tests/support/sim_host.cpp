@@ -230,6 +230,7 @@ void SimHost::stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) {
   const auto found = shims_.find(attempt);
   if (found == shims_.end()) return;
   Shim& shim = found->second;
+  ++disturbances_[shim.order.job];
   const bool at_once = how == Stop::Kill || !shim.stubborn;
   if (!at_once) count_("stubborn");
   if (shim.stopped == Stopped::No) shim.stopped = at_once ? Stopped::Warned : Stopped::Killed;
@@ -253,11 +254,19 @@ void SimHost::stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) {
   plan(shim);
 }
 
+std::int32_t SimHost::rate_of(JobNumber job) const {
+  const auto alive = living_.find(job);
+  if (alive == living_.end()) return 1000;
+  const auto told = rates_.find(alive->second);
+  return told == rates_.end() ? 1000 : told->second;
+}
+
 void SimHost::suspend(AttemptId attempt) {
   const auto found = shims_.find(attempt);
   if (found == shims_.end() || found->second.stage != Stage::Running) return;
   Shim& shim = found->second;
   if (shim.suspended || shim.stopped != Stopped::No) return;
+  ++disturbances_[shim.order.job];
   const Micros worked = std::min(shim.left, now_ - shim.resumed);
   done_[shim.order.job] += worked;
   shim.left -= worked;

@@ -59,6 +59,13 @@ class SimHost final : public Host {
   [[nodiscard]] std::optional<double> held(AttemptId attempt) const;
   /// How often look() found what, by Found.
   [[nodiscard]] const std::array<std::uint64_t, 4>& found() const noexcept { return found_; }
+  /// How often attempts of this job were told to stop or to stand still.
+  [[nodiscard]] int disturbances(JobNumber job) const {
+    const auto found = disturbances_.find(job);
+    return found == disturbances_.end() ? 0 : found->second;
+  }
+  /// How much of the time this job runs, in thousandths.
+  [[nodiscard]] std::int32_t rate_of(JobNumber job) const;
   /// The next launches fail.
   void refuse_launches(int count) { refusals_ = count; }
 
@@ -69,6 +76,7 @@ class SimHost final : public Host {
   void resume(AttemptId attempt) override;
   void signal(AttemptId, int) override {}
   void set_cores(AttemptId, const std::vector<std::int32_t>&) override {}
+  void set_rate(AttemptId attempt, std::int32_t milli) override { rates_[attempt] = milli; }
   void set_limit(AttemptId attempt, std::int64_t seconds) override;
   [[nodiscard]] Result<Finding> look(JobNumber job, AttemptId attempt) override;
   void forget(AttemptId attempt) override;
@@ -113,6 +121,8 @@ class SimHost final : public Host {
   std::map<AttemptId, ExitRecord> exits_;
   std::multimap<Micros, HostEvent> post_;  // on its way to the scheduler
   std::map<AttemptId, double> held_;
+  std::map<AttemptId, std::int32_t> rates_;
+  std::map<JobNumber, int> disturbances_;
   std::map<JobNumber, Micros> done_;  // work behind a job, over its attempts
   std::map<JobNumber, int> failed_;
   std::map<JobNumber, AttemptId> living_;

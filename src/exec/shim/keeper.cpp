@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000;
 constexpr std::int64_t kFirstPause = 10'000;
+constexpr std::int64_t kFullRate = 1000;
+constexpr std::int64_t kLeastRate = 10;
+constexpr std::int64_t kRatePeriod = 200'000;  // short to people, long against the cost of a freeze
 
 }  // namespace
 
@@ -133,19 +136,23 @@ void Keeper::obey(ShimCommand command) {
     case ShimDeed::Warn:
     case ShimDeed::Kill: return obey_stop(command);
     case ShimDeed::Suspend:
-      if (phase_ != Phase::Running || family_.is_suspended()) return;
+      if (phase_ != Phase::Running || is_suspended_) return;
       active_before_ = active_micros();
+      is_suspended_ = true;
       return family_.suspend();
     case ShimDeed::Resume:
-      if (!family_.is_suspended()) return;
-      active_since_ = boot_clock_micros();
-      return family_.resume();
+      if (!is_suspended_) return;
+      active_since_ = rate_at_ = boot_clock_micros();
+      is_suspended_ = false;
+      is_resting_ = true;  // until the clock is looked at, which is next
+      return;
     case ShimDeed::Signal:
       if (command.value >= 1 && command.value <= 64)
         family_.signal(static_cast<int>(command.value));
       return;
     case ShimDeed::Cores: return read_cores();
     case ShimDeed::Limit: return set_limit(command.value);
+    case ShimDeed::Rate: return set_rate(command.value);
   }
 }
 
@@ -175,7 +182,30 @@ void Keeper::set_limit(std::int64_t seconds) {
                          active_micros() >= (seconds - order.warn_seconds) * kSecond;
 }
 
+void Keeper::set_rate(std::int64_t milli) {
+  rate_milli_ = std::clamp(milli, kLeastRate, kFullRate);
+  rate_at_ = boot_clock_micros();
+  is_resting_ = true;  // its next period begins now
+}
+
+/// Runs and rests by turns. Who is to run all the time is woken and left alone.
+void Keeper::watch_rate() {
+  if (phase_ != Phase::Running || is_suspended_) return;
+  const std::int64_t now = boot_clock_micros();
+  const bool is_full = rate_milli_ >= kFullRate;
+  if (is_full ? !is_resting_ : now < rate_at_) return;
+  is_resting_ = !is_resting_;
+  const std::int64_t share = is_resting_ ? kFullRate - rate_milli_ : rate_milli_;
+  // What was late is made up for, but not what was very late.
+  rate_at_ = std::max(rate_at_, now - kRatePeriod) + kRatePeriod * share / kFullRate;
+  if (is_resting_)
+    family_.suspend();
+  else
+    family_.resume();
+}
+
 void Keeper::watch_clock() {
+  watch_rate();
   watch_limit();
   if (phase_ == Phase::Running || boot_clock_micros() < kill_at_) return;
   // Only the kill that ends a running task is part of how it ended.
@@ -187,7 +217,7 @@ void Keeper::watch_clock() {
 
 void Keeper::watch_limit() {
   const LaunchOrder& order = shim_.order;
-  if (order.time_limit == 0 || phase_ != Phase::Running || family_.is_suspended()) return;
+  if (order.time_limit == 0 || phase_ != Phase::Running || is_suspended_) return;
   const std::int64_t active = active_micros();
   if (active >= order.time_limit * kSecond) {
     record_.timed_out = true;
@@ -221,6 +251,7 @@ void Keeper::begin_end(Ask ask, std::int64_t grace_seconds) {
     warn();
   else
     ask_everybody(SIGTERM);
+  is_suspended_ = is_resting_ = false;
   family_.resume();  // a job that stands still could not answer
 }
 
@@ -233,14 +264,21 @@ void Keeper::kill_all() {
 }
 
 std::int64_t Keeper::active_micros() const {
-  if (family_.is_suspended()) return active_before_;
+  if (is_suspended_) return active_before_;
   return active_before_ + boot_clock_micros() - active_since_;
 }
 
 std::optional<std::int64_t> Keeper::next_deadline() const {
   if (phase_ != Phase::Running) return kill_at_;
+  if (is_suspended_) return std::nullopt;
+  const auto limit = next_of_limit();
+  if (rate_milli_ >= kFullRate) return limit;
+  return std::min(rate_at_, limit.value_or(rate_at_));
+}
+
+std::optional<std::int64_t> Keeper::next_of_limit() const {
   const LaunchOrder& order = shim_.order;
-  if (order.time_limit == 0 || family_.is_suspended()) return std::nullopt;
+  if (order.time_limit == 0) return std::nullopt;
   const bool warns = !was_warned_of_limit_ && order.warn_seconds > 0;
   const std::int64_t limit =
       std::max<std::int64_t>(0, order.time_limit - (warns ? order.warn_seconds : 0));

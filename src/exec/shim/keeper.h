@@ -4,7 +4,8 @@
 //
 // The first task that fails ends the others; when all tasks are over, what they left behind is
 // asked to go and killed after the grace. The limit counts time on the boot clock while not
-// suspended.
+// suspended. One that is to run only part of the time is frozen for the rest of each fifth of a
+// second; to its limit that is time like any other.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,8 @@ class Keeper {
   void obey_stop(ShimCommand command);
   void read_cores();
   void set_limit(std::int64_t seconds);
+  void set_rate(std::int64_t milli);
+  void watch_rate();
   void watch_clock();
   void watch_limit();
   void warn();
@@ -54,6 +57,7 @@ class Keeper {
   void kill_all();
   void set_timer();
   [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
+  [[nodiscard]] std::optional<std::int64_t> next_of_limit() const;
   [[nodiscard]] std::int64_t active_micros() const;
   void finish(ExitRecord& record) const;
 
@@ -76,6 +80,10 @@ class Keeper {
   std::int64_t kill_pause_ = 0;      // between looks
   std::int64_t active_before_ = 0;   // up to the last suspend
   std::int64_t active_since_ = 0;
+  bool is_suspended_ = false;  // by command
+  std::int64_t rate_milli_ = 1000;
+  bool is_resting_ = false;   // for its rate
+  std::int64_t rate_at_ = 0;  // when it rests or goes on
 };
 
 }  // namespace berth
