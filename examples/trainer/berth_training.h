@@ -121,6 +121,8 @@ class Run {
   [[nodiscard]] bool should_stop() const { return wants_stop_ || detail::warned != 0; }
   /// Into how many parts a batch is to be split; their gradients add up.
   [[nodiscard]] int sub_steps() const { return sub_steps_; }
+  /// The most device memory this process may have allocated, for its allocator; 0: no limit.
+  [[nodiscard]] int memory_mib() const { return memory_mib_; }
   [[nodiscard]] bool is_connected() const { return fd_ >= 0; }
 
  private:
@@ -202,6 +204,7 @@ class Run {
       pause_ = kFirstPause;
     } else if (is("terms")) {
       sub_steps_ = std::max(1, static_cast<int>(detail::number(line, "sub_steps").value_or(1)));
+      memory_mib_ = std::max(0, static_cast<int>(detail::number(line, "memory_mib").value_or(0)));
     } else if (is("checkpoint")) {
       wants_checkpoint_ = true;
       wants_stop_ = wants_stop_ || line.find("\"stop\":true") != std::string_view::npos;
@@ -217,6 +220,7 @@ class Run {
   bool wants_checkpoint_ = false;
   bool wants_stop_ = false;
   int sub_steps_ = 1;
+  int memory_mib_ = 0;
   Clock::time_point next_report_{};
   Clock::time_point next_try_{};
   Clock::duration pause_ = kFirstPause;

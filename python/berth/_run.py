@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -39,6 +40,8 @@ class Run:
         self._sub_steps = 1
         self._batch = None
         self._cores = None
+        self._memory_mib = None
+        self._memory_set = None
         self._next_gpus = None
         self._wants_checkpoint = False
         self._wants_stop = False
@@ -85,6 +88,8 @@ class Run:
             self._sub_steps = steps if isinstance(steps, int) and steps >= 1 else 1
             self._batch = message.get("batch")
             self._cores = message.get("cores")
+            memory = message.get("memory_mib")
+            self._memory_mib = memory if isinstance(memory, int) and memory > 0 else None
         elif kind == "checkpoint":
             seconds = message.get("deadline_seconds")
             if isinstance(seconds, (int, float)):
@@ -111,6 +116,11 @@ class Run:
     def cores(self):
         """CPU cores per GPU; None: as many as there are."""
         return self._cores
+
+    @property
+    def memory_mib(self):
+        """Device memory the allocator may hold; None: all there is. PyTorch is told by itself."""
+        return self._memory_mib
 
     @property
     def next_gpus(self):
@@ -244,7 +254,16 @@ class Run:
         if self._wants_stop:
             raise Stop(self._exit_code)
 
+    def _limit_memory(self):
+        if self._memory_mib == self._memory_set or "torch" not in sys.modules:
+            return
+        from berth.torch import limit_memory
+
+        self._memory_set = self._memory_mib
+        limit_memory(self._memory_mib)
+
     def _obey(self):
+        self._limit_memory()
         if self._agree is not None:
             self._wants_checkpoint, self._wants_stop = self._agree(self._wants_checkpoint, self._wants_stop)
         if self._wants_checkpoint and self._save is not None:

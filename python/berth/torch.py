@@ -112,6 +112,23 @@ def accumulate(run, batch, loss_of, model=None, sub_steps=None):
     return total
 
 
+def limit_memory(memory_mib):
+    """Caps what PyTorch's allocator takes of each visible device; None: no cap.
+
+    A run does this by itself when the scheduler asks for it. Beyond the cap an allocation fails
+    as if the device were full, after unused blocks were given back.
+    """
+    import torch
+
+    if not torch.cuda.is_available():
+        return
+    for device in range(torch.cuda.device_count()):
+        fraction = 1.0
+        if memory_mib is not None:
+            fraction = memory_mib * 2**20 / torch.cuda.get_device_properties(device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, fraction), device)
+
+
 def agree(checkpoint, stop):
     """For training(agree=...): what one process of the gang is asked, all do after the same step."""
     import torch

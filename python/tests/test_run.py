@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 from unittest import mock
 
@@ -126,6 +127,25 @@ class InBerth(unittest.TestCase):
             self.hub.say({"type": "resize", "gpus": 2})
             wait_until(lambda: run.next_gpus == 2)
             self.assertEqual((run.sub_steps, run.batch, run.cores), (4, 16, 2.5))
+
+    def test_a_limit_of_device_memory_reaches_the_allocator(self):
+        caps = []
+        cuda = types.SimpleNamespace(
+            is_available=lambda: True, device_count=lambda: 1,
+            get_device_properties=lambda device: types.SimpleNamespace(total_memory=1000 * 2**20),
+            set_per_process_memory_fraction=lambda fraction, device: caps.append((fraction, device)))
+        with mock.patch.dict(sys.modules, {"torch": types.SimpleNamespace(cuda=cuda)}):
+            with berth.training() as run:
+                wait_until(lambda: self.hub.of("hello"))
+                self.assertIsNone(run.memory_mib)
+                for i, (said, meant) in enumerate(((250, 250), (None, None), ("x", None), (5000, 5000)), 1):
+                    self.hub.say({"type": "terms", "sub_steps": 1, "memory_mib": said})
+                    self.hub.say({"type": "resize", "gpus": i})  # comes after it
+                    wait_until(lambda: run.next_gpus == i)
+                    self.assertEqual(run.memory_mib, meant)
+                    for _ in run.steps(range(2)):
+                        pass
+        self.assertEqual(caps, [(0.25, 0), (1.0, 0), (1.0, 0)])  # set when it changes
 
     def test_saves_when_asked_and_goes_on(self):
         saved = []

@@ -154,6 +154,7 @@ std::string terms_line(const Terms& terms) {
   Json json{{"type", "terms"}, {"sub_steps", terms.sub_steps}};
   if (terms.batch > 0) json["batch"] = terms.batch;
   if (terms.cores_milli > 0) json["cores"] = terms.cores_milli / 1000.0;
+  if (terms.memory_limit_mib > 0) json["memory_mib"] = terms.memory_limit_mib;
   return line_of(json);
 }
 

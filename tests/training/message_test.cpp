@@ -63,6 +63,8 @@ TEST(TrainingMessage, SurvivesDepthAndBytes) {
 TEST(TrainingMessage, TellsTermsThatAreSet) {
   const auto json = nlohmann::json::parse(terms_line({.sub_steps = 4, .cores_milli = 1500}));
   EXPECT_EQ(json, (nlohmann::json{{"type", "terms"}, {"sub_steps", 4}, {"cores", 1.5}}));
+  EXPECT_EQ(nlohmann::json::parse(terms_line({.memory_limit_mib = 300})),
+            (nlohmann::json{{"type", "terms"}, {"sub_steps", 1}, {"memory_mib", 300}}));
 }
 
 }  // namespace
