@@ -219,6 +219,19 @@ void LiveExecutor::hear_wish(const WishRecord& wish) {
 /// The engine knows of it by its slot, unless it has forgotten the job: cancelled, or on a node
 /// that was taken out of service.
 void LiveExecutor::hear_end(const AttemptEnd& end) {
+  if (end.asks_policy) {
+    if (const auto slot = slot_of(end.job)) {
+      events_.push_back({.kind = EventKind::Finished,
+                         .outcome = JobState::Failed,
+                         .job = *slot,
+                         .node = {},
+                         .failure = *end.asks_policy,
+                         .asks_policy = true});
+    } else if (const auto judged = parts_.yard.answer(end.job, std::nullopt)) {
+      hear_end(*judged);
+    }
+    return;
+  }
   parts_.gates.add_use(end.job, end.gpu_seconds, last_);
   const auto slot = slot_of(end.job);
   if (end.verdict.is_final) {
@@ -235,6 +248,21 @@ void LiveExecutor::hear_end(const AttemptEnd& end) {
   }
   // After a preemption, however it went, the engine has it waiting or started anew already.
   if (end.ending != Ending::Preempt) emit(EventKind::Lost, *slot);
+}
+
+/// The engine has it waiting, or over, by the same answer.
+void LiveExecutor::set_retry(JobId slot, std::optional<bool> again) {
+  const CheckScope here{kHere};
+  const auto end = parts_.yard.answer(number_of(slot), again);
+  if (!end) return;
+  if (!again) return hear_end(*end);
+  parts_.gates.add_use(end->job, end->gpu_seconds, last_);
+  if (*again && !parts_.gates.is_kept(end->job)) return;
+  if (*again)
+    give_up_slot(end->job);
+  else
+    slots_.erase(end->job);
+  parts_.gates.ended(end->job, end->verdict.outcome, !*again, last_);
 }
 
 void LiveExecutor::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
@@ -375,6 +403,7 @@ StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable&
   const JobNumber job = number_of(action.job);
   const bool stays =
       parts_.yard.start(job, action.slices, action.gpus, action.reason, action.terms.cores_milli);
+  parts_.yard.set_rate(job, action.terms.throttle_milli);
   if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
   if (!stays) {
     const Time from = std::max(now, parts_.yard.start_waits_until(job).value_or(now));
@@ -393,13 +422,7 @@ Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
   switch (action.kind) {
     case ActionKind::Suspend: parts_.yard.suspend(job); break;
     case ActionKind::Kill:
-      // A job that its user cancels has been stopped already.
-      if (slots_.contains(job)) {
-        parts_.yard.stop(job, Ending::Kill, std::string{to_string(action.reason)});
-        if (parts_.yard.alive(job) == nullptr)
-          end_without_attempt(job, Outcome::Cancelled, std::string{to_string(action.reason)});
-        slots_.erase(job);
-      }
+      if (slots_.contains(job)) kill(job, action.reason);  // its user may have stopped it already
       break;
     default:
       if (action.reason == Reason::Retry) break;
@@ -411,18 +434,28 @@ Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
   return now;
 }
 
+/// To the engine it waits; the last process of an attempt that made way may still be there.
+void LiveExecutor::discard(Time, const Action& action, const JobTable&) {
+  const CheckScope here{kHere};
+  const JobNumber job = number_of(action.job);
+  if (slots_.contains(job)) kill(job, action.reason);
+}
+
+void LiveExecutor::kill(JobNumber job, Reason reason) {
+  parts_.yard.stop(job, Ending::Kill, std::string{to_string(reason)});
+  if (parts_.yard.alive(job) == nullptr)
+    end_without_attempt(job, Outcome::Cancelled, by_policy(to_string(reason)));
+  slots_.erase(job);
+}
+
 void LiveExecutor::adjust(Time now, const Action& action, const JobTable& jobs) {
   static_cast<void>(now);
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   if (action.kind == ActionKind::SetCores)
     parts_.yard.set_cores(job, (action.terms.cores_milli * jobs.granted[action.job] + 999) / 1000);
+  if (action.kind == ActionKind::SetShare) parts_.yard.set_rate(job, action.terms.throttle_milli);
   if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
-}
-
-void LiveExecutor::power(Time, const Action& action) {
-  if (action.kind == ActionKind::PowerOn)
-    events_.push_back({.kind = EventKind::Booted, .job = {}, .node = action.slices.front().node});
 }
 
 JobPast LiveExecutor::past(JobId slot) const {

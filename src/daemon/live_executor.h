@@ -46,6 +46,7 @@ class LiveExecutor final : public Executor, public RunObserver {
     TrainingBook* training = nullptr;
     /// Newcomers come one in a pass: somebody among many has made an engine fail.
     bool one_at_a_time = false;
+    Capabilities can = Capabilities::all();
   };
   enum class Over : std::uint8_t { No, Stop, Renew, Failed };
 
@@ -56,14 +57,15 @@ class LiveExecutor final : public Executor, public RunObserver {
   LiveExecutor& operator=(const LiveExecutor&) = delete;
   void watch(const Engine& engine) noexcept { engine_ = &engine; }
 
+  [[nodiscard]] Capabilities capabilities() const noexcept override { return parts_.can; }
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
   void collect(Time now, std::vector<Event>& due) override;
   [[nodiscard]] bool calls_for_pass() const noexcept override { return calls_for_pass_; }
   [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
+  void discard(Time now, const Action& action, const JobTable& jobs) override;
+  void set_retry(JobId slot, std::optional<bool> again) override;
   void adjust(Time now, const Action& action, const JobTable& jobs) override;
-  /// We switch no machine: a node that a policy has switched off is there as soon as it wants it.
-  void power(Time now, const Action& action) override;
   [[nodiscard]] JobPast past(JobId job) const override;
   [[nodiscard]] std::optional<TrainingReport> report(Time now, JobId job,
                                                      const JobTable& jobs) const override;
@@ -98,6 +100,7 @@ class LiveExecutor final : public Executor, public RunObserver {
   void hear_record(const Committed& committed);
   void hear_wish(const WishRecord& wish);
   void hear_end(const AttemptEnd& end);
+  void kill(JobNumber job, Reason reason);
   void hear_rejected(const RejectedJob& rejected);
   void ask_gates(Time now);
   void bring_in(JobNumber job);

@@ -8,6 +8,7 @@
 #include "base/check_scope.h"
 #include "core/trial.h"
 #include "daemon/forked.h"
+#include "daemon/live_abilities.h"
 #include "model/job_spec_json.h"
 #include "policies/cpu/cpu_tuner.h"
 #include "policies/placements/placements.h"
@@ -229,7 +230,8 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                          .setting = [&](const auto& setting) { return apply(setting, gates); },
                          .pass_done = [&](Time now) { pass_done(now); },
                          .training = parts_.training,
-                         .one_at_a_time = trust_.is_careful}};
+                         .one_at_a_time = trust_.is_careful,
+                         .can = live_abilities(parts_.training != nullptr)}};
   Engine engine{{.trace = slots,
                  .cluster = parts_.cluster,
                  .policy = *policy,
@@ -241,7 +243,8 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .tuner = tuner.get(),
                  .seed = parts_.options.seed,
                  .open = true}};
-  Yard::Rules rules{.min_run = std::chrono::seconds{parts_.options.min_run}};
+  Yard::Rules rules{.min_run = std::chrono::seconds{parts_.options.min_run},
+                    .policy_retries = policy->decides_retries()};
   if (parts_.training != nullptr)
     rules.saves = [this](JobNumber job) { return parts_.training->has_saved(job); };
   parts_.yard.begin_engine(std::move(rules));

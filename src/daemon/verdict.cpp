@@ -4,6 +4,8 @@
 #include <csignal>
 #include <cstring>
 
+#include <sysexits.h>
+
 #include <fmt/format.h>
 
 namespace berth {
@@ -11,11 +13,6 @@ namespace berth {
 namespace {
 
 constexpr std::int32_t kLaunchTries = 5;
-
-std::string how_it_ended(const ExitRecord& exit) {
-  if (exit.signal != 0) return fmt::format("killed by signal {}", exit.signal);
-  return fmt::format("exit code {}", exit.exit_code);
-}
 
 bool succeeded(const ExitRecord& exit) { return exit.exit_code == 0 && exit.signal == 0; }
 
@@ -34,6 +31,36 @@ std::optional<Verdict> as_wanted(Ending ending) {
 }
 
 }  // namespace
+
+std::string how_it_ended(const ExitRecord& exit) {
+  if (exit.signal != 0) return fmt::format("killed by signal {}", exit.signal);
+  return fmt::format("exit code {}", exit.exit_code);
+}
+
+std::string by_policy(std::string_view reason) {
+  return fmt::format("ended by the policy: {}", reason);
+}
+
+FailureKind failure_of(const ExitRecord& exit) {
+  if (exit.why.starts_with("out of memory")) return FailureKind::User;
+  if (exit.signal != 0) return FailureKind::Unknown;
+  switch (exit.exit_code) {
+    case EX_USAGE:
+    case EX_DATAERR:
+    case EX_NOINPUT:
+    case EX_CANTCREAT:
+    case EX_NOPERM:
+    case EX_CONFIG:
+    case 126:  // not executable
+    case 127:  // not found
+      return FailureKind::User;
+    case EX_UNAVAILABLE:
+    case EX_OSERR:
+    case EX_IOERR:
+    case EX_TEMPFAIL: return FailureKind::Infrastructure;
+    default: return FailureKind::Unknown;
+  }
+}
 
 Duration pause_after(std::int32_t failures) {
   const std::int64_t seconds = std::int64_t{1} << std::clamp(failures, 0, 9);

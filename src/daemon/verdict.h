@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/time.h"
 #include "exec/host.h"
@@ -28,6 +29,15 @@ struct Verdict {
   Duration pause{};  // before the next try
   std::string why;
 };
+
+/// For people: "killed by signal 9", "exit code 1".
+[[nodiscard]] std::string how_it_ended(const ExitRecord& exit);
+/// For people: a policy has ended the job, for this reason.
+[[nodiscard]] std::string by_policy(std::string_view reason);
+/// Whose fault a failure of a program was, as far as its exit tells. Its user's: out of its memory,
+/// not found, or one of the exit codes of sysexits.h that blame the request. The machine's: one of
+/// those that blame the system or say that another try may do. Anything else nobody knows.
+[[nodiscard]] FailureKind failure_of(const ExitRecord& exit);
 
 /// `failures`: attempts that failed on their own before this one. Exit code 0 means done, also in
 /// the grace of a preemption: a program that only made way leaves with another (143 by custom). A

@@ -46,6 +46,7 @@ void Yard::begin_engine(Rules rules) {
 }
 
 void Yard::end_engine() {
+  while (!asked_.empty()) static_cast<void>(answer(asked_.begin()->first, std::nullopt));
   pending_.clear();
   resuming_.clear();
   leaving_.clear();
@@ -104,10 +105,13 @@ void Yard::want_stop(Attempt& attempt, Ending ending, std::string why) {
   attempt.is_granted = false;
   resuming_.erase(attempt.job);
   leaving_.erase(attempt.job);
+  const bool is_final = attempt.ending == Ending::Cancel || attempt.ending == Ending::Kill;
   const bool is_stronger = attempt.ending == Ending::ByItself ||
-                           (ending == Ending::Cancel && attempt.ending != Ending::Cancel);
+                           (ending == Ending::Cancel && attempt.ending != Ending::Cancel) ||
+                           (ending == Ending::Kill && !is_final);
   if (!is_stronger) return;
   attempt.ending = ending;
+  if (ending == Ending::Kill) attempt.ending_why = why;
   const auto record = parts_.job(attempt.job);
   // A cancel or a requeue by name is on record already: that is how we heard of it.
   const bool by_us = ending == Ending::Preempt || ending == Ending::Kill;
@@ -147,6 +151,10 @@ void Yard::suspend(JobNumber job) {
   resuming_.erase(job);
   if (attempt.is_suspended) return;
   if (attempt.ending != Ending::ByItself) return;
+  if (const auto record = parts_.job(job); record && !record->spec->preemptible) {
+    static_cast<void>(preempt(job, "its slice is over"));  // goes on to its end
+    return;
+  }
   attempt.is_suspended = true;
   attempt.held_counted = attempt.work_counted = kNever;
   records_.emplace_back(WishRecord{
@@ -178,6 +186,18 @@ void Yard::set_cores(JobNumber job, std::int32_t cores) {
   held.cores = cores_.take(held.node, cores);
   signals_.push_back(
       {.kind = Signal::Kind::Cores, .attempt = attempt.id, .grace = 0, .cores = held.cores});
+}
+
+void Yard::set_rate(JobNumber job, std::int32_t milli) {
+  if (const auto start = pending_.find(job); start != pending_.end()) {
+    start->second.rate_milli = milli;
+    return;
+  }
+  const auto found = attempts_.find(job);
+  if (found == attempts_.end() || found->second.rate_milli == milli) return;
+  found->second.rate_milli = milli;
+  signals_.push_back(
+      {.kind = Signal::Kind::Rate, .attempt = found->second.id, .cores = {}, .rate = milli});
 }
 
 void Yard::set_limit(JobNumber job, std::int64_t seconds) {
@@ -306,6 +326,7 @@ void Yard::begin_vacant_starts(std::vector<JobNumber>& begun) {
     attempt.gpus = next->second.gpus;
     attempt.since = attempt.held_counted = attempt.work_counted = parts_.clock.now();
     attempt.is_granted = true;
+    attempt.rate_milli = next->second.rate_milli;
     const auto record = parts_.job(job);
     attempt.is_frozen = record && record->is_frozen;
     records_.emplace_back(IntentRecord{.job = job,
@@ -376,6 +397,7 @@ Result<void> Yard::flush() {
         case Signal::Kind::Resume: parts_.host.resume(signal.attempt); break;
         case Signal::Kind::Cores: parts_.host.set_cores(signal.attempt, signal.cores); break;
         case Signal::Kind::Limit: parts_.host.set_limit(signal.attempt, signal.limit); break;
+        case Signal::Kind::Rate: parts_.host.set_rate(signal.attempt, signal.rate); break;
       }
       crash_point("yard.signalled");
     }

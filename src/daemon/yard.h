@@ -39,10 +39,12 @@ struct Attempt {
   Ending ending = Ending::ByItself;
   bool is_granted =
       false;  // the engine knows it is there; otherwise it is about to go or unclaimed
-  bool is_left_alone = false;  // the engine has forgotten it on purpose; it ends by itself
-  bool is_suspended = false;   // by the engine: its slice is over
-  bool is_frozen = false;      // by a person; the engine does not know
-  bool is_running = false;     // the program was seen to run
+  bool is_left_alone = false;      // the engine has forgotten it on purpose; it ends by itself
+  bool is_suspended = false;       // by the engine: its slice is over
+  bool is_frozen = false;          // by a person; the engine does not know
+  bool is_running = false;         // the program was seen to run
+  std::int32_t rate_milli = 1000;  // how much of the time it runs
+  std::string ending_why{};        // of Kill
   std::int64_t pid = 0;
   /// Up to when the engine has counted the time it holds devices, and its work; the first may be to
   /// come. kNever: it sleeps.
@@ -63,6 +65,8 @@ struct AttemptEnd {
   Verdict verdict;
   double gpu_seconds = 0;
   Ending ending = Ending::ByItself;  // what was wanted of it; it may have ended otherwise
+  /// It failed by itself, and the policy says whether it is tried again: see answer().
+  std::optional<FailureKind> asks_policy{};
 };
 
 class Yard {
@@ -72,6 +76,7 @@ class Yard {
     Duration min_run{};  // an attempt is not preempted before
     /// The job has shown that it can save its work; what its spec says is known.
     std::function<bool(JobNumber)> saves = {};
+    bool policy_retries = false;  // whether a failed attempt is repeated the policy says
   };
   /// Everything the host needs to run this attempt; an error says why it cannot be run.
   using LaunchMaker = std::function<Result<LaunchOrder>(const LedgerJob&, const Attempt&)>;
@@ -129,10 +134,15 @@ class Yard {
   void thaw(JobNumber job);
   /// A running job is bound to another number of cores, in all.
   void set_cores(JobNumber job, std::int32_t cores);
+  /// It runs so much of the time, in thousandths; before it starts: from its start on.
+  void set_rate(JobNumber job, std::int32_t milli);
   /// Its time limit was changed; nothing if it does not run.
   void set_limit(JobNumber job, std::int64_t seconds);
   /// What happened to a process. An end is judged, and its record goes with the next flush().
+  /// One that asks the policy is not ended before the answer.
   [[nodiscard]] std::optional<AttemptEnd> hear(const HostEvent& event);
+  /// Nothing is said: as its user has asked.
+  [[nodiscard]] std::optional<AttemptEnd> answer(JobNumber job, std::optional<bool> again);
   /// The job never ran or does not run, and is over. False: its end is on its way already.
   bool end_without_attempt(JobNumber job, Outcome outcome, std::string why);
   /// Something is wrong with the job: it is held in the scheduler's name, and goes on if it runs.
@@ -152,13 +162,19 @@ class Yard {
     std::int32_t gpus = 0;
     Reason reason = Reason::None;
     std::int32_t cores_milli = 0;
+    std::int32_t rate_milli = 1000;
+  };
+  struct Asked {  // the end of an attempt, before the policy's answer
+    Verdict verdict;
+    std::optional<ExitRecord> exit;
   };
   struct Signal {
-    enum class Kind : std::uint8_t { Stop, Suspend, Resume, Cores, Limit } kind{};
+    enum class Kind : std::uint8_t { Stop, Suspend, Resume, Cores, Limit, Rate } kind{};
     AttemptId attempt;
     std::int64_t grace = 0;
     std::vector<std::int32_t> cores{};
     std::int64_t limit = 0;
+    std::int32_t rate = 0;
   };
   [[nodiscard]] bool is_vacant(JobNumber job, const PendingStart& start);
   [[nodiscard]] bool is_clear(JobNumber job, std::span<const Slice> slices) const;
@@ -182,6 +198,8 @@ class Yard {
   /// `oldest`: since when any attempt is on record as alive.
   void end_found(const LedgerJob& job, const Finding& finding, Time oldest);
   void remove(JobNumber job);
+  [[nodiscard]] std::optional<AttemptEnd> ask_or_end(JobNumber job, Verdict verdict,
+                                                     const ExitRecord* exit, Ending ending);
   [[nodiscard]] std::vector<HeldDevices> where(JobNumber job, const PendingStart& start);
   [[nodiscard]] std::vector<Slice> slices_of(const std::vector<HeldDevices>& where) const;
 
@@ -191,6 +209,7 @@ class Yard {
   std::map<AttemptId, JobNumber> job_of_;
   std::map<std::pair<std::uint32_t, int>, std::set<JobNumber>> on_device_;
   std::map<JobNumber, PendingStart> pending_;
+  std::map<JobNumber, Asked> asked_;
   std::set<JobNumber> resuming_;  // granted their devices again, still asleep
   Rules rules_;
   std::map<JobNumber, std::string> leaving_;           // preempted, not stopped yet; why

@@ -8,6 +8,8 @@ namespace berth {
 
 namespace {
 
+constexpr std::int32_t kFullRate = 1000;
+
 double run_seconds_of(const ExitRecord* exit, const Attempt& attempt, Time until) {
   if (exit != nullptr && exit->begun_clock > 0 && exit->ended_clock >= exit->begun_clock)
     return static_cast<double>(exit->ended_clock - exit->begun_clock) * 1e-6;
@@ -41,6 +43,7 @@ void Yard::remove(JobNumber job) {
   }
   for (const HeldDevices& held : attempt.where) cores_.give(held.node, held.cores);
   job_of_.erase(attempt.id);
+  asked_.erase(job);
   resuming_.erase(job);
   leaving_.erase(job);
   forgotten_.push_back(attempt.id);
@@ -86,7 +89,7 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
   // To the engine one that makes way waits already; that it was not stopped yet is ours to know.
   const Ending ending = leaving_.contains(job) ? Ending::Preempt : attempt.ending;
   const auto record = parts_.job(job);
-  if (!record) return std::nullopt;
+  if (!record || asked_.contains(job)) return std::nullopt;
   Verdict verdict;
   switch (event.kind) {
     case HostEventKind::Started:
@@ -98,10 +101,17 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
       // What was told to a program that did not run yet was lost.
       if (attempt.is_suspended || attempt.is_frozen)
         signals_.push_back({.kind = Signal::Kind::Suspend, .attempt = attempt.id});
+      if (attempt.rate_milli != kFullRate)
+        signals_.push_back({.kind = Signal::Kind::Rate,
+                            .attempt = attempt.id,
+                            .cores = {},
+                            .rate = attempt.rate_milli});
       return std::nullopt;
     case HostEventKind::Ended:
       verdict = judge(*record->spec, attempt.ending, event.exit, record->failures);
-      return AttemptEnd{job, verdict, end(job, verdict, &event.exit), ending};
+      if (verdict.outcome == Outcome::Cancelled && !attempt.ending_why.empty())
+        verdict.why = by_policy(attempt.ending_why);
+      return ask_or_end(job, std::move(verdict), &event.exit, ending);
     case HostEventKind::LaunchLost: break;
   }
   const auto finding = parts_.host.look(job, attempt.id);
@@ -116,7 +126,40 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
     verdict =
         judge_lost(*record->spec, attempt.ending, story_of(*finding, Seen::Now), losses_[job]++);
   }
-  return AttemptEnd{job, verdict, end(job, verdict, exit), ending};
+  return ask_or_end(job, std::move(verdict), exit, ending);
+}
+
+/// What failed by itself, and what its node took with it, the policy may want repeated. A user who
+/// does not want a job to run again after a lost node has that.
+std::optional<AttemptEnd> Yard::ask_or_end(JobNumber job, Verdict verdict, const ExitRecord* exit,
+                                           Ending ending) {
+  const auto record = parts_.job(job);
+  const bool has_run = exit != nullptr && exit->was_started;
+  const bool failed = verdict.outcome == Outcome::Failed && has_run;
+  const bool was_lost = verdict.outcome == Outcome::NodeFailed && record && record->spec->requeue;
+  if (rules_.policy_retries && ending == Ending::ByItself && (failed || was_lost)) {
+    const FailureKind kind = failed ? failure_of(*exit) : FailureKind::Infrastructure;
+    asked_[job] = {verdict, exit == nullptr ? std::nullopt : std::optional{*exit}};
+    return AttemptEnd{job, std::move(verdict), 0, ending, kind};
+  }
+  const double gpu_seconds = end(job, verdict, exit);
+  return AttemptEnd{job, std::move(verdict), gpu_seconds, ending};
+}
+
+std::optional<AttemptEnd> Yard::answer(JobNumber job, std::optional<bool> again) {
+  const auto found = asked_.find(job);
+  if (found == asked_.end()) return std::nullopt;
+  Asked asked = std::move(found->second);
+  asked_.erase(found);
+  Verdict& verdict = asked.verdict;
+  if (again) {
+    if (asked.exit) verdict.why = how_it_ended(*asked.exit);
+    if (*again) verdict.why += "; the policy tries it again";
+    verdict.is_final = !*again;
+    verdict.pause = {};
+  }
+  const double gpu_seconds = end(job, verdict, asked.exit ? &*asked.exit : nullptr);
+  return AttemptEnd{job, std::move(verdict), gpu_seconds, Ending::ByItself};
 }
 
 void Yard::end_found(const LedgerJob& job, const Finding& finding, Time oldest) {
@@ -183,6 +226,9 @@ Result<void> Yard::recover(const Ledger& ledger) {
               {.kind = Signal::Kind::Stop, .attempt = live.id, .grace = job.spec->grace_seconds});
         } else {
           const bool sleeps = live.is_suspended || job.is_frozen;
+          // How much of the time it was to run nobody remembers; its policy says so again.
+          signals_.push_back(
+              {.kind = Signal::Kind::Rate, .attempt = live.id, .cores = {}, .rate = kFullRate});
           (sleeps ? signals_ : wakes)
               .push_back({.kind = sleeps ? Signal::Kind::Suspend : Signal::Kind::Resume,
                           .attempt = live.id});

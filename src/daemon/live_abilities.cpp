@@ -1,0 +1,41 @@
+#include "daemon/live_abilities.h"
+
+namespace berth {
+
+namespace {
+
+/// Only the code itself can do these, when it is told.
+constexpr Capabilities kByCode = Ability::SubBatch | Ability::Batch | Ability::DeviceMemory;
+
+const char* why_lost(Ability ability) {
+  switch (ability) {
+    case Ability::HostMemory: return "a running job keeps the memory that it asked for";
+    case Ability::Power: return "no program switches nodes here: all stay on";
+    default: return "training code cannot reach this scheduler";
+  }
+}
+
+}  // namespace
+
+Capabilities live_abilities(bool speaks) noexcept {
+  const Capabilities always = Capabilities::all().without(Ability::HostMemory | Ability::Power);
+  return speaks ? always : always.without(kByCode);
+}
+
+std::vector<AbilityNote> live_notes(Capabilities uses, bool speaks) {
+  const Capabilities can = live_abilities(speaks);
+  std::vector<AbilityNote> notes;
+  for (const Ability ability : kAbilities) {
+    if (!uses.has(ability)) continue;
+    if (!can.has(ability)) {
+      notes.push_back({ability, true, why_lost(ability)});
+    } else if (kByCode.has(ability)) {
+      notes.push_back({ability, false, "only code that speaks the training protocol follows"});
+    } else if (ability == Ability::Throttle) {
+      notes.push_back({ability, false, "a job is frozen for part of each fifth of a second"});
+    }
+  }
+  return notes;
+}
+
+}  // namespace berth

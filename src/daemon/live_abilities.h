@@ -1,0 +1,23 @@
+// What the live scheduler can do to jobs on this machine, and whom that reaches: for the engine,
+// which plans nothing else, and for people, who are told what a policy loses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/capabilities.h"
+
+namespace berth {
+
+/// `speaks`: training code can reach the scheduler.
+[[nodiscard]] Capabilities live_abilities(bool speaks) noexcept;
+
+/// Of something that a policy uses and that is not simply so here.
+struct AbilityNote {
+  Ability ability{};
+  bool is_lost = false;  // it cannot be done, and the policy does without
+  std::string text;
+};
+[[nodiscard]] std::vector<AbilityNote> live_notes(Capabilities uses, bool speaks);
+
+}  // namespace berth
