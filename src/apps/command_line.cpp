@@ -150,6 +150,8 @@ void CommandLine::add_lists() {
                            "berth policies\nberth policies las --json",
                            [this]() -> Result<Command> { return policies_; });
   take(policies, "NAME", policies_.name, "POLICY", "the policy to describe (default: all of them)");
+  flag(policies, "--live", policies_.live,
+       "what the live scheduler loses of it (default: what it is and takes)", kOutput);
   flag(policies, "--json", policies_.json, "as JSON (default: a table)", kOutput);
   const auto add_list = [this](const std::string& name, const std::string& summary, ListKind kind) {
     CLI::App* sub = add(name, summary, "berth " + name, [this, kind]() -> Result<Command> {

@@ -106,6 +106,7 @@ struct ReportOptions {
 
 struct PoliciesOptions {
   std::string name;  // empty: all
+  bool live = false;
   bool json = false;
 };
 

@@ -3,6 +3,7 @@
 #include "apps/commands.h"
 #include "base/json_writer.h"
 #include "base/text_table.h"
+#include "daemon/live_abilities.h"
 #include "policies/registry.h"
 
 namespace berth {
@@ -37,6 +38,33 @@ std::string all_for_people() {
          "estimators` go with them.\n";
 }
 
+/// With its defaults; with training code that can reach the scheduler.
+std::vector<AbilityNote> notes_of(const PolicyEntry& entry) {
+  const auto policy = make_policy(entry.name);
+  return policy ? live_notes((*policy)->uses(), true) : std::vector<AbilityNote>{};
+}
+
+std::string live_for_people(const PolicyEntry& entry) {
+  const auto notes = notes_of(entry);
+  if (notes.empty()) return fmt::format("{}: live it does all that it does.\n", entry.name);
+  TextTable table({{"it uses", Align::Left}, {"live", Align::Left}, {"how", Align::Left}});
+  for (const AbilityNote& note : notes)
+    table.add_row({std::string(to_string(note.ability)), note.is_lost ? "lost" : "yes", note.text});
+  return fmt::format("{}: live\n\n", entry.name) + table.str();
+}
+
+void put_live_json(JsonWriter& json, const PolicyEntry& entry) {
+  json.begin_object().field("name", entry.name).key("live").begin_array();
+  for (const AbilityNote& note : notes_of(entry)) {
+    json.begin_object()
+        .field("uses", to_string(note.ability))
+        .field("lost", note.is_lost)
+        .field("how", note.text)
+        .end_object();
+  }
+  json.end_array().end_object();
+}
+
 std::string one_for_people(const PolicyEntry& entry) {
   std::string text =
       fmt::format("{}: {}\n\nneeds to know: {}\npreempts: {}\n\n", entry.name, entry.summary,
@@ -53,6 +81,9 @@ std::string one_for_people(const PolicyEntry& entry) {
 }  // namespace
 
 Exit execute(const PoliciesOptions& options) {
+  if (options.live && options.name.empty()) {
+    return complain(Exit::Misuse, Error{"policies: --live is about one policy: name it"});
+  }
   if (options.name.empty() && !options.json) return write_stdout(all_for_people());
   JsonWriter json;
   if (options.name.empty()) {
@@ -63,8 +94,12 @@ Exit execute(const PoliciesOptions& options) {
   }
   const auto entry = find_policy(options.name);
   if (!entry) return complain(Exit::Misuse, entry.error());
-  if (!options.json) return write_stdout(one_for_people(**entry));
-  put_json(json, **entry);
+  if (!options.json)
+    return write_stdout(options.live ? live_for_people(**entry) : one_for_people(**entry));
+  if (options.live)
+    put_live_json(json, **entry);
+  else
+    put_json(json, **entry);
   return write_stdout(json.str() + "\n");
 }
 

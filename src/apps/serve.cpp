@@ -17,6 +17,7 @@
 #include "apps/commands.h"
 #include "daemon/config.h"
 #include "daemon/daemon.h"
+#include "daemon/live_abilities.h"
 #include "exec/cgroup.h"
 #include "perf/estimator.h"
 #include "policies/cpu/cpu_tuner.h"
@@ -124,6 +125,13 @@ Result<CheckedServing> check_serving(const ServeConfig& config) {
   checked.format = *format;
   BERTH_TRY(checked.server, server_options(config));
   BERTH_TRY(checked.warnings, api::check(checked.server));
+  BERTH_TRY(const auto policy,
+            make_policy(config.scheduling.policy.policy, config.scheduling.policy.settings));
+  for (const AbilityNote& note : live_notes(policy->uses(), true)) {
+    if (note.is_lost)
+      checked.warnings.push_back(fmt::format("policy {} loses '{}' here: {}", policy->name(),
+                                             to_string(note.ability), note.text));
+  }
   BERTH_TRY_VOID(check_directory(config.state_dir));
   for (const std::string& path : {config.run_dir, config.socket})
     BERTH_TRY_VOID(check_directory(std::filesystem::path(path).parent_path().string()));
