@@ -180,12 +180,13 @@ JobFilter selection_from(BodyReader& body) {
   filter.group = body.text("group", kMaxNameBytes);
   filter.queue = body.text("queue", kMaxNameBytes);
   filter.name = body.text("name", kMaxNameBytes);
+  filter.study = body.text("study", kMaxNameBytes);
   filter.states = states_from(body.texts("state", 32),
                               [&](const std::string& what) { body.wrong("state", what); });
   filter.limit = SIZE_MAX;
   if (filter.numbers.empty() && !filter.user && !filter.group && !filter.queue && !filter.name &&
-      filter.states.empty() && body.is_good())
-    body.wrong("ids", "say which jobs: ids, user, group, queue, name or state");
+      !filter.study && filter.states.empty() && body.is_good())
+    body.wrong("ids", "say which jobs: ids, user, group, queue, name, study or state");
   return filter;
 }
 

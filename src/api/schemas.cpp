@@ -74,13 +74,14 @@ const char* schemas_json() noexcept {
 "Reason":{"type":"object","properties":{
   "why":{"type":"string","description":"for people"},
   "signal":{"type":"integer","minimum":1,"maximum":64}}},
-"Action":{"type":"object","required":["verb"],"description":"at least one of ids, user, group, queue, name, state","properties":{
+"Action":{"type":"object","required":["verb"],"description":"at least one of ids, user, group, queue, name, study, state","properties":{
   "verb":{"type":"string","enum":["cancel","hold","release","requeue","suspend","resume","signal"]},
   "ids":{"type":"array","items":{"type":"integer"}},
   "user":{"type":"string"},
   "group":{"type":"string"},
   "queue":{"type":"string"},
   "name":{"type":"string"},
+  "study":{"type":"string"},
   "state":{"oneOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]},
   "why":{"type":"string"},
   "signal":{"type":"integer","minimum":1,"maximum":64}}},

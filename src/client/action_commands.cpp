@@ -27,13 +27,15 @@ Result<ActionQuery> query_of(const Call& call, std::string_view verb) {
   query.group = selection.group;
   query.queue = selection.queue;
   query.name = selection.name;
+  query.study = call.value("study");
   query.states = selection.states;
   query.why = call.value("why");
   const bool selects = !query.user.empty() || !query.group.empty() || !query.queue.empty() ||
-                       !query.name.empty() || !query.states.empty();
+                       !query.name.empty() || !query.study.empty() || !query.states.empty();
   if (call.operands().empty() && !selects)
-    return fail(fmt::format("{}: which jobs? As in `berth {} 12`, or --me, --user, --name, --state",
-                            verb, verb));
+    return fail(fmt::format(
+        "{}: which jobs? As in `berth {} 12`, or --me, --user, --name, --study, --state", verb,
+        verb));
   if (verb == "cancel" && call.has("signal")) {
     query.verb = "signal";
     BERTH_TRY(query.signal, parse_signal(call.value("signal")));

@@ -24,6 +24,7 @@ constexpr OptionSpec kMe{"me", 0, Nothing, "", "only your own", "Which jobs"};
 constexpr OptionSpec kGroup{"group", 0, Value, "GROUP", "only this group's", "Which jobs"};
 constexpr OptionSpec kQueue{"queue", 'q', Value, "QUEUE", "only of this queue", "Which jobs"};
 constexpr OptionSpec kName{"name", 'n', Value, "NAME", "only of this name", "Which jobs"};
+constexpr OptionSpec kStudy{"study", 0, Value, "NAME", "only trials of this study", "Which jobs"};
 constexpr OptionSpec kState{
     "state",     's', Value, "STATES", "pending, running, held, failed …, joined by commas, or all",
     "Which jobs"};
@@ -41,20 +42,15 @@ constexpr std::array kQueueOptions{
     kJson,
     kServer,
     kHelp};
-constexpr std::array kActionOptions{kUser,  kMe,  kGroup, kQueue,  kName,
+constexpr std::array kActionOptions{kUser,  kMe,  kGroup, kQueue,  kName, kStudy,
                                     kState, kWhy, kJson,  kServer, kHelp};
 constexpr std::array kCancelOptions{
-    kUser,
-    kMe,
-    kGroup,
-    kQueue,
-    kName,
-    kState,
-    OptionSpec{"signal", 0, Value, "SIG", "send this signal instead of ending it", "How"},
-    kWhy,
-    kJson,
-    kServer,
-    kHelp};
+    kUser,   kMe,
+    kGroup,  kQueue,
+    kName,   kStudy,
+    kState,  OptionSpec{"signal", 0, Value, "SIG", "send this signal instead of ending it", "How"},
+    kWhy,    kJson,
+    kServer, kHelp};
 constexpr std::array kPlainOptions{kJson, kServer, kHelp};
 constexpr std::array kWaitOptions{OptionSpec{"quiet", 0, Nothing, "", "say nothing", "Output"},
                                   kServer, kHelp};

@@ -307,6 +307,7 @@ Result<std::vector<DeedRow>> Scheduler::act(const ActionQuery& query) {
                                    {"group", &query.group},
                                    {"queue", &query.queue},
                                    {"name", &query.name},
+                                   {"study", &query.study},
                                    {"why", &query.why}})
     if (!value->empty()) body[key] = *value;
   for (const JobState state : query.states) body["state"].push_back(std::string(to_string(state)));

@@ -49,7 +49,7 @@ struct HistoryQuery {
 struct ActionQuery {
   std::string verb{};  // cancel, hold, release, requeue, suspend, resume, signal
   std::vector<JobNumber> ids{};
-  std::string user{}, group{}, queue{}, name{}, why{};
+  std::string user{}, group{}, queue{}, name{}, study{}, why{};
   std::vector<JobState> states{};
   int signal = 0;
 };

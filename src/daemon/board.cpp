@@ -41,7 +41,8 @@ bool matches(const std::optional<T>& wanted, const T& value) {
 
 bool matches(const JobFilter& filter, const LedgerJob& job) {
   return matches(filter.user, job.spec->user) && matches(filter.group, job.spec->group) &&
-         matches(filter.queue, job.spec->queue) && matches(filter.name, job.spec->name);
+         matches(filter.queue, job.spec->queue) && matches(filter.name, job.spec->name) &&
+         matches(filter.study, job.spec->study);
 }
 
 }  // namespace
@@ -234,7 +235,7 @@ JobPage Board::page(const JobFilter& filter, std::int64_t wall) const {
   // Then the size of a list is the total, and only the page itself is walked: a poll of the whole
   // queue must not cost more the longer the queue is.
   const bool takes_all = filter.numbers.empty() && filter.states.empty() && !filter.group &&
-                         !filter.queue && !filter.name;
+                         !filter.queue && !filter.name && !filter.study;
   // Jobs of one array that wait alike, as rows of the page: nobody looks at ten thousand of them.
   std::map<std::tuple<JobNumber, LiveState, WaitCode>, std::size_t> row_of;
   JobNumber last = 0;  // that has its place on the page

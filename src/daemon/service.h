@@ -132,6 +132,7 @@ enum class Rows : std::uint8_t { Whole, Brief, Folded };
 struct JobFilter {
   std::vector<LiveState> states{};  // empty: all that are not over
   std::optional<std::string> user{}, group{}, queue{}, name{};
+  std::optional<std::string> study{};  // of jobs that are not over
   std::vector<JobNumber> numbers{};
   std::optional<std::int64_t> ended_since{};  // of those that are over; Unix microseconds
   std::optional<JobNumber> after{};           // page: numbers above this one
