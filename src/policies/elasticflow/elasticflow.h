@@ -40,7 +40,9 @@ class ElasticFlow final : public Policy {
     return Need::RunTime | Need::Deadline | Need::Profile;
   }
   [[nodiscard]] bool resizes() const noexcept override { return true; }
-  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::Batch; }
+  [[nodiscard]] Capabilities also_uses() const noexcept override {
+    return Ability::Batch | Ability::SubBatch;
+  }
   void begin(const View& view) override;
   [[nodiscard]] bool may_refuse() const noexcept override { return options_.refuses; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
