@@ -24,6 +24,11 @@ ClusterState::ClusterState(const Cluster& cluster, Mode mode)
       rack_nodes_(cluster.racks.size()),
       nodes_(cluster.nodes.size()),
       pools_(cluster.pools.size()) {
+  // A total limits only where every node adds to it: one that is not described has no end of cores.
+  for (const Node& node : cluster.nodes) {
+    pools_[node.pool.value].limits_cpus = true;
+    pools_[node.pool.value].limits_memory = true;
+  }
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     const Node& node = cluster.nodes[i];
     PoolRow& pool = pools_[node.pool.value];
@@ -34,17 +39,36 @@ ClusterState::ClusterState(const Cluster& cluster, Mode mode)
     if (node.cpus_milli > 0) {
       nodes_[i].cpus_milli = node.cpus_milli;
       pool.cpus_milli += node.cpus_milli;
-      pool.limits_cpus = true;
     }
+    pool.limits_cpus = pool.limits_cpus && node.cpus_milli > 0;
     if (node.memory_mib > 0) {
       nodes_[i].memory_mib = node.memory_mib;
       pool.memory_mib += node.memory_mib;
-      pool.limits_memory = true;
     }
+    pool.limits_memory = pool.limits_memory && node.memory_mib > 0;
   }
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     nodes_[i].up = false;
     enter_service(NodeId{i});
+    add_kind(NodeId{i});
+  }
+}
+
+void ClusterState::add_kind(NodeId node) {
+  const Node& described = cluster_->nodes[node.value];
+  std::vector<NodeKind>& kinds = pools_[described.pool.value].kinds;
+  const auto found = std::ranges::find_if(kinds, [&](const NodeKind& kind) {
+    return kind.gpus == described.gpus && kind.cpus_milli == described.cpus_milli &&
+           kind.memory_mib == described.memory_mib;
+  });
+  nodes_[node.value].kind = static_cast<std::uint32_t>(found - kinds.begin());
+  if (found == kinds.end()) {
+    kinds.push_back({.gpus = described.gpus,
+                     .cpus_milli = described.cpus_milli,
+                     .memory_mib = described.memory_mib,
+                     .working = 1});
+  } else {
+    ++found->working;
   }
 }
 
@@ -242,13 +266,15 @@ bool ClusterState::is_free(std::span<const Slice> slices, const Shape& shape) co
   });
 }
 
-void ClusterState::set_down(NodeId node) {
-  nodes_[node.value].failed = true;
-  refresh(node);
-}
+void ClusterState::set_down(NodeId node) { set_failed(node, true); }
 
-void ClusterState::set_up(NodeId node) {
-  nodes_[node.value].failed = false;
+void ClusterState::set_up(NodeId node) { set_failed(node, false); }
+
+void ClusterState::set_failed(NodeId node, bool failed) {
+  NodeRow& row = nodes_[node.value];
+  if (row.failed != failed)
+    pools_[cluster_->nodes[node.value].pool.value].kinds[row.kind].working += failed ? -1 : 1;
+  row.failed = failed;
   refresh(node);
 }
 

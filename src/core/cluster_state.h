@@ -36,6 +36,24 @@ struct Slice {
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
+/// Nodes of a pool that are built alike, and how many of them work.
+struct NodeKind {
+  std::int32_t gpus = 0;
+  std::int64_t cpus_milli = 0;  // 0 = not described: never a limit
+  std::int64_t memory_mib = 0;  // the same
+  std::int32_t working = 0;     // not failed, be they on or off
+
+  /// How many devices of such a node, with nothing on it, a gang of the shape could use.
+  [[nodiscard]] std::int32_t room(const Shape& shape) const noexcept {
+    std::int64_t room = gpus;
+    if (shape.cpus_milli_per_gpu > 0 && cpus_milli > 0)
+      room = std::min(room, cpus_milli / shape.cpus_milli_per_gpu);
+    if (shape.memory_mib_per_gpu > 0 && memory_mib > 0)
+      room = std::min(room, memory_mib / shape.memory_mib_per_gpu);
+    return static_cast<std::int32_t>(room);
+  }
+};
+
 /// Booting: switched on, not ready for jobs yet.
 enum class PowerState : std::uint8_t { On, Off, Booting };
 
@@ -76,6 +94,10 @@ class ClusterState {
   }
   [[nodiscard]] std::int32_t largest_node(PoolId pool) const noexcept {
     return static_cast<std::int32_t>(pools_[pool.value].by_free.size()) - 1;
+  }
+  /// Of what nodes the pool is made; few in number, in no particular order.
+  [[nodiscard]] std::span<const NodeKind> kinds(PoolId pool) const noexcept {
+    return pools_[pool.value].kinds;
   }
   [[nodiscard]] std::size_t racks() const noexcept { return cluster_->racks.size(); }
   [[nodiscard]] std::int64_t free_in_rack(PoolId pool, RackId rack) const noexcept {
@@ -167,6 +189,7 @@ class ClusterState {
   struct NodeRow {
     std::uint64_t mask = 0;
     std::int32_t free = 0;
+    std::uint32_t kind = 0;  // of its pool
     bool up = true;
     bool failed = false;
     PowerState power = PowerState::On;
@@ -184,8 +207,11 @@ class ClusterState {
     bool limits_memory = false;
     std::vector<NodeSet> by_free;  // index = free devices
     std::vector<std::int64_t> rack_free;
+    std::vector<NodeKind> kinds;
   };
   void add_free(NodeId node, std::int32_t change);
+  void add_kind(NodeId node);
+  void set_failed(NodeId node, bool failed);
   void refresh(NodeId node);  // in service or out of it, as failures and power say
   void enter_service(NodeId node);
   void leave_service(NodeId node);

@@ -22,7 +22,11 @@ bool same_name(std::string_view a, std::string_view b) {
   });
 }
 
-std::int32_t per_gpu(std::int32_t total, std::int32_t gpus) { return (total + gpus - 1) / gpus; }
+/// Rounded down: three GPUs with 16 cores fit a server of 16. What is rounded off of a whole
+/// server is less than one core, so that whole cores are never given twice.
+std::int32_t per_gpu(std::int32_t total, std::int32_t gpus) {
+  return total == 0 ? 0 : std::max(1, total / gpus);
+}
 
 }  // namespace
 

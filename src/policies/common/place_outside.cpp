@@ -6,6 +6,28 @@
 
 namespace berth {
 
+namespace {
+
+/// Fewest nodes that hold the gang when nothing is on the pool's nodes outside the reserved ones.
+std::ptrdiff_t fewest_outside(const ClusterState& state, const Shape& shape, PoolId pool,
+                              const std::vector<bool>& reserved) {
+  std::vector<std::int32_t> rooms;
+  for (std::uint32_t i = 0; i < reserved.size(); ++i) {
+    const Node& node = state.cluster().nodes[i];
+    if (node.pool != pool || reserved[i] || state.has_failed(NodeId{i})) continue;
+    rooms.push_back(
+        NodeKind{.gpus = node.gpus, .cpus_milli = node.cpus_milli, .memory_mib = node.memory_mib}
+            .room(shape));
+  }
+  std::ranges::sort(rooms, std::ranges::greater{});
+  std::ptrdiff_t nodes = 0;
+  for (std::int32_t need = shape.gpus; need > 0 && nodes < std::ssize(rooms); ++nodes)
+    need -= rooms[static_cast<std::size_t>(nodes)];
+  return nodes;
+}
+
+}  // namespace
+
 bool place_outside(const ClusterState& state, const Shape& shape, PoolId pool,
                    const std::vector<bool>& reserved, std::vector<Slice>& slices) {
   slices.clear();
@@ -24,8 +46,8 @@ bool place_outside(const ClusterState& state, const Shape& shape, PoolId pool,
     visit(free, shape.gpus);
   for (std::int32_t free = state.largest_node(pool); free > 0 && need > 0; --free) visit(free, 1);
   if (need > 0) return false;
-  return shape.locality == Locality::Relaxed ||
-         std::ssize(slices) <= fewest_possible(state, shape, pool);
+  return shape.locality == Locality::Relaxed || slices.size() == 1 ||
+         std::ssize(slices) <= fewest_outside(state, shape, pool, reserved);
 }
 
 bool is_outside_large_enough(const Cluster& cluster, const Shape& shape,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace berth {
 
@@ -178,8 +179,27 @@ bool fullest_nodes(const ClusterState& state, const Shape& shape, PoolId pool,
 }
 
 std::int32_t fewest_possible(const ClusterState& state, const Shape& shape, PoolId pool) noexcept {
-  const std::int32_t largest = std::max(1, state.largest_node(pool));
-  return (shape.gpus + largest - 1) / largest;
+  // Kinds are few: the next roomiest one is looked for anew each time instead of sorting them.
+  std::int32_t nodes = 0;
+  std::int32_t need = shape.gpus;
+  std::int32_t above = std::numeric_limits<std::int32_t>::max();  // done with rooms from here on
+  while (need > 0) {
+    std::int32_t room = 0;
+    for (const NodeKind& kind : state.kinds(pool)) {
+      const std::int32_t here = kind.room(shape);
+      if (kind.working > 0 && here < above) room = std::max(room, here);
+    }
+    if (room == 0) return nodes + 1;
+    std::int32_t alike = 0;
+    for (const NodeKind& kind : state.kinds(pool)) {
+      if (kind.room(shape) == room) alike += kind.working;
+    }
+    const std::int32_t taken = std::min(alike, (need + room - 1) / room);
+    nodes += taken;
+    need -= static_cast<std::int32_t>(std::min<std::int64_t>(need, std::int64_t{taken} * room));
+    above = room;
+  }
+  return nodes;
 }
 
 }  // namespace berth

@@ -35,7 +35,8 @@ namespace berth {
 /// Nodes with the fewest free devices first: fills holes.
 [[nodiscard]] bool fullest_nodes(const ClusterState& state, const Shape& shape, PoolId pool,
                                  std::vector<Slice>& slices);
-/// Fewest nodes that could ever hold the gang in this pool.
+/// Fewest nodes that hold the gang when nothing else is on the pool's nodes: of those that work,
+/// the roomiest for this shape come first. More than there are if they do not hold it.
 [[nodiscard]] std::int32_t fewest_possible(const ClusterState& state, const Shape& shape,
                                            PoolId pool) noexcept;
 

@@ -39,8 +39,10 @@ bool best_fit(const ClusterState& state, const Shape& shape, PoolId pool,
 
 bool consolidated(const ClusterState& state, const Shape& shape, PoolId pool,
                   std::vector<Slice>& slices) {
+  const bool placed = best_fit(state, shape, pool, slices);
+  if (placed && slices.size() == 1) return true;
   const auto fewest = static_cast<std::size_t>(fewest_possible(state, shape, pool));
-  if (best_fit(state, shape, pool, slices) && slices.size() <= fewest) return true;
+  if (placed && slices.size() <= fewest) return true;
   if (state.racks() <= 1) return false;
   slices.clear();  // the tightest rack was not enough: the cluster as a whole may be
   return fewest_nodes(state, shape, pool, std::nullopt, slices) && slices.size() <= fewest;
