@@ -36,6 +36,8 @@ class Placement {
     static_cast<void>(model);
     return Locality::Relaxed;
   }
+  /// True: a Consolidated shape goes on the fewest nodes that could ever hold it, or nowhere.
+  [[nodiscard]] virtual bool waits_for_fewest_nodes() const noexcept { return false; }
   /// Fills `slices` with a legal placement in the pool, or answers false and leaves it unspecified.
   [[nodiscard]] virtual bool place(const ClusterState& state, const Shape& shape, PoolId pool,
                                    Rng& rng, std::vector<Slice>& slices) = 0;

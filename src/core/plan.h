@@ -82,6 +82,9 @@ class Plan {
   /// without side resources.
   [[nodiscard]] bool has_room(const Shape& shape) const noexcept;
 
+  [[nodiscard]] bool waits_for_fewest_nodes() const noexcept {
+    return placement_->waits_for_fewest_nodes();
+  }
   /// Where a gang would go on another state of the cluster: for reservations on a future free map.
   [[nodiscard]] bool place_on(const ClusterState& state, const Shape& shape, PoolId pool,
                               std::vector<Slice>& slices) const {

@@ -127,7 +127,7 @@ std::vector<ParamSpec> tiresias_params() {
            "a job that waited this many times its run time goes back to the first queue"},
           {"min_interval", "0", "seconds between two passes at least"},
           {"pack_limit", "0.5", "with --placement skew: skew above which a model is consolidated"},
-          {"evict_for_consolidation", "off",
+          {"evict_for_consolidation", "on",
            "a consolidated job that finds no nodes takes those of jobs in lower queues"}};
 }
 

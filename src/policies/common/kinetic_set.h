@@ -32,6 +32,12 @@ class KineticSet {
     const Where& where = where_[job.value];
     classes_[where.index].members.erase({where.at_zero, job});
   }
+  /// The key of a member now.
+  [[nodiscard]] OrderKey key(Time now, JobId job) const {
+    const Where& where = where_[job.value];
+    return {where.at_zero + Int128{classes_[where.index].slope} * now.time_since_epoch().count(),
+            job};
+  }
   /// GPUs of the pool's members whose key now is before `key`.
   [[nodiscard]] std::int64_t gpus_before(Time now, PoolId pool, const OrderKey& key) const {
     std::int64_t sum = 0;
@@ -40,6 +46,15 @@ class KineticSet {
         sum += each.members.sum_before(at_zero(each, now, key));
     }
     return sum;
+  }
+  /// The pool's members whose key now is after `key`, in no particular order.
+  template <class Visit>
+  void for_each_after(Time now, PoolId pool, const OrderKey& key, Visit visit) const {
+    for (const Class& each : classes_) {
+      if (each.pool != pool || each.members.empty()) continue;
+      each.members.for_each_after(at_zero(each, now, key),
+                                  [&](const auto& entry) { visit(entry.key.job); });
+    }
   }
   /// The member of the pool with the largest key now.
   [[nodiscard]] std::optional<OrderKey> last(Time now, PoolId pool) const {

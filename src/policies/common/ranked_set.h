@@ -99,6 +99,15 @@ class RankedSet {
       }
     }
   }
+  template <class Visit>  // entries that come after `key`, in order
+  void for_each_after(const Key& key, Visit visit) const {
+    if (empty()) return;
+    for (std::size_t b = block_for(key); b < blocks_.size(); ++b) {
+      for (const Entry& entry : blocks_[b]) {
+        if (key < entry.key) visit(entry);
+      }
+    }
+  }
 
  private:
   static constexpr std::size_t kBlock = 128;

@@ -89,6 +89,7 @@ class BestFit final : public Placement {
 class Consolidated final : public Placement {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "consolidated"; }
+  [[nodiscard]] bool waits_for_fewest_nodes() const noexcept override { return true; }
   [[nodiscard]] Locality locality_of(const JobRequest&, std::string_view) const override {
     return Locality::Consolidated;
   }
@@ -175,6 +176,7 @@ class Skew final : public Placement {
  public:
   explicit Skew(double pack_limit) : pack_limit_(pack_limit) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "skew"; }
+  [[nodiscard]] bool waits_for_fewest_nodes() const noexcept override { return true; }
   [[nodiscard]] Locality locality_of(const JobRequest&, std::string_view model) const override {
     return model_skew(model) > pack_limit_ ? Locality::Consolidated : Locality::Relaxed;
   }

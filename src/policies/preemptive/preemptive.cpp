@@ -7,7 +7,8 @@ namespace berth {
 
 namespace {
 constexpr int kFraction = 32;  // keys carry the fraction bits of a Rate
-}
+constexpr OrderKey kNobody{Int128{1} << 126, kNoJob};
+}  // namespace
 
 Int128 Preemptive::key_of(const View& view, JobId job) const {
   if (by_deadline()) return view.deadline(job).value_or(kNever).time_since_epoch().count();
@@ -20,9 +21,19 @@ Time Preemptive::changes_from(const View& view, JobId job) const {
   return by_work() ? view.jobs.work_from[job] : view.jobs.held_from[job];
 }
 
+Int128 Preemptive::gain_for(std::int32_t gpus) const {
+  const Int128 gain = Int128{options_.preempt_gain.count()} * (std::int64_t{1} << kFraction);
+  return by_gpus() ? gain * gpus : gain;
+}
+
 void Preemptive::join(const View& view, PoolId pool, JobId job) {
-  if (job.value >= is_holding_.size()) is_holding_.resize(view.jobs.size());
-  is_holding_[job.value] = true;
+  if (job.value >= rows_.size()) rows_.resize(view.jobs.size());
+  const bool firm = !view.request(job).preemptible;
+  rows_[job.value] = {.holds = true, .firm = firm, .pool = pool};
+  if (firm) {
+    firm_.insert(view.now, pool, job, 0, 0, view.gpus(job));
+    return;
+  }
   // A job that was granted devices another is still saving on, or pays an overhead, does not change
   // its key until that is over.
   const bool changes = !view.jobs.is_running(job) || view.now >= changes_from(view, job);
@@ -35,8 +46,9 @@ void Preemptive::join(const View& view, PoolId pool, JobId job) {
 }
 
 void Preemptive::leave(JobId job) {
-  holding_.erase(job);
-  is_holding_[job.value] = false;
+  Row& row = rows_[job.value];
+  (row.firm ? firm_ : holding_).erase(job);
+  row.holds = false;
 }
 
 void Preemptive::queue(const View& view, JobId job) {
@@ -50,7 +62,7 @@ void Preemptive::on_arrival(const View& view, JobId job) {
 
 void Preemptive::on_departure(const View& view, JobId job) {
   has_changed_ = true;
-  if (job.value < is_holding_.size() && is_holding_[job.value]) {
+  if (is_holding(job)) {
     leave(job);
   } else {
     waiting_.forget(view.jobs.shape[job], job);
@@ -68,27 +80,29 @@ void Preemptive::on_requeue(const View& view, JobId job) {
 void Preemptive::absorb_outcome(const View& view) {
   for (const Grant& stop : stopped_) {
     const JobId job = stop.key.job;
-    if (!view.jobs.is_waiting(job) || is_holding_[job.value] || key_of(view, job) == stop.key.value)
+    if (!view.jobs.is_waiting(job) || is_holding(job) || key_of(view, job) == stop.key.value)
       continue;
     waiting_.forget(stop.shape, job);
     queue(view, job);
   }
   stopped_.clear();
   const auto rejoin = [&](JobId job) {
-    if (!is_holding_[job.value]) return;
+    if (!is_holding(job)) return;
     leave(job);
     join(view, view.jobs.allocation[job].pool, job);
   };
   for (const JobId job : fresh_) {
-    if (!is_holding_[job.value]) continue;
-    const Time from = changes_from(view, job);
-    if (from > view.now) {
-      in_overhead_.push_back({from, job});
-      std::ranges::push_heap(in_overhead_, std::ranges::greater{});
-    }
-    if (from > last_pass_ || view.jobs.rate[job] != Rate::one()) rejoin(job);
+    if (!is_holding(job)) continue;
+    note_overhead(view, job);
+    if (changes_from(view, job) > last_pass_ || view.jobs.rate[job] != Rate::one()) rejoin(job);
   }
   fresh_.clear();
+  for (const JobId job : moved_) {
+    if (!is_holding(job)) continue;
+    note_overhead(view, job);
+    rejoin(job);
+  }
+  moved_.clear();
   while (!in_overhead_.empty() && in_overhead_.front().until <= view.now) {
     rejoin(in_overhead_.front().job);
     std::ranges::pop_heap(in_overhead_, std::ranges::greater{});
@@ -96,38 +110,68 @@ void Preemptive::absorb_outcome(const View& view) {
   }
 }
 
-/// A pool where the head of the shape's queue has room beside the holders that come before it. A
-/// job that still holds its devices (evicted a moment ago in this pass) can only go back to its own
-/// pool.
-std::optional<PoolId> Preemptive::pool_for(const View& view, const Plan& plan, ShapeId shape) {
-  OrderKey key = waiting_.top(shape);
+void Preemptive::note_overhead(const View& view, JobId job) {
+  const Time from = changes_from(view, job);
+  if (from <= view.now) return;
+  in_overhead_.push_back({from, job});
+  std::ranges::push_heap(in_overhead_, std::ranges::greater{});
+}
+
+// --- who runs, by count
+
+/// Beside the holders that come before it, the job has room.
+bool Preemptive::has_room(const View& view, PoolId pool, const OrderKey& key,
+                          std::int32_t gpus) const {
+  const std::int64_t usable = view.cluster.usable_gpus(pool);
+  if (held_gpus(pool) + gpus <= usable) return true;
+  if (!may_evict_) return false;
+  const auto last = holding_.last(view.now, pool);
+  if (!last || *last < key) return false;  // nobody behind it could give way
+  return holding_.gpus_before(view.now, pool, key) + firm_.gpus(pool) + gpus <= usable;
+}
+
+/// A pool for the job. One that still holds its devices (evicted a moment ago in this pass) keeps
+/// them if it can; where GPUs are only counted it goes to no other pool in this pass.
+std::optional<PoolId> Preemptive::pool_for(const View& view, const Plan& plan, const OrderKey& key,
+                                           ShapeId shape) const {
   const Shape& wanted = view.shapes[shape];
   const bool still_holds = plan.holds(key.job);
-  if (!still_holds && options_.preempt_gain > Duration::zero()) {
-    const Int128 gain = Int128{options_.preempt_gain.count()} * (std::int64_t{1} << kFraction);
-    key.value += by_gpus() ? gain * wanted.gpus : gain;
+  if (still_holds) {
+    const PoolId own = plan.pool_of(key.job);
+    if (has_room(view, own, key, wanted.gpus)) return own;
+    if (view.cluster.mode() == ClusterState::Mode::Count) return std::nullopt;
   }
+  const OrderKey raised{key.value + gain_for(wanted.gpus), key.job};
   for (const PoolId pool : wanted.pools) {
-    if (still_holds && plan.pool_of(key.job) != pool) continue;
-    const std::int64_t usable = view.cluster.usable_gpus(pool);
-    if (holding_.gpus(pool) + wanted.gpus <= usable) return pool;
-    if (!may_evict_) continue;
-    const auto last = holding_.last(view.now, pool);
-    if (!last || *last < key) continue;  // nobody behind it could give way
-    if (holding_.gpus_before(view.now, pool, key) + wanted.gpus <= usable) return pool;
+    if (is_blocked(shape, pool, key) || (still_holds && plan.pool_of(key.job) == pool)) continue;
+    if (has_room(view, pool, raised, wanted.gpus)) return pool;
   }
   return std::nullopt;
 }
 
 std::optional<Preemptive::Grant> Preemptive::next_grant(const View& view, const Plan& plan) {
   std::optional<Grant> best;
-  for (const ShapeId shape : waiting_.active()) {
-    if (blocked_[shape.value] && !plan.holds(waiting_.top(shape).job)) continue;
-    if (best && best->key < waiting_.top(shape)) continue;
-    if (const auto pool = pool_for(view, plan, shape))
-      best = Grant{waiting_.top(shape), shape, *pool};
-  }
+  const auto offer = [&](const OrderKey& key, ShapeId shape) {
+    if (best && best->key < key) return;
+    if (const auto pool = pool_for(view, plan, key, shape)) best = Grant{key, shape, *pool};
+  };
+  for (const ShapeId shape : waiting_.active()) offer(waiting_.top(shape), shape);
+  for (const Grant& each : aside_) offer(each.key, each.shape);
   return best;
+}
+
+void Preemptive::evict_last(const View& view, PoolId pool) {
+  const OrderKey victim = *holding_.last(view.now, pool);
+  const Grant entry{victim, view.jobs.shape[victim.job], pool};
+  leave(victim.job);
+  evicted_.push_back(entry);
+  // Its place is not what its shape is blocked for: in the queue it would stand behind jobs that
+  // have none.
+  if (is_blocked(entry.shape, pool, victim)) {
+    aside_.push_back(entry);
+  } else {
+    waiting_.push(entry.shape, victim);
+  }
 }
 
 /// Grants in order of keys until no waiting job has room any more. Every eviction is of a job
@@ -135,31 +179,61 @@ std::optional<Preemptive::Grant> Preemptive::next_grant(const View& view, const 
 void Preemptive::grant_all(const View& view, const Plan& plan) {
   grants_.clear();
   evicted_.clear();
+  aside_.clear();
   while (const auto grant = next_grant(view, plan)) {
-    waiting_.pop(grant->shape);
+    const auto is_it = [&](const Grant& each) { return each.key.job == grant->key.job; };
+    if (std::erase_if(aside_, is_it) == 0) waiting_.pop(grant->shape);
     grants_.push_back(*grant);
     join(view, grant->pool, grant->key.job);
-    while (holding_.gpus(grant->pool) > view.cluster.usable_gpus(grant->pool)) {
-      const OrderKey victim = *holding_.last(view.now, grant->pool);
-      const ShapeId shape = view.jobs.shape[victim.job];
-      leave(victim.job);
-      waiting_.push(shape, victim);
-      evicted_.push_back({victim, shape, grant->pool});
-    }
+    while (held_gpus(grant->pool) > view.cluster.usable_gpus(grant->pool))
+      evict_last(view, grant->pool);
   }
 }
 
-bool Preemptive::carry_out(Plan& plan) {
+// --- where
+
+/// On free devices, else on those of jobs behind it.
+bool Preemptive::place(const View& view, Plan& plan, const Grant& grant) {
+  const JobId job = grant.key.job;
+  if (plan.try_start_in(grant.pool, job)) return true;
+  if (!may_evict_ || view.cluster.mode() == ClusterState::Mode::Count) return false;
+  const bool was_waiting = !grant.made_way && !view.jobs.is_running(job);
+  const OrderKey key{grant.key.value + (was_waiting ? gain_for(view.gpus(job)) : 0), job};
+  way_.clear();
+  holding_.for_each_after(view.now, grant.pool, key, [&](JobId other) {
+    if (plan.holds(other) && plan.pool_of(other) == grant.pool) way_.add(view, other);
+  });
+  if (!way_.try_start(plan, grant.pool, job, Reason::Priority)) return false;
+  for (const JobId other : way_.displaced()) {
+    const Grant entry{holding_.key(view.now, other), view.jobs.shape[other], grant.pool, true};
+    pending_.insert(std::ranges::upper_bound(pending_, entry.key, {}, &Grant::key), entry);
+  }
+  return true;
+}
+
+/// Places the grants in order; who makes way for one of them comes behind it and has its own turn.
+bool Preemptive::carry_out(const View& view, Plan& plan) {
   for (const Grant& victim : evicted_) {
-    if (!is_holding_[victim.key.job.value] && plan.holds(victim.key.job))
+    if (plan.holds(victim.key.job) && !is_settled(plan, victim.key.job))
       plan.preempt(victim.key.job);
   }
+  pending_.clear();
+  has_left_ = false;
   for (const Grant& grant : grants_) {
-    const JobId job = grant.key.job;
-    if (!is_holding_[job.value] || plan.holds(job)) continue;
-    if (plan.try_start_in(grant.pool, job)) continue;
-    blocked_[grant.shape.value] = true;
-    return false;
+    if (is_holding(grant.key.job) && !plan.holds(grant.key.job)) pending_.push_back(grant);
+  }
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    const Grant grant = pending_[i];
+    if (place(view, plan, grant)) continue;
+    if (!grant.made_way) {
+      limit(grant.shape, grant.pool) = grant.key;  // who of its shape comes before it was placed
+      has_blocked_ = true;
+      return false;
+    }
+    leave(grant.key.job);
+    waiting_.push(grant.shape, grant.key);
+    evicted_.push_back(grant);
+    has_left_ = true;
   }
   return true;
 }
@@ -168,18 +242,22 @@ bool Preemptive::carry_out(Plan& plan) {
 void Preemptive::undo(const View& view, const Plan& plan) {
   for (const Grant& grant : grants_) {
     const JobId job = grant.key.job;
-    if (is_holding_[job.value] && !plan.holds(job)) {
-      leave(job);
-      waiting_.push(grant.shape, grant.key);
-    }
+    if (!is_holding(job) || is_settled(plan, job)) continue;
+    leave(job);
+    if (!plan.holds(job)) waiting_.push(grant.shape, grant.key);
   }
   for (const Grant& victim : evicted_) {
     const JobId job = victim.key.job;
-    if (!is_holding_[job.value] && plan.holds(job)) {
-      waiting_.forget(victim.shape, job);
-      join(view, victim.pool, job);
-    }
+    if (is_holding(job) || !plan.holds(job)) continue;
+    waiting_.forget(victim.shape, job);
+    join(view, plan.pool_of(job), job);
   }
+}
+
+void Preemptive::note_round() {
+  for (const Grant& each : aside_) waiting_.push(each.shape, each.key);
+  for (const Grant& each : pending_) placed_.push_back(each.key.job);
+  left_.insert(left_.end(), evicted_.begin(), evicted_.end());
 }
 
 bool Preemptive::looks_again(Time now) {
@@ -194,26 +272,48 @@ void Preemptive::decide(const View& view, Plan& plan, Rng&) {
   may_evict_ = looks_again(view.now);
   last_pass_ = view.now;
   if (waiting_.empty()) return;
-  blocked_.assign(view.shapes.size(), false);
-  for (;;) {
+  pools_ = view.cluster.pools();
+  limits_.assign(view.shapes.size() * pools_, kNobody);
+  has_blocked_ = false;
+  placed_.clear();
+  left_.clear();
+  // A round ends with everybody placed, or is made again without the first who finds no place and
+  // whoever of its shape comes behind it: they have fewer to make way, and more in the way. Who
+  // made way and left has freed what jobs behind it may use, and they alone: the next round begins
+  // further down the order, so that there is a last one.
+  bool has_placed = false;
+  for (bool again = true; again;) {
     const Plan::Mark mark = plan.mark();
     grant_all(view, plan);
-    if (carry_out(plan)) break;
-    plan.rollback(mark);
-    undo(view, plan);
+    if (carry_out(view, plan)) {
+      note_round();
+      again = has_left_;
+      // Without those left out, jobs before them may have been placed otherwise: they try again on
+      // what has become of it. Who was placed comes behind everybody placed before.
+      has_placed = has_placed || !pending_.empty();
+      if (!again && has_blocked_ && has_placed) {
+        limits_.assign(limits_.size(), kNobody);
+        has_blocked_ = has_placed = false;
+        again = true;
+      }
+    } else {
+      plan.rollback(mark);
+      undo(view, plan);
+    }
   }
-  for (const Grant& grant : grants_) {
-    if (is_holding_[grant.key.job.value] && !view.jobs.is_running(grant.key.job))
-      fresh_.push_back(grant.key.job);
+  for (const JobId job : placed_) {
+    if (is_holding(job)) (view.jobs.is_running(job) ? moved_ : fresh_).push_back(job);
   }
-  for (const Grant& victim : evicted_) {
-    if (!is_holding_[victim.key.job.value]) stopped_.push_back(victim);
+  for (const Grant& victim : left_) {
+    if (!is_holding(victim.key.job)) stopped_.push_back(victim);
   }
 }
 
-/// In the pass that evicts it a job can only go back to its own pool; there may be room in another.
+/// Where GPUs are counted a job can, in the pass that evicts it, only go back to its own pool;
+/// there may be room in another.
 bool Preemptive::has_room_elsewhere(const View& view, const Grant& stop) const {
-  if (!view.jobs.is_waiting(stop.key.job)) return false;
+  if (view.cluster.mode() != ClusterState::Mode::Count || !view.jobs.is_waiting(stop.key.job))
+    return false;
   const Shape& shape = view.shapes[stop.shape];
   return std::ranges::any_of(shape.pools, [&](PoolId pool) {
     return pool != stop.pool && view.cluster.free_gpus(pool) >= shape.gpus;

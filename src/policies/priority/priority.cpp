@@ -183,6 +183,11 @@ std::optional<Time> Priority::overtakes_at(const View& view, JobId later, JobId 
 /// Aging alone can change a decision only where the head of a strict queue blocks a job that has a
 /// chance; with skip everything that could start has started.
 std::optional<Time> Priority::next_wakeup(const View& view) {
+  // Who was evicted in this pass could not take GPUs from others in it.
+  const auto may_go_on = [&](JobId job) {
+    return view.jobs.is_waiting(job) && may_preempt_by_class(view.request(job).priority);
+  };
+  if (std::ranges::any_of(evicted_, may_go_on)) return view.now + Duration{1};
   if (options_.pass == PassRule::Skip || options_.aging_interval <= Duration::zero())
     return std::nullopt;
   waiting_.begin_pass(view.jobs);

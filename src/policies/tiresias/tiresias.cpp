@@ -18,6 +18,7 @@ void Tiresias::begin(const View& view) {
   rows_.resize(view.jobs.size());
   runners_.resize(queues_.size(), view.jobs.size());
   for (Queue& queue : queues_) queue.used.assign(view.cluster.pools(), 0);
+  firm_used_.assign(view.cluster.pools(), 0);
 }
 
 Int128 Tiresias::service(const View& view, JobId job) const {
@@ -51,6 +52,18 @@ void Tiresias::leave_queue(const View& view, JobId job) {
   queue.unseen.forget(view.jobs.shape[job], job);
 }
 
+/// It is no runner of its queue any more, or no firm one.
+void Tiresias::stop_running(const View& view, JobId job) {
+  JobRow& row = rows_[job.value];
+  row.runs = false;
+  if (row.firm) {
+    firm_used_[row.pool.value] -= view.gpus(job);
+    return;
+  }
+  runners_.remove(row.queue, job);
+  queues_[row.queue].used[row.pool.value] -= view.gpus(job);
+}
+
 void Tiresias::on_arrival(const View& view, JobId job) {
   rows_[job.value].entry = queues_[0].tail++;
   rows_[job.value].waits_since = view.now;
@@ -61,9 +74,7 @@ void Tiresias::on_departure(const View& view, JobId job) {
   JobRow& row = rows_[job.value];
   ++row.timer;
   if (row.runs) {
-    runners_.remove(row.queue, job);
-    queues_[row.queue].used[row.pool.value] -= view.gpus(job);
-    row.runs = false;
+    stop_running(view, job);
   } else {
     leave_queue(view, job);
   }
@@ -74,9 +85,9 @@ void Tiresias::on_departure(const View& view, JobId job) {
 void Tiresias::on_requeue(const View& view, JobId job) {
   JobRow& row = rows_[job.value];
   ++row.timer;
-  runners_.remove(row.queue, job);
-  queues_[row.queue].used[row.pool.value] -= view.gpus(job);
-  row.runs = false;
+  stop_running(view, job);
+  const Int128 attained = service(view, job);
+  while (row.queue < limits_.size() && attained >= limits_[row.queue]) ++row.queue;
   row.waits_since = view.now;
   row.entry =
       queues_[row.queue].tail++;  // service was consumed and stays; the place in the queue is lost
@@ -108,6 +119,7 @@ void Tiresias::collect_due(std::vector<Timer>& timers, Time now) {
     timers.pop_back();
   }
   std::ranges::sort(due_);  // inside one instant by submit, then id
+  due_.erase(std::unique(due_.begin(), due_.end()), due_.end());  // one that moved has two
 }
 
 void Tiresias::fire_timers(const View& view) {
@@ -120,9 +132,7 @@ void Tiresias::fire_timers(const View& view) {
 void Tiresias::demote(const View& view, JobId job) {
   JobRow& row = rows_[job.value];
   ++row.timer;
-  runners_.remove(row.queue, job);
-  queues_[row.queue].used[row.pool.value] -= view.gpus(job);
-  row.runs = false;
+  stop_running(view, job);
   const Int128 attained = service(view, job);
   while (row.queue < limits_.size() && attained >= limits_[row.queue]) ++row.queue;
   row.entry = queues_[row.queue].tail++;
@@ -145,7 +155,7 @@ void Tiresias::promote(const View& view, JobId job) {
 void Tiresias::set_timers(const View& view) {
   for (const JobId job : fresh_) {
     const JobRow& row = rows_[job.value];
-    if (!row.runs || row.queue >= limits_.size()) continue;
+    if (!row.runs || row.firm || row.queue >= limits_.size()) continue;
     const Int128 left = limits_[row.queue] - service(view, job);
     const std::int64_t gpus = view.gpus(job);
     const Time held = std::max(view.now, view.jobs.held_from[job]);
@@ -191,7 +201,7 @@ std::optional<Time> Tiresias::next_wakeup(const View& view) {
   };
   valid_front(demotions_);
   valid_front(promotions_);
-  if (displaced_ || has_room_elsewhere_) next = view.now + Duration{1};
+  if (has_room_elsewhere_) next = view.now + Duration{1};
   if (last_pass_ && options_.min_interval > Duration::zero() && waiting) {
     next = std::max(next, *last_pass_ + options_.min_interval);
     if (*last_pass_ + options_.min_interval > view.now)

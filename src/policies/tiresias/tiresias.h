@@ -8,7 +8,10 @@
 //   past
 //               jobs; falls back to the first rule until `min_samples` jobs have finished
 //
-// Knows nothing of durations. Never resizes, migrates or shares. A job that has waited
+// Knows nothing of durations. Never resizes or shares. A gang that is granted by count but finds no
+// devices takes those of jobs it outranks (lower queues; by index its own queue too), least work
+// lost first, as few as make room (make_way.h); these go elsewhere at once, or wait ahead of their
+// queue. A job that is not to be preempted keeps its devices. A job that has waited
 // `promote_knob` times as long as it has run since its last promotion goes back to the first queue
 // (off by default).
 //
@@ -22,6 +25,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/common/make_way.h"
 #include "policies/common/shape_queues.h"
 #include "policies/tiresias/gittins.h"
 #include "policies/tiresias/runner_list.h"
@@ -37,7 +41,7 @@ struct TiresiasOptions {
   std::vector<double> samples;  // history known before the run
   Duration gittins_interval = std::chrono::seconds{60};
   Duration min_interval{};
-  bool evict_for_consolidation = false;  // a gang that finds no nodes takes those of lower queues
+  bool evict_for_consolidation = true;  // a gang that finds no nodes takes those of lower queues
 };
 
 class Tiresias final : public Policy {
@@ -63,7 +67,8 @@ class Tiresias final : public Policy {
     std::uint32_t timer = 0;  // generation of its timers
     PoolId pool;              // while it runs
     std::uint8_t queue = 0;
-    bool runs = false;  // member of its queue's runner list
+    bool runs = false;  // member of its queue's runner list, unless it is firm
+    bool firm = false;  // while it runs: not to be preempted, so that it is in no queue
   };
   struct Queue {
     ShapeQueues waiting;  // by entry number; when ranked by index, jobs that have run
@@ -82,10 +87,6 @@ class Tiresias final : public Policy {
     JobId job;
     bool granted;  // otherwise evicted
     bool held;     // a grant to a job that was demoted in this instant
-  };
-  struct Displaced {  // a runner that may have to make room, and where it was
-    JobId job;
-    std::vector<Slice> slices;
   };
   struct Candidate {
     OrderKey key;
@@ -114,15 +115,29 @@ class Tiresias final : public Policy {
   void schedule_in_order(const View& view, std::size_t q);
   void schedule_by_index(const View& view, std::size_t q);
   [[nodiscard]] std::optional<Candidate> best_waiter(const View& view, std::size_t q);
-  [[nodiscard]] std::optional<PoolId> pool_with_room(const Queue& queue, const Shape& shape) const;
+  [[nodiscard]] std::optional<PoolId> pool_with_room(const View& view, std::size_t q, ShapeId shape,
+                                                     const OrderKey& key) const;
+  struct Limit {  // from whom on nobody of a shape finds a place
+    std::size_t queue = 0;
+    OrderKey key;
+    friend auto operator<=>(const Limit&, const Limit&) = default;
+  };
+  [[nodiscard]] bool is_blocked(ShapeId shape, PoolId pool, const Limit& from) const {
+    return !(from < limits_by_shape_[shape.value * room_.size() + pool.value]);
+  }
   void grant(const View& view, std::size_t q, const Candidate& candidate);
   void evict(const View& view, std::size_t q, JobId job);
   void queue_evicted(const View& view, std::size_t q);
   [[nodiscard]] bool carry_out(const View& view, Plan& plan);
-  void find_lower_runners(const View& view, std::size_t q, PoolId pool);
-  [[nodiscard]] bool try_start_evicting(const View& view, Plan& plan, JobId job);
+  void stop_running(const View& view, JobId job);
+  [[nodiscard]] bool outranks(const View& view, JobId job, JobId runner) const;
+  [[nodiscard]] bool try_make_way(const View& view, Plan& plan, JobId job);
+  void replace_displaced(const View& view, Plan& plan, std::optional<JobId> before);
   void displace(const View& view, JobId job);
+  [[nodiscard]] bool goes_on_elsewhere(const View& view) const;
   void undo(const View& view, std::size_t kept);
+  void queue_demoted(const View& view);
+  [[nodiscard]] bool has_room_elsewhere(const View& view, JobId job) const;
   void settle(const View& view);
 
   std::string name_;
@@ -139,15 +154,20 @@ class Tiresias final : public Policy {
   std::vector<JobId> stopped_;  // preempted by the last pass
   std::optional<Time> last_pass_;
   std::vector<JobId>
-      holders_;  // demoted in this instant: wait at the tail, still hold their devices
-  std::vector<Step> steps_;
-  bool displaced_ = false;           // somebody lost its place in this pass: another one follows
+      holders_;               // demoted in this instant: wait at the tail, still hold their devices
+  std::vector<Step> steps_;   // of one round
+  std::vector<Step> log_;     // of all rounds of the pass
+  std::vector<JobId> moved_;  // in this pass
+  std::vector<JobId> displaced_;     // made way, looking for another place; who lost least is last
+  bool has_left_ = false;            // somebody made way in this round and found no other place
   bool has_room_elsewhere_ = false;  // somebody evicted in this pass: in a pool it was not in
-  std::vector<Displaced> lower_;     // scratch: runners that may have to make room
-  std::vector<JobId> evicted_;       // from the queue being walked
-  std::vector<std::int64_t> room_;   // by pool, what higher queues leave
-  std::vector<std::int64_t> left_;   // scratch of one queue's walk
-  std::vector<bool> blocked_;        // shapes that found no place in this pass
+  WayMaker way_;                     // scratch
+  std::vector<std::int64_t> firm_used_;  // by pool: GPUs of jobs that are not to be preempted
+  std::vector<JobId> evicted_;           // from the queue being walked
+  std::vector<std::int64_t> room_;       // by pool, what higher queues leave
+  std::vector<std::int64_t> left_;       // scratch of one queue's walk
+  std::vector<Limit> limits_by_shape_;   // and pool, in this pass
+  bool has_blocked_ = false;             // some of them
   std::vector<JobId> due_;
   std::vector<OrderKey> order_;
 };

@@ -12,22 +12,49 @@ void Tiresias::decide(const View& view, Plan& plan, Rng&) {
   holders_.clear();
   refresh_ranks(view);
   fire_timers(view);
-  blocked_.assign(view.shapes.size(), false);
-  for (;;) {
+  room_.resize(view.cluster.pools());
+  limits_by_shape_.assign(view.shapes.size() * room_.size(), {.queue = queues_.size(), .key = {}});
+  has_blocked_ = false;
+  log_.clear();
+  moved_.clear();
+  const bool counting = view.cluster.mode() == ClusterState::Mode::Count;
+  // A round ends with everybody placed, or is made again without the first who finds no place and
+  // whoever of its shape comes behind it. Who
+  // left in it has its turn in the next one, and so have those who may use what it left: all of
+  // them come behind the job it made way for, so that there is a last round.
+  bool has_placed = false;
+  for (bool again = true; again;) {
     const Plan::Mark mark = plan.mark();
+    const std::size_t moved = moved_.size();
     steps_.clear();
-    displaced_ = false;
+    displaced_.clear();
+    has_left_ = false;
     schedule(view, plan);
-    if (carry_out(view, plan)) break;
-    plan.rollback(mark);
-    undo(view, 0);
+    if (carry_out(view, plan)) {
+      again = !counting && (has_left_ || goes_on_elsewhere(view));
+      // Without those left out, jobs before them may have been placed otherwise: they try again on
+      // what has become of it.
+      const auto is_start = [](const Step& step) { return step.granted && !step.held; };
+      has_placed = has_placed || moved_.size() > moved || std::ranges::any_of(steps_, is_start);
+      if (!counting && !again && has_blocked_ && has_placed) {
+        limits_by_shape_.assign(limits_by_shape_.size(), {.queue = queues_.size(), .key = {}});
+        has_blocked_ = has_placed = false;
+        again = true;
+      }
+      log_.insert(log_.end(), steps_.begin(), steps_.end());
+      queue_demoted(view);
+    } else {
+      plan.rollback(mark);
+      undo(view, 0);
+      moved_.resize(moved);
+    }
   }
   settle(view);
 }
 
 void Tiresias::schedule(const View& view, const Plan&) {
-  room_.resize(view.cluster.pools());
-  for (std::uint32_t p = 0; p < room_.size(); ++p) room_[p] = view.cluster.usable_gpus(PoolId{p});
+  for (std::uint32_t p = 0; p < room_.size(); ++p)
+    room_[p] = view.cluster.usable_gpus(PoolId{p}) - firm_used_[p];
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     Queue& queue = queues_[q];
     evicted_.clear();
@@ -100,9 +127,12 @@ void Tiresias::schedule_by_index(const View& view, std::size_t q) {
   while (const auto candidate = best_waiter(view, q)) grant(view, q, *candidate);
 }
 
-std::optional<PoolId> Tiresias::pool_with_room(const Queue& queue, const Shape& shape) const {
-  for (const PoolId pool : shape.pools) {
-    if (room_[pool.value] - queue.used[pool.value] >= shape.gpus) return pool;
+std::optional<PoolId> Tiresias::pool_with_room(const View& view, std::size_t q, ShapeId shape,
+                                               const OrderKey& key) const {
+  const Shape& wanted = view.shapes[shape];
+  for (const PoolId pool : wanted.pools) {
+    if (is_blocked(shape, pool, {.queue = q, .key = key})) continue;
+    if (room_[pool.value] - queues_[q].used[pool.value] >= wanted.gpus) return pool;
   }
   return std::nullopt;
 }
@@ -112,15 +142,14 @@ std::optional<Tiresias::Candidate> Tiresias::best_waiter(const View& view, std::
   std::optional<Candidate> best;
   const auto offer = [&](const OrderKey& key, ShapeId shape, ShapeQueues* source) {
     if (best && !(key < best->key)) return;
-    if (const auto pool = pool_with_room(queue, view.shapes[shape]))
+    if (const auto pool = pool_with_room(view, q, shape, key))
       best = Candidate{key, *pool, shape, source};
   };
   for (const ShapeId shape : queue.waiting.active()) {
-    if (!blocked_[shape.value]) offer(queue.waiting.top(shape), shape, &queue.waiting);
+    offer(queue.waiting.top(shape), shape, &queue.waiting);
   }
   for (const ShapeId shape : queue.unseen.active()) {
-    if (!blocked_[shape.value])
-      offer(index_key(view, queue.unseen.top(shape).job, q), shape, &queue.unseen);
+    offer(index_key(view, queue.unseen.top(shape).job, q), shape, &queue.unseen);
   }
   for (const JobId job : holders_) {
     const JobRow& row = rows_[job.value];
@@ -139,16 +168,20 @@ void Tiresias::grant(const View& view, std::size_t q, const Candidate& candidate
   JobRow& row = rows_[job.value];
   row.pool = candidate.pool;
   row.runs = true;
-  runners_.push_back(q, job);
-  queues_[q].used[candidate.pool.value] += view.gpus(job);
+  row.firm = !view.request(job).preemptible;
+  if (row.firm) {
+    firm_used_[candidate.pool.value] += view.gpus(job);
+    room_[candidate.pool.value] -= view.gpus(job);
+  } else {
+    runners_.push_back(q, job);
+    queues_[q].used[candidate.pool.value] += view.gpus(job);
+  }
   steps_.push_back({.job = job, .granted = true, .held = candidate.source == nullptr});
 }
 
 void Tiresias::evict(const View& view, std::size_t q, JobId job) {
-  JobRow& row = rows_[job.value];
-  runners_.remove(q, job);
-  row.runs = false;
-  queues_[q].used[row.pool.value] -= view.gpus(job);
+  static_cast<void>(q);
+  stop_running(view, job);
   evicted_.push_back(job);
   steps_.push_back({.job = job, .granted = false, .held = false});
 }
@@ -166,19 +199,27 @@ void Tiresias::queue_evicted(const View& view, std::size_t q) {
 
 bool Tiresias::carry_out(const View& view, Plan& plan) {
   for (const Step& step : steps_) {
-    if (!step.granted && !rows_[step.job.value].runs) plan.preempt(step.job, Reason::Priority);
+    if (!step.granted && !rows_[step.job.value].runs && plan.holds(step.job))
+      plan.preempt(step.job, Reason::Priority);
   }
   for (const JobId job : holders_) {
-    if (!rows_[job.value].runs) plan.preempt(job, Reason::Demotion);
+    if (!rows_[job.value].runs && plan.holds(job)) plan.preempt(job, Reason::Demotion);
   }
-  for (std::size_t i = 0; i < steps_.size(); ++i) {  // displaced runners add steps
+  for (std::size_t i = 0; i < steps_.size(); ++i) {  // who leaves adds steps
     const Step step = steps_[i];
     if (!step.granted || step.held || plan.holds(step.job)) continue;
+    if (!displaced_.empty()) replace_displaced(view, plan, step.job);
     if (plan.try_start_in(rows_[step.job.value].pool, step.job)) continue;
-    if (try_start_evicting(view, plan, step.job)) continue;
-    blocked_[plan.shape_of(step.job).value] = true;
+    if (try_make_way(view, plan, step.job)) continue;
+    const JobRow& row = rows_[step.job.value];
+    const OrderKey key =
+        is_ranked(row.queue) ? index_key(view, step.job, row.queue) : OrderKey{row.entry, step.job};
+    limits_by_shape_[plan.shape_of(step.job).value * room_.size() + row.pool.value] = {
+        .queue = row.queue, .key = key};
+    has_blocked_ = true;
     return false;
   }
+  replace_displaced(view, plan, std::nullopt);
   return true;
 }
 
@@ -189,9 +230,8 @@ void Tiresias::undo(const View& view, std::size_t kept) {
     JobRow& row = rows_[step.job.value];
     Queue& queue = queues_[row.queue];
     if (step.granted) {
-      runners_.remove(row.queue, step.job);
-      row.runs = false;
-      queue.used[row.pool.value] -= view.gpus(step.job);
+      if (row.firm) room_[row.pool.value] += view.gpus(step.job);
+      stop_running(view, step.job);
       if (!step.held) enqueue(view, step.job);
     } else {
       leave_queue(view, step.job);
@@ -203,36 +243,49 @@ void Tiresias::undo(const View& view, std::size_t kept) {
   steps_.resize(kept);
 }
 
-/// Books the waiting times of the jobs that changed, and remembers whose timers are to be set. Who
-/// was evicted in this pass was no candidate for other pools in it.
+/// Who was demoted in this instant and not granted again has lost its devices and waits.
+void Tiresias::queue_demoted(const View& view) {
+  for (const JobId job : holders_) {
+    JobRow& row = rows_[job.value];
+    const bool made_way = std::ranges::any_of(
+        steps_, [&](const Step& step) { return step.job == job && !step.granted; });
+    if (row.runs || made_way) continue;
+    row.waits_since = view.now;
+    stopped_.push_back(job);
+    enqueue(view, job);
+  }
+  std::erase_if(holders_, [&](JobId job) { return !rows_[job.value].runs; });
+}
+
+/// Where GPUs are counted, who was evicted in this pass was no candidate for other pools in it.
+bool Tiresias::has_room_elsewhere(const View& view, JobId job) const {
+  if (rows_[job.value].runs || view.cluster.mode() != ClusterState::Mode::Count) return false;
+  const Shape& shape = view.shape(job);
+  return std::ranges::any_of(shape.pools, [&](PoolId pool) {
+    return pool != rows_[job.value].pool && view.cluster.free_gpus(pool) >= shape.gpus;
+  });
+}
+
+/// Books the waiting times of the jobs that changed, and remembers whose timers are to be set.
 void Tiresias::settle(const View& view) {
-  const auto goes_on = [&](JobId job) {
-    const Shape& shape = view.shape(job);
-    return std::ranges::any_of(shape.pools, [&](PoolId pool) {
-      return pool != rows_[job.value].pool && view.cluster.free_gpus(pool) >= shape.gpus;
-    });
-  };
-  has_room_elsewhere_ = false;
-  for (const Step& step : steps_) {
+  has_room_elsewhere_ =
+      std::ranges::any_of(stopped_, [&](JobId job) { return has_room_elsewhere(view, job); });
+  for (const JobId job : moved_) {
+    ++rows_[job.value].timer;
+    if (rows_[job.value].runs) fresh_.push_back(job);
+  }
+  for (const Step& step : log_) {
     JobRow& row = rows_[step.job.value];
     ++row.timer;
     if (!step.granted) {
       row.waits_since = view.now;
       stopped_.push_back(step.job);
-      has_room_elsewhere_ = has_room_elsewhere_ || (!row.runs && goes_on(step.job));
+      has_room_elsewhere_ = has_room_elsewhere_ || has_room_elsewhere(view, step.job);
       continue;
     }
     fresh_.push_back(step.job);
     const bool has_run = view.jobs.attained(step.job, view.now) > row.base;
     if (!step.held && has_run) row.waited += view.now - row.waits_since;
-  }
-  for (const JobId job : holders_) {
-    JobRow& row = rows_[job.value];
-    if (row.runs) continue;
-    row.waits_since = view.now;
-    stopped_.push_back(job);
-    has_room_elsewhere_ = has_room_elsewhere_ || goes_on(job);
-    enqueue(view, job);
   }
 }
 

@@ -1,0 +1,203 @@
+#include "policies/common/make_way.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "policies/placements/node_picker.h"
+
+namespace berth {
+
+void WayMaker::add(const View& view, JobId job) {
+  // Who was granted devices in this very plan has done nothing there yet.
+  const bool runs = view.jobs.is_running(job);
+  const Duration since = runs ? view.now - view.jobs.last_start[job] : Duration::zero();
+  candidates_.push_back({since.count() * view.gpus(job), job});
+}
+
+bool WayMaker::try_start(Plan& plan, PoolId pool, JobId job, Reason reason) {
+  displaced_.clear();
+  if (candidates_.empty() || plan.cluster().mode() == ClusterState::Mode::Count) return false;
+  std::ranges::sort(candidates_, [](const Candidate& a, const Candidate& b) {
+    return a.lost != b.lost ? a.lost < b.lost : b.job < a.job;
+  });
+  order_.clear();
+  steps_.clear();
+  const Shape& shape = plan.shape(job);
+  if (shape.locality == Locality::Relaxed || shape.is_fraction()) {
+    for (std::uint32_t i = 0; i < candidates_.size(); ++i) {
+      order_.push_back(i);
+      steps_.push_back(order_.size());
+    }
+    return try_in_order(plan, pool, job, reason);
+  }
+  find_sites(plan, shape);
+  if (try_one_node(plan, pool, job, reason)) return true;
+  const bool one_is_enough = fewest_possible(plan.cluster(), shape, pool) <= 1;
+  if (one_is_enough && plan.waits_for_fewest_nodes()) return false;
+  std::ranges::sort(sites_, [](const Site& a, const Site& b) {
+    return std::tuple(-a.room, a.lost, a.node) < std::tuple(-b.room, b.lost, b.node);
+  });
+  in_order_.assign(candidates_.size(), false);
+  for (const Site& site : sites_) {
+    for (std::uint32_t part = site.first; part < site.last; ++part) {
+      const std::uint32_t candidate = parts_[part].candidate;
+      if (!in_order_[candidate]) order_.push_back(candidate);
+      in_order_[candidate] = true;
+    }
+    steps_.push_back(order_.size());
+  }
+  return try_in_order(plan, pool, job, reason);
+}
+
+std::int64_t WayMaker::room_on(const Plan& plan, NodeId node, const Shape& shape,
+                               const Gain& gain) {
+  const ClusterState& state = plan.cluster();
+  const Node& described = state.cluster().nodes[node.value];
+  std::int64_t room = state.free_on(node) + gain.gpus;
+  if (shape.cpus_milli_per_gpu > 0 && described.cpus_milli > 0)
+    room =
+        std::min(room, (state.free_cpus_milli(node) + gain.cpus_milli) / shape.cpus_milli_per_gpu);
+  if (shape.memory_mib_per_gpu > 0 && described.memory_mib > 0)
+    room =
+        std::min(room, (state.free_memory_mib(node) + gain.memory_mib) / shape.memory_mib_per_gpu);
+  return room;
+}
+
+void WayMaker::find_sites(const Plan& plan, const Shape& shape) {
+  parts_.clear();
+  sites_.clear();
+  for (std::uint32_t i = 0; i < candidates_.size(); ++i) {
+    const Shape& held = plan.shape(candidates_[i].job);
+    for (const Slice& slice : plan.slices(candidates_[i].job)) {
+      const std::int64_t workers = std::max(1, slice.gpus);
+      parts_.push_back({slice.node,
+                        i,
+                        {.gpus = slice.gpus,
+                         .cpus_milli = workers * held.cpus_milli_per_gpu,
+                         .memory_mib = workers * held.memory_mib_per_gpu}});
+    }
+  }
+  std::ranges::sort(parts_, {},
+                    [](const Part& part) { return std::tuple(part.node, part.candidate); });
+  for (std::uint32_t first = 0; first < parts_.size();) {
+    Site site{.node = parts_[first].node, .first = first, .last = first};
+    Gain gain;
+    for (; site.last < parts_.size() && parts_[site.last].node == site.node; ++site.last) {
+      gain.gpus += parts_[site.last].gain.gpus;
+      gain.cpus_milli += parts_[site.last].gain.cpus_milli;
+      gain.memory_mib += parts_[site.last].gain.memory_mib;
+      site.lost += candidates_[parts_[site.last].candidate].lost;
+    }
+    site.room = room_on(plan, site.node, shape, gain);
+    first = site.last;
+    sites_.push_back(site);
+  }
+}
+
+bool WayMaker::choose_on(const Plan& plan, const Shape& shape, const Site& site) {
+  if (site.room < shape.gpus) return false;
+  chosen_.clear();
+  Gain gain;
+  std::uint32_t part = site.first;
+  for (; room_on(plan, site.node, shape, gain) < shape.gpus; ++part) {
+    gain.gpus += parts_[part].gain.gpus;
+    gain.cpus_milli += parts_[part].gain.cpus_milli;
+    gain.memory_mib += parts_[part].gain.memory_mib;
+    chosen_.push_back(part);
+  }
+  // The last one was needed; of those before it, who loses most is spared first.
+  for (std::size_t i = chosen_.size(); i-- > 0;) {
+    const Gain& own = parts_[chosen_[i]].gain;
+    const Gain without{.gpus = gain.gpus - own.gpus,
+                       .cpus_milli = gain.cpus_milli - own.cpus_milli,
+                       .memory_mib = gain.memory_mib - own.memory_mib};
+    if (room_on(plan, site.node, shape, without) < shape.gpus) continue;
+    gain = without;
+    chosen_.erase(chosen_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (std::uint32_t& each : chosen_) each = parts_[each].candidate;
+  return true;
+}
+
+bool WayMaker::try_one_node(Plan& plan, PoolId pool, JobId job, Reason reason) {
+  const Shape& shape = plan.shape(job);
+  const Site* best = nullptr;
+  std::int64_t least = 0;
+  std::size_t fewest = 0;
+  for (const Site& site : sites_) {  // by node: the lowest of equals stays
+    if (!choose_on(plan, shape, site)) continue;
+    std::int64_t lost = 0;
+    for (const std::uint32_t candidate : chosen_) lost += candidates_[candidate].lost;
+    if (best != nullptr && std::tuple(least, fewest) <= std::tuple(lost, chosen_.size())) continue;
+    best = &site;
+    least = lost;
+    fewest = chosen_.size();
+  }
+  if (best == nullptr || !choose_on(plan, shape, *best)) return false;
+  order_ = chosen_;
+  const Plan::Mark mark = plan.mark();
+  if (try_without(plan, pool, job, order_.size(), reason)) {
+    spare(plan, pool);
+    return true;
+  }
+  plan.rollback(mark);
+  order_.clear();
+  return false;
+}
+
+bool WayMaker::try_without(Plan& plan, PoolId pool, JobId job, std::size_t count, Reason reason) {
+  taken_.resize(std::max(taken_.size(), count));
+  for (std::size_t i = 0; i < count; ++i) {
+    const JobId victim = candidates_[order_[i]].job;
+    const auto slices = plan.slices(victim);
+    taken_[i].job = victim;
+    taken_[i].slices.assign(slices.begin(), slices.end());
+    plan.preempt(victim, reason);
+  }
+  taken_.resize(count);
+  return plan.try_start_in(pool, job);
+}
+
+/// The shortest beginning of the order without which the job has room. More room never hurts, so it
+/// is found by halves.
+bool WayMaker::try_in_order(Plan& plan, PoolId pool, JobId job, Reason reason) {
+  const Plan::Mark mark = plan.mark();
+  const auto is_enough = [&](std::size_t step) {
+    if (try_without(plan, pool, job, steps_[step], reason)) return true;
+    plan.rollback(mark);
+    return false;
+  };
+  std::size_t too_few = 0;  // steps; not even none were enough, or nobody would have asked
+  std::size_t enough = 1;
+  for (;; enough = std::min(enough * 2, steps_.size())) {
+    if (is_enough(enough - 1)) break;
+    if (enough == steps_.size()) return false;
+    too_few = enough;
+  }
+  while (enough - too_few > 1) {
+    plan.rollback(mark);
+    const std::size_t middle = (too_few + enough) / 2;
+    (is_enough(middle - 1) ? enough : too_few) = middle;
+  }
+  if (!plan.holds(job)) static_cast<void>(is_enough(enough - 1));
+  if (!plan.holds(job)) return false;
+  spare(plan, pool);
+  return true;
+}
+
+/// Who is not in the way keeps its devices; whoever loses most is looked at first.
+void WayMaker::spare(Plan& plan, PoolId pool) {
+  for (std::size_t i = taken_.size(); i-- > 0;) {
+    Taken& taken = taken_[i];
+    const bool kept =
+        plan.shape(taken.job).is_fraction() && plan.cluster().tracks_devices()
+            ? plan.try_share_on(taken.job, pool, taken.slices, static_cast<int>(kMaxSharers))
+            : plan.try_start_on(taken.job, pool, taken.slices);
+    if (kept) taken.slices.clear();
+  }
+  for (const Taken& taken : taken_) {
+    if (!taken.slices.empty()) displaced_.push_back(taken.job);
+  }
+}
+
+}  // namespace berth
