@@ -105,21 +105,13 @@ std::string start_it_had_missed(Scenario scenario, std::uint64_t seed) {
   return differs->text;
 }
 
-/// Those that act only when the clock shows a multiple of their period, and do not look at what is
-/// left free then: one idea of rounds for all of them will empty this list.
-const std::set<std::string> kActsByTheClock{"elasticflow"};
-
 TEST_P(LookedAt, StartsNobodyOnlyBecauseSomebodyLooked) {
   std::vector<std::string> missed;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const std::string start = start_it_had_missed(unkind_scenario(GetParam(), seed), seed);
     if (!start.empty()) missed.push_back(fmt::format("seed {}: {}", seed, start));
   }
-  if (kActsByTheClock.contains(GetParam())) {
-    EXPECT_FALSE(missed.empty()) << "it is mended: take it off the list";
-  } else {
-    EXPECT_EQ(missed, std::vector<std::string>{});
-  }
+  EXPECT_EQ(missed, std::vector<std::string>{});
 }
 
 // Being there in time is no licence to look all the time: a few passes for each job, however long

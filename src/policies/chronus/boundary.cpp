@@ -30,7 +30,7 @@ void Chronus::begin_term(const View& view, Plan& plan) {
   for (const JobId job : chosen_) rows_[job.value].is_chosen = false;
   for (std::uint32_t i = 0; i < pools_.size(); ++i) improve(view, plan, PoolId{i});
   may_improve_ = false;
-  for (Pool& pool : pools_) pool.plan.advance(term_at(view.now) + 1);
+  for (Pool& pool : pools_) pool.plan.advance(rounds_.number(view.now) + 1);
 }
 
 void Chronus::choose_leases(const View& view) {

@@ -65,6 +65,7 @@ void Chronus::dequeue(const View& view, JobId job) {
 
 void Chronus::on_arrival(const View& view, JobId job) {
   ++active_;
+  rounds_.stir(view.now);
   Row& row = rows_[job.value];
   row.waits_since = view.now;
   if (row.is_promised) {
@@ -77,6 +78,7 @@ void Chronus::on_arrival(const View& view, JobId job) {
 
 void Chronus::on_departure(const View& view, JobId job) {
   --active_;
+  rounds_.stir(view.now);
   const Row& row = rows_[job.value];
   if (row.is_killed) return;
   may_improve_ = may_improve_ || (row.holds && view.believed().effects().locality);
@@ -89,7 +91,10 @@ void Chronus::on_departure(const View& view, JobId job) {
   }
 }
 
-void Chronus::on_requeue(const View& view, JobId job) { set_holding(view, job, false); }
+void Chronus::on_requeue(const View& view, JobId job) {
+  rounds_.stir(view.now);
+  set_holding(view, job, false);
+}
 
 /// Keeps the books in step with the plan. A best-effort job that starts was taken off its queue.
 void Chronus::set_holding(const View& view, JobId job, bool holds) {
@@ -173,15 +178,21 @@ void Chronus::fill(const View& view, Plan& plan) {
 }
 
 void Chronus::decide(const View& view, Plan& plan, Rng&) {
-  if (active_ == 0) return;
-  const bool term_begins = view.now.time_since_epoch() % options_.lease == Duration::zero();
-  if (term_begins && needs_term()) begin_term(view, plan);
+  if (active_ == 0) return rounds_.settle();
+  if (rounds_.is_due(view.now)) {
+    rounds_.hold(view.now);
+    if (needs_term()) begin_term(view, plan);
+  }
   fill(view, plan);
 }
 
 std::optional<Time> Chronus::next_wakeup(const View& view) {
-  if (!needs_term()) return std::nullopt;
-  return Time{(view.now.time_since_epoch() / options_.lease + 1) * options_.lease};
+  if (needs_term()) {
+    rounds_.go_on(view.now);
+  } else {
+    rounds_.settle();
+  }
+  return rounds_.wakeup(view.now);
 }
 
 }  // namespace berth::chronus

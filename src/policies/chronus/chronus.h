@@ -24,6 +24,7 @@
 #include "policies/chronus/local_search.h"
 #include "policies/common/buddy_servers.h"
 #include "policies/common/shape_queues.h"
+#include "policies/kit/rounds.h"
 
 namespace berth::chronus {
 
@@ -47,7 +48,7 @@ struct ChronusOptions {
 
 class Chronus final : public Policy {
  public:
-  explicit Chronus(const ChronusOptions& options) : options_(options) {}
+  explicit Chronus(const ChronusOptions& options) : options_(options), rounds_(options.lease) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "chronus"; }
   [[nodiscard]] Need needs() const noexcept override {
     return Need::RunTime | Need::Deadline | Need::Profile;
@@ -80,7 +81,6 @@ class Chronus final : public Policy {
   };
 
   // Promises (promises.cpp).
-  [[nodiscard]] Term term_at(Time time) const noexcept;  // the first that begins then or later
   [[nodiscard]] Term end_of(Time deadline) const noexcept;
   [[nodiscard]] Term last_end(const View& view, JobId job) const;
   [[nodiscard]] std::int64_t leases_needed(const View& view, JobId job, PoolId pool) const;
@@ -140,6 +140,7 @@ class Chronus final : public Policy {
                  const LocalSearch& search, std::vector<std::uint64_t> free);
 
   ChronusOptions options_;
+  Rounds rounds_;        // terms
   bool counts_ = false;  // no nodes, only totals
   std::vector<Pool> pools_;
   std::vector<Row> rows_;  // by JobId

@@ -16,13 +16,8 @@ constexpr std::int64_t kMostLeases = 100'000;
 constexpr std::int64_t kMostLater = 100;
 }  // namespace
 
-Term Chronus::term_at(Time time) const noexcept {
-  const std::int64_t length = options_.lease.count();
-  return (time.time_since_epoch().count() + length - 1) / length;
-}
-
 Term Chronus::end_of(Time deadline) const noexcept {
-  return std::max<Term>(deadline.time_since_epoch().count() / options_.lease.count(), 0);
+  return std::max<Term>(rounds_.grid().at(deadline), 0);
 }
 
 /// A soft deadline may move by whole terms while it is worth something.
@@ -77,7 +72,7 @@ Verdict Chronus::try_promise(const View& view, JobId job, Term end) {
 std::optional<Refusal> Chronus::admit(const View& view, JobId job) {
   const auto deadline = view.deadline(job);
   if (!deadline) return std::nullopt;
-  for (Pool& pool : pools_) pool.plan.advance(term_at(view.now));
+  for (Pool& pool : pools_) pool.plan.advance(rounds_.number(view.now));
   const Term end = end_of(*deadline);
   const Term last = last_end(view, job);
   const Verdict verdict = try_promise(view, job, end);
@@ -117,7 +112,7 @@ Refusal Chronus::refusal(const View& view, JobId job, Verdict verdict) const {
 
 /// What was done so far counts: jobs that ran on idle GPUs need fewer leases, slower ones more.
 void Chronus::refresh_promises(const View& view, Plan& plan) {
-  for (Pool& pool : pools_) pool.plan.advance(term_at(view.now));
+  for (Pool& pool : pools_) pool.plan.advance(rounds_.number(view.now));
   const std::vector<JobId> all(promised_.begin(), promised_.end());
   for (const JobId job : all) {
     const PoolId pool = rows_[job.value].pool;
@@ -177,6 +172,7 @@ void Chronus::break_promise(const View& view, JobId job) {
 
 /// The newest promises are broken first.
 void Chronus::on_capacity_change(const View& view, NodeId node) {
+  rounds_.stir(view.now);
   const PoolId pool = view.cluster.cluster().nodes[node.value].pool;
   LeasePlan& plan = pools_[pool.value].plan;
   bool keeps = plan.set_capacity(capacity(view, pool));

@@ -239,7 +239,7 @@ void Conservative::compress(const View& view) {
 bool Conservative::try_pool(const View& view, Plan& plan, JobId job, PoolId pool) {
   const std::size_t at = view.jobs.shape[job].value * profiles_.size() + pool.value;
   if (blocked_[at]) return false;
-  const bool is_new = booking(job).made == view.now;
+  const bool is_new = booking(job).made >= view.now;
   const Reason reason = !is_new                 ? Reason::Reservation
                         : job == order_.front() ? Reason::Order
                                                 : Reason::Backfill;
@@ -260,7 +260,7 @@ bool Conservative::start_one(const View& view, Plan& plan, JobId job) {
     if (pool == mine.pool) continue;
     const Time start = profile(pool).earliest_fit(view.now, view.now + Duration{1},
                                                   length_of(view, job), view.gpus(job));
-    if (start == view.now && try_pool(view, plan, job, pool)) return true;
+    if (start <= view.now && try_pool(view, plan, job, pool)) return true;
   }
   if (mine.end <=
       view.now) {  // it waited for a place as long as it would have run: its time is over

@@ -4,15 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "policies/kit/rounds.h"
+
 namespace berth {
 namespace {
 
 constexpr double kTolerance = 0.15;  // measured against believed speed
 constexpr int kSamples = 3;
-
-Time next_multiple(Time now, Duration interval) {
-  return Time{(now.time_since_epoch() / interval + 1) * interval};
-}
 
 }  // namespace
 
@@ -40,10 +38,10 @@ std::optional<Time> AwareTuner::next_wakeup(const View& view) {
     watched_.erase(watched_.begin());
   std::erase_if(probing_, [&](JobId job) { return !view.jobs.is_running(job); });
   const bool has_checks = !watched_.empty() || !probing_.empty();
-  next_check_ = !has_checks ? kNever : next_multiple(view.now, options_.check_interval);
+  next_check_ = !has_checks ? kNever : Grid{options_.check_interval}.after(view.now);
   Time wake = next_check_;
   const bool moves = may_move_ && options_.reschedule_interval > Duration::zero();
-  next_round_ = moves ? next_multiple(view.now, options_.reschedule_interval) : kNever;
+  next_round_ = moves ? Grid{options_.reschedule_interval}.after(view.now) : kNever;
   wake = std::min(wake, next_round_);
   std::erase_if(waits_, [&](JobId job) { return !view.jobs.is_waiting(job); });
   if (patient_since_ && *patient_since_ + options_.wait > view.now)

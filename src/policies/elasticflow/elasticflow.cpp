@@ -73,11 +73,6 @@ const SpeedCurve& ElasticFlow::curve(const View& view, JobId job, PoolId pool) {
   return curve;
 }
 
-Time ElasticFlow::next_slot(Time now) const noexcept {
-  const std::int64_t slot = options_.slot.count();
-  return Time{Duration{(now.time_since_epoch().count() + slot - 1) / slot * slot}};
-}
-
 /// Believed work when a slot begins, if it goes on as it is until then.
 double ElasticFlow::work_left(const View& view, JobId job, Time at) const {
   double left = to_seconds(view.estimated_left(job));
@@ -89,7 +84,7 @@ double ElasticFlow::work_left(const View& view, JobId job, Time at) const {
 }
 
 Demand ElasticFlow::demand(const View& view, JobId job, PoolId pool) {
-  const Time start = next_slot(view.now);
+  const Time start = rounds_.coming(view.now);
   return {.curve = &curve(view, job, pool),
           .work = work_left(view, job, start),
           .slots = (*view.deadline(job) - start) / options_.slot};
@@ -105,7 +100,7 @@ bool ElasticFlow::add_share(const View& view, JobId job, PoolId pool) {
 /// What is left of the share it had, if that is still enough and there.
 bool ElasticFlow::add_old_share(const View& view, JobId job, PoolId pool) {
   const Row& row = rows_[job.value];
-  Share rest = row.share.after((next_slot(view.now) - row.from) / options_.slot);
+  Share rest = row.share.after((rounds_.coming(view.now) - row.from) / options_.slot);
   const Demand need = demand(view, job, pool);
   if (rest.stretches.empty() || rest.work(*need.curve, to_seconds(options_.slot)) < need.work ||
       !free_->try_take(rest))
@@ -158,7 +153,7 @@ bool ElasticFlow::keep_shares(const View& view, PoolId pool) {
   for (const auto& [deadline, job] : promised_) {
     const Row& row = rows_[job.value];
     if (row.pool != pool) continue;
-    Share rest = row.share.after((view.now - row.from) / options_.slot);
+    Share rest = row.share.after((rounds_.coming(view.now) - row.from) / options_.slot);
     const Demand need = demand(view, job, pool);
     if (rest.stretches.empty() || rest.work(*need.curve, to_seconds(options_.slot)) < need.work)
       return false;
@@ -172,7 +167,7 @@ bool ElasticFlow::keep_shares(const View& view, PoolId pool) {
 void ElasticFlow::commit_shares(const View& view) {
   for (const Promised& one : shares_) {
     rows_[one.job.value].share = one.share;
-    rows_[one.job.value].from = next_slot(view.now);
+    rows_[one.job.value].from = rounds_.coming(view.now);
   }
 }
 
@@ -203,7 +198,7 @@ Refusal ElasticFlow::refusal(const View& view, JobId job) {
 }
 
 void ElasticFlow::on_arrival(const View& view, JobId job) {
-  note_change(rows_[job.value].is_promised);
+  note_change(view, rows_[job.value].is_promised);
   if (rows_[job.value].is_promised) {
     promised_.insert({*view.deadline(job), job});
     idle_.insert(job);
@@ -213,15 +208,15 @@ void ElasticFlow::on_arrival(const View& view, JobId job) {
 }
 
 void ElasticFlow::on_departure(const View& view, JobId job) {
-  note_change(rows_[job.value].is_promised);
+  note_change(view, rows_[job.value].is_promised);
   if (const auto deadline = view.deadline(job)) promised_.erase({*deadline, job});
   idle_.erase(job);
   running_.erase(job);
   waiting_.erase(job);
 }
 
-void ElasticFlow::on_requeue(const View&, JobId job) {
-  note_change(true);
+void ElasticFlow::on_requeue(const View& view, JobId job) {
+  note_change(view, true);
   set_holding(job, false);
 }
 
@@ -243,18 +238,11 @@ void ElasticFlow::be_late(const View& view, const Plan& plan, JobId job) {
 }
 
 void ElasticFlow::decide(const View& view, Plan& plan, Rng&) {
-  const bool slot_begins = view.now.time_since_epoch() % options_.slot == Duration::zero();
-  if (slot_begins && (has_changed_ || (next_change_ && *next_change_ <= view.now))) {
-    begin_slot(view, plan);
-  } else {
-    fill(view, plan);
-  }
+  if (promised_.empty() && waiting_.empty() && running_.empty()) return rounds_.settle();
+  if (rounds_.is_due(view.now)) begin_slot(view, plan);
+  fill(view, plan);
 }
 
-std::optional<Time> ElasticFlow::next_wakeup(const View& view) {
-  if (promised_.empty() && waiting_.empty() && running_.empty()) return std::nullopt;
-  if (has_changed_) return Time{(view.now.time_since_epoch() / options_.slot + 1) * options_.slot};
-  return next_change_;
-}
+std::optional<Time> ElasticFlow::next_wakeup(const View& view) { return rounds_.wakeup(view.now); }
 
 }  // namespace berth::elasticflow

@@ -22,6 +22,7 @@
 #include "policies/common/buddy_servers.h"
 #include "policies/common/elastic.h"
 #include "policies/elasticflow/shares.h"
+#include "policies/kit/rounds.h"
 
 namespace berth::elasticflow {
 
@@ -34,7 +35,8 @@ struct ElasticFlowOptions {
 
 class ElasticFlow final : public Policy {
  public:
-  explicit ElasticFlow(const ElasticFlowOptions& options) : options_(options) {}
+  explicit ElasticFlow(const ElasticFlowOptions& options)
+      : options_(options), rounds_(options.slot) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "elasticflow"; }
   [[nodiscard]] Need needs() const noexcept override {
     return Need::RunTime | Need::Deadline | Need::Profile;
@@ -49,7 +51,7 @@ class ElasticFlow final : public Policy {
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
-  void on_capacity_change(const View&, NodeId) override { note_change(true); }
+  void on_capacity_change(const View& view, NodeId) override { note_change(view, true); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
@@ -86,7 +88,6 @@ class ElasticFlow final : public Policy {
 
   [[nodiscard]] const SpeedCurve& curve(const View& view, JobId job, PoolId pool);
   [[nodiscard]] Terms terms_for(const View& view, JobId job, PoolId pool, std::int32_t gpus) const;
-  [[nodiscard]] Time next_slot(Time now) const noexcept;  // begins then or later
   [[nodiscard]] double work_left(const View& view, JobId job, Time at) const;
   [[nodiscard]] bool make_shares(const View& view, PoolId pool, std::optional<JobId> newcomer);
   [[nodiscard]] bool share_anew(const View& view, PoolId pool, std::optional<JobId> newcomer);
@@ -96,8 +97,8 @@ class ElasticFlow final : public Policy {
   [[nodiscard]] bool add_old_share(const View& view, JobId job, PoolId pool);
   [[nodiscard]] bool keep_shares(const View& view, PoolId pool);
   void commit_shares(const View& view);
-  void note_change(bool of_promises) {
-    has_changed_ = true;
+  void note_change(const View& view, bool of_promises) {
+    rounds_.stir(view.now);
     promises_changed_ = promises_changed_ || of_promises;
   }
   [[nodiscard]] Refusal refusal(const View& view, JobId job);
@@ -119,6 +120,7 @@ class ElasticFlow final : public Policy {
   [[nodiscard]] bool start_small(const View& view, Plan& plan, JobId job, PoolId pool);
 
   ElasticFlowOptions options_;
+  Rounds rounds_;  // slots; settled until something happens or a share becomes another
   std::map<Kind, SpeedCurve> curves_;
   std::vector<BuddyServers> servers_;          // by PoolId
   std::vector<Row> rows_;                      // by JobId
@@ -126,9 +128,8 @@ class ElasticFlow final : public Policy {
   std::set<JobId> running_;                    // without a promise
   std::set<JobId> waiting_;                    // without a promise
   std::set<JobId> idle_;                       // promised and without devices
-  bool has_changed_ = false;                   // since the last slot that was looked at
-  bool promises_changed_ = false;              // … and shares are to be made anew
-  std::optional<Time> next_change_;            // of some share, if nothing happens
+  bool promises_changed_ = false;              // shares are to be made anew
+  Time next_change_ = kNever;                  // of some share, if nothing happens
 
   std::vector<Promised> shares_;  // scratch of make_shares()
   std::optional<FreeGpus> free_;  // scratch: what they leave

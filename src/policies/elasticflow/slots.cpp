@@ -12,14 +12,15 @@ constexpr int kLooked = 1000;
 }  // namespace
 
 void ElasticFlow::begin_slot(const View& view, Plan& plan) {
-  has_changed_ = false;
-  next_change_.reset();
+  rounds_.hold_until(view.now, kNever);
+  next_change_ = kNever;
   for (std::uint32_t i = 0; i < servers_.size(); ++i) {
     choose_sizes(view, plan, PoolId{i});
     stop_resized(view, plan, PoolId{i});
     place(view, plan, PoolId{i});
   }
   promises_changed_ = false;
+  rounds_.hold_until(view.now, next_change_);
 }
 
 /// Shares first; what they leave goes to jobs without a promise and to whoever gains most.
@@ -73,8 +74,7 @@ std::vector<JobId> ElasticFlow::unpromised(const View& view, const Plan& plan, P
 void ElasticFlow::note_next_change(const View& view) {
   for (const Promised& one : shares_) {
     const Stretch& first = one.share.stretches.front();
-    const Time at = view.now + options_.slot * first.slots;
-    if (!next_change_ || at < *next_change_) next_change_ = at;
+    next_change_ = std::min(next_change_, rounds_.coming(view.now) + options_.slot * first.slots);
   }
 }
 

@@ -70,7 +70,7 @@ void Accounts::add_use(AccountId account, double gpu_seconds) {
 }
 
 void Accounts::settle(Time now) {
-  if (as_of_ == now) return;
+  if (as_of_ && *as_of_ >= now) return;
   const Duration passed = as_of_ ? now - *as_of_ : Duration::zero();
   as_of_ = now;
   const double kept = weight(passed);

@@ -4,16 +4,11 @@
 
 namespace berth::gandiva {
 
-namespace {
-
-Time next_multiple(Time now, Duration period) {
-  return Time{(now.time_since_epoch() / period + 1) * period};
-}
-
-}  // namespace
-
 Gandiva::Gandiva(std::string name, const Options& options)
-    : name_(std::move(name)), options_(options) {}
+    : name_(std::move(name)),
+      options_(options),
+      ticks_(options.tick),
+      rebalances_(options.rebalance) {}
 
 void Gandiva::begin(const View& view) {
   jobs_.resize(view.jobs.size());
@@ -59,10 +54,8 @@ void Gandiva::touch(const View& view, Home home) {
   here.is_dirty = true;
   if (!here.is_touched) touched_.push_back(home);
   here.is_touched = true;
-  ask_for_tick(next_multiple(view.now, options_.tick));
+  ticks_.go_on(view.now);
 }
-
-void Gandiva::ask_for_tick(Time at) { next_tick_ = std::min(next_tick_, at); }
 
 void Gandiva::enqueue(const View& view, JobId job, Line line) {
   blocked_.resize(view.shapes.size(), false);
@@ -212,8 +205,8 @@ void Gandiva::decide(const View& view, Plan& plan, Rng&) {
   end_due_slices(view);
   place_queue(view, std::nullopt);
   pull_after_departures(view, plan);
-  if (view.now >= next_tick_) on_tick(view, plan);
-  if (view.now >= next_rebalance_) rebalance(view, plan);
+  if (ticks_.is_due(view.now)) on_tick(view, plan);
+  if (rebalances_.is_due(view.now)) rebalance(view, plan);
   take_turns(view, plan);
 }
 
@@ -222,9 +215,8 @@ std::optional<Time> Gandiva::next_wakeup(const View& view) {
   const bool nothing_runs = view.cluster.free_gpus() == view.cluster.usable_gpus();
   if (nothing_runs) return std::nullopt;  // only an event can change that
   const bool contended = !queue_.empty() || !slices_.empty();
-  if (contended && next_rebalance_ == kNever && options_.rebalance > Duration::zero())
-    next_rebalance_ = next_multiple(view.now, options_.rebalance);
-  Time next = std::min(next_tick_, next_rebalance_);
+  if (contended && rebalances_.grid().has_period()) rebalances_.go_on(view.now);
+  Time next = std::min(ticks_.next(), rebalances_.next());
   if (!slices_.empty()) next = std::min(next, slices_.begin()->at);
   if (next == kNever) return std::nullopt;
   return std::max(next, view.now + Duration{1});

@@ -33,6 +33,7 @@
 #include "policies/gandiva/introspection.h"
 #include "policies/gandiva/ring.h"
 #include "policies/gandiva/servers.h"
+#include "policies/kit/rounds.h"
 
 namespace berth::gandiva {
 
@@ -131,7 +132,6 @@ class Gandiva final : public Policy {
   [[nodiscard]] bool try_place(const View& view, JobId job);
   [[nodiscard]] std::optional<UnitId> try_step(PoolId pool, Step step, const Demand& demand);
   void end_due_slices(const View& view);
-  void ask_for_tick(Time at);
 
   // turns.cpp: who runs
   void take_turns(const View& view, Plan& plan);
@@ -193,8 +193,8 @@ class Gandiva final : public Policy {
   std::set<Timer> idle_;          // units with idle GPUs and a job that may grow
   std::vector<Probe> probes_;
   std::set<Pair> bad_pairs_;
-  Time next_tick_ = kNever;
-  Time next_rebalance_ = kNever;
+  Rounds ticks_;
+  Rounds rebalances_;
   std::vector<Slice> picked_;  // scratch
 };
 

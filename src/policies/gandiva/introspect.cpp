@@ -8,7 +8,7 @@
 namespace berth::gandiva {
 
 void Gandiva::on_tick(const View& view, Plan& plan) {
-  next_tick_ = kNever;
+  ticks_.settle();
   for (const Timer& timer : slices_) {
     if (!row(timer.home).is_dirty) watch_rates(view, row(timer.home));
   }
@@ -27,8 +27,7 @@ void Gandiva::on_tick(const View& view, Plan& plan) {
       defragment_pool(view, plan, PoolId{pool});
   }
   grow_idle(view, plan);
-  const Time next = Time{(view.now.time_since_epoch() / options_.tick + 1) * options_.tick};
-  if (!slices_.empty() || !probes_.empty() || !touched_.empty()) ask_for_tick(next);
+  if (!slices_.empty() || !probes_.empty() || !touched_.empty()) ticks_.go_on(view.now);
 }
 
 Gandiva::Pair Gandiva::pair_of(const View& view, JobId a, JobId b) const {
@@ -126,9 +125,7 @@ void Gandiva::grow_idle(const View& view, Plan& plan) {
     for (const Home home : due) grow(view, plan, home);
   }
   if (idle_.empty()) return;
-  const Time at = std::max(idle_.begin()->at + options_.idle_period, view.now + Duration{1});
-  const Duration past = at.time_since_epoch() % options_.tick;
-  ask_for_tick(past == Duration::zero() ? at : at - past + options_.tick);
+  ticks_.stir(std::max(idle_.begin()->at + options_.idle_period, view.now + Duration{1}));
 }
 
 void Gandiva::grow(const View& view, Plan& plan, Home home) {

@@ -151,7 +151,7 @@ void Gandiva::defragment_pool(const View& view, Plan& plan, PoolId pool) {
 }
 
 void Gandiva::rebalance(const View& view, Plan& plan) {
-  next_rebalance_ = kNever;
+  rebalances_.settle();
   if (options_.migration == Mechanism::Off) return;
   for (std::uint32_t pool = 0; pool < pools_.size(); ++pool)
     rebalance_pool(view, plan, PoolId{pool});

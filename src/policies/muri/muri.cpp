@@ -26,9 +26,11 @@ void Muri::on_arrival(const View& view, JobId job) {
   active_at_[job.value] = static_cast<std::uint32_t>(active_.size());
   active_.push_back(job);
   waiting_.push(view.jobs.shape[job], {key_of(view, job), job});
+  rounds_.stir(view.now);
 }
 
 void Muri::on_departure(const View& view, JobId job) {
+  rounds_.stir(view.now);
   const std::uint32_t at = active_at_[job.value];
   active_[at] = active_.back();
   active_at_[active_[at].value] = at;
@@ -45,23 +47,23 @@ void Muri::on_departure(const View& view, JobId job) {
 void Muri::on_requeue(const View& view, JobId job) {
   set_holding(job, false);
   waiting_.push(view.jobs.shape[job], {key_of(view, job), job});
-}
-
-bool Muri::is_due(const View& view) const {
-  if (!may_improve()) return false;
-  return options_.interval <= Duration::zero() ||
-         view.now.time_since_epoch() % options_.interval == Duration::zero();
+  rounds_.stir(view.now);
 }
 
 std::optional<Time> Muri::next_wakeup(const View& view) {
   // With nothing running nothing changes by waiting.
-  if (options_.interval <= Duration::zero() || !may_improve() || holding_ == 0) return std::nullopt;
-  return Time{(view.now.time_since_epoch() / options_.interval + 1) * options_.interval};
+  if (!rounds_.grid().has_period() || !may_improve() || holding_ == 0) {
+    rounds_.settle();
+  } else {
+    rounds_.go_on(view.now);
+  }
+  return rounds_.wakeup(view.now);
 }
 
 void Muri::decide(const View& view, Plan& plan, Rng&) {
   touched_.clear();
-  if (is_due(view)) {
+  if (may_improve() && rounds_.is_due(view.now)) {
+    rounds_.hold(view.now);
     regroup(view, plan);
   } else {
     take_apart_losers(view, plan);

@@ -21,6 +21,7 @@
 
 #include "core/policy.h"
 #include "policies/common/shape_queues.h"
+#include "policies/kit/rounds.h"
 #include "policies/muri/grouping.h"
 
 namespace berth {
@@ -34,7 +35,8 @@ struct MuriOptions {
 
 class Muri final : public Policy {
  public:
-  Muri(std::string name, const MuriOptions& options) : name_(std::move(name)), options_(options) {}
+  Muri(std::string name, const MuriOptions& options)
+      : name_(std::move(name)), options_(options), rounds_(options.interval) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override {
     return options_.by_work ? Need::Profile | Need::RunTime : Need::Profile;
@@ -44,6 +46,7 @@ class Muri final : public Policy {
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
+  void on_capacity_change(const View& view, NodeId) override { rounds_.stir(view.now); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
@@ -66,7 +69,6 @@ class Muri final : public Policy {
   [[nodiscard]] const ShapeFacts& facts(const View& view, ShapeId shape);
   [[nodiscard]] MuriCandidate candidate(const View& view, JobId job);
   [[nodiscard]] bool may_improve() const noexcept { return !waiting_.empty() || is_worth_a_look_; }
-  [[nodiscard]] bool is_due(const View& view) const;
 
   // A pass at an interval.
   void regroup(const View& view, Plan& plan);
@@ -87,6 +89,7 @@ class Muri final : public Policy {
 
   std::string name_;
   MuriOptions options_;
+  Rounds rounds_;
   InterleaveOverhead overhead_;
   std::vector<StageTimes> stages_;  // by ProfileId
   std::map<std::pair<std::int32_t, std::vector<PoolId>>, std::uint32_t> buckets_;

@@ -55,31 +55,30 @@ void Optimus::on_arrival(const View& view, JobId job) {
   beliefs_.add(view, job);
   active_.insert(job);
   waiting_.insert(job);
-  is_settled_ = false;
+  rounds_.stir(view.now);
 }
 
 void Optimus::on_departure(const View& view, JobId job) {
   beliefs_.remove(view, job);
   active_.erase(job);
   waiting_.erase(job);
-  is_settled_ = false;
+  rounds_.stir(view.now);
 }
 
-void Optimus::on_requeue(const View&, JobId job) {
+void Optimus::on_requeue(const View& view, JobId job) {
   waiting_.insert(job);
-  is_settled_ = false;
+  rounds_.stir(view.now);
 }
 
-std::optional<Time> Optimus::next_wakeup(const View& view) {
-  if (active_.empty() || is_settled_) return std::nullopt;
-  return Time{(view.now.time_since_epoch() / options_.interval + 1) * options_.interval};
-}
+std::optional<Time> Optimus::next_wakeup(const View& view) { return rounds_.wakeup(view.now); }
 
 void Optimus::decide(const View& view, Plan& plan, Rng&) {
-  if (view.now.time_since_epoch() % options_.interval == Duration::zero()) {
+  if (active_.empty()) rounds_.settle();
+  if (rounds_.is_due(view.now)) {
+    rounds_.hold(view.now);
     reallocate(view, plan);
     start_waiting(view, plan);
-    is_settled_ = std::ranges::none_of(active_, [&](JobId job) { return plan.holds(job); });
+    if (std::ranges::none_of(active_, [&](JobId job) { return plan.holds(job); })) rounds_.settle();
   } else if (options_.start == StartRule::AtOnce) {
     start_waiting(view, plan);
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/kit/rounds.h"
 #include "policies/optimus/allocation.h"
 #include "policies/optimus/beliefs.h"
 #include "policies/optimus/task_placement.h"
@@ -41,7 +42,8 @@ class Optimus final : public Policy {
       : name_(std::move(name)),
         options_(options),
         beliefs_(options.beliefs),
-        allocator_(options.look_ahead) {}
+        allocator_(options.look_ahead),
+        rounds_(options.interval) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override {
     return Need::RunTime | Need::Profile | Need::Reports;
@@ -53,7 +55,7 @@ class Optimus final : public Policy {
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
-  void on_capacity_change(const View&, NodeId) override { is_settled_ = false; }
+  void on_capacity_change(const View& view, NodeId) override { rounds_.stir(view.now); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
@@ -78,9 +80,9 @@ class Optimus final : public Policy {
   Options options_;
   Beliefs beliefs_;
   Allocator allocator_;
+  Rounds rounds_;  // settled while nothing runs: no pass would differ before the next event
   std::set<JobId> active_;
-  std::set<JobId> waiting_;  // of those
-  bool is_settled_ = false;  // nothing runs and nothing happened since: no pass would differ
+  std::set<JobId> waiting_;                           // of those
   std::vector<std::vector<NodeId>> nodes_;            // by pool
   std::vector<std::int64_t> capacity_;                // scratch, by pool: thousandths of devices
   std::vector<std::int64_t> used_;                    // scratch, by pool

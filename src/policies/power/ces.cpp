@@ -108,10 +108,11 @@ void Ces::tick(const View& view, Plan& plan) {
   const bool stuck = is_stuck(plan);
   note_idle(view, plan);
   std::vector<double> forecast(static_cast<std::size_t>(2 * options_.rule.future));
-  do {  // ticks nobody woke up for had no demand
+  const bool was_quiet = is_quiet();
+  do {  // ticks nobody woke up for had no demand; those that came late had what there is
     const bool is_last = next_tick_ + options_.tick > view.now;
     for (Group& group : groups_) {
-      const double used = is_last ? group.peak : 0;
+      const double used = is_last || !was_quiet ? group.peak : 0;
       group.forecast.add(used);
       group.forecast.predict(forecast);
       const auto broken = std::ranges::count_if(
@@ -164,9 +165,12 @@ void Ces::set_active(Group& group, std::int32_t active, Plan& plan) {
 
 /// With no job in the system and demand long flat, nothing changes until somebody comes.
 std::optional<Time> Ces::next_wakeup(const View&) {
-  const CesRule& rule = options_.rule;
-  if (active_.empty() && quiet_ticks_ > rule.history + rule.keep + 1) return std::nullopt;
+  if (is_quiet()) return std::nullopt;
   return next_tick_;
+}
+
+bool Ces::is_quiet() const noexcept {
+  return active_.empty() && quiet_ticks_ > options_.rule.history + options_.rule.keep + 1;
 }
 
 std::optional<double> Ces::forecast_error() const noexcept {

@@ -47,6 +47,7 @@ class Ces final : public PowerManager {
   void set_active(Group& group, std::int32_t active, Plan& plan);
   void note_idle(const View& view, const Plan& plan);
   [[nodiscard]] bool is_stuck(const Plan& plan) const;
+  [[nodiscard]] bool is_quiet() const noexcept;  // it asks for no wake-up
   void forget_departed(const View& view);
 
   CesOptions options_;

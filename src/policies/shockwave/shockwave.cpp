@@ -134,16 +134,16 @@ void Shockwave::start_waiting(const View& view, Plan& plan) {
 }
 
 void Shockwave::decide(const View& view, Plan& plan, Rng&) {
-  if (view.now >= next_round_ && !active_.empty() && is_waiting_) {
+  if (rounds_.is_due(view.now) && !active_.empty() && is_waiting_) {
     begin_round(view, plan);
-    next_round_ = Time{(view.now.time_since_epoch() / options_.round + 1) * options_.round};
+    rounds_.hold(view.now);
   }
   start_waiting(view, plan);
 }
 
 std::optional<Time> Shockwave::next_wakeup(const View& view) {
   if (!is_waiting_) return std::nullopt;
-  return std::max(next_round_, view.now + Duration{1});
+  return rounds_.wakeup(view.now);
 }
 
 }  // namespace berth::shockwave

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/kit/rounds.h"
 #include "policies/shockwave/window.h"
 
 namespace berth::shockwave {
@@ -24,7 +25,9 @@ struct Options {
 
 class Shockwave final : public Policy {
  public:
-  explicit Shockwave(const Options& options) : options_(options) {}
+  explicit Shockwave(const Options& options) : options_(options), rounds_(options.round) {
+    rounds_.stir(kTimeZero);
+  }
   [[nodiscard]] std::string_view name() const noexcept override { return "shockwave"; }
   [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
   void begin(const View& view) override { rows_.resize(view.jobs.size()); }
@@ -57,8 +60,8 @@ class Shockwave final : public Policy {
   std::size_t rounds_kept_ = 0;              // since the last plan
   bool is_changed_ = false;                  // jobs or servers came or went since the last plan
   bool is_waiting_ = false;                  // somebody holds nothing
-  Time next_round_{};
-  std::vector<bool> blocked_;  // scratch, by ShapeId
+  Rounds rounds_;                            // the first one as soon as somebody waits
+  std::vector<bool> blocked_;                // scratch, by ShapeId
 };
 
 }  // namespace berth::shockwave

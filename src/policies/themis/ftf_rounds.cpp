@@ -31,7 +31,7 @@ void FtfRounds::set_order(const View& view) {
   std::vector<FairShareJob> jobs;
   for (const JobId job : order_) {
     const Duration known = view.estimated_left(job);
-    const double left = to_seconds(known > Duration::zero() ? known : round_);
+    const double left = to_seconds(known > Duration::zero() ? known : rounds_.grid().period());
     jobs.push_back({.elapsed = to_seconds(view.now - view.jobs.submitted[job]),
                     .left = left,
                     .ideal = rows_[job.value].ideal_done + left / isolated(view, job),
@@ -59,7 +59,7 @@ void FtfRounds::start_waiting(const View& view, Plan& plan) {
 }
 
 void FtfRounds::decide(const View& view, Plan& plan, Rng&) {
-  if (view.now >= next_round_ && !order_.empty()) {
+  if (rounds_.is_due(view.now) && !order_.empty()) {
     book(view);
     set_order(view);
     for (const JobId job : order_)
@@ -67,16 +67,15 @@ void FtfRounds::decide(const View& view, Plan& plan, Rng&) {
     start_waiting(view, plan);
     for (const JobId job : order_)
       if (plan.holds(job)) ++rows_[job.value].rounds;
-    const Duration since = view.now.time_since_epoch();
-    next_round_ = Time{(since / round_ + 1) * round_};
+    rounds_.hold(view.now);
   } else {
     start_waiting(view, plan);
   }
 }
 
-std::optional<Time> FtfRounds::next_wakeup(const View&) {
+std::optional<Time> FtfRounds::next_wakeup(const View& view) {
   if (order_.empty()) return std::nullopt;
-  return next_round_;
+  return rounds_.wakeup(view.now);
 }
 
 }  // namespace berth::themis

@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/kit/rounds.h"
 
 namespace berth::themis {
 
 class FtfRounds final : public Policy {
  public:
-  explicit FtfRounds(Duration round) : round_(round) {}
+  explicit FtfRounds(Duration round) : rounds_(round) { rounds_.stir(kTimeZero); }
   [[nodiscard]] std::string_view name() const noexcept override { return "ftf-fractional"; }
   [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
   void begin(const View& view) override { rows_.resize(view.jobs.size()); }
@@ -40,8 +41,7 @@ class FtfRounds final : public Policy {
   void start_waiting(const View& view, Plan& plan);
   [[nodiscard]] double isolated(const View& view, JobId job) const;
 
-  Duration round_;
-  Time next_round_{};
+  Rounds rounds_;
   std::vector<Row> rows_;      // by JobId
   std::vector<JobId> order_;   // active jobs, the next to run first; newcomers at the end
   std::vector<bool> blocked_;  // scratch, by ShapeId

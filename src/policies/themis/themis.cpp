@@ -2,17 +2,9 @@
 
 #include <algorithm>
 
+#include "policies/kit/rounds.h"
+
 namespace berth::themis {
-
-namespace {
-
-/// The next multiple of `step` from `time` on.
-Time round_up(Time time, Duration step) {
-  const Duration since = time.time_since_epoch();
-  return Time{(since + step - Duration{1}) / step * step};
-}
-
-}  // namespace
 
 void Themis::begin(const View& view) {
   pools_.resize(view.cluster.pools());
@@ -180,7 +172,7 @@ void Themis::drop_lease(JobId job) {
 void Themis::set_lease(const View& view, JobId job) {
   drop_lease(job);
   JobRow& row = jobs_[job.value];
-  row.lease_end = round_up(view.now + options_.lease, options_.align);
+  row.lease_end = Grid{options_.align}.at_or_after(view.now + options_.lease);
   row.work_at_lease = view.jobs.work_done(job, view.now);
   leases_.emplace(row.lease_end, job);
 }
@@ -194,7 +186,7 @@ void Themis::collect_ended(const View& view) {
     leases_.erase(leases_.begin());
     JobRow& row = jobs_[job.value];
     PoolRow& pool = pools_[row.pool.value];
-    const Duration term = round_up(Time{options_.lease}, options_.align).time_since_epoch();
+    const Duration term = Grid{options_.align}.at_or_after(Time{options_.lease}).time_since_epoch();
     if (end < view.now && !pool.was_wanted) {
       row.lease_end = end + (view.now - end + term - Duration{1}) / term * term;
       leases_.emplace(row.lease_end, job);
@@ -202,7 +194,7 @@ void Themis::collect_ended(const View& view) {
     }
     if (!has_got_on(view, job, row.work_at_lease)) {
       const Time at_work = std::max(view.now, view.jobs.work_from[job]);
-      row.lease_end = round_up(at_work + options_.lease / 4 + Duration{1}, options_.align);
+      row.lease_end = Grid{options_.align}.at_or_after(at_work + options_.lease / 4 + Duration{1});
       leases_.emplace(row.lease_end, job);
       continue;
     }
