@@ -18,8 +18,9 @@ void put_json(JsonWriter& json, const PolicyEntry& entry) {
     json.begin_object()
         .field("key", param.key)
         .field("default", param.default_value)
-        .field("meaning", param.meaning)
-        .end_object();
+        .field("meaning", param.meaning);
+    if (!param.live_default.empty()) json.field("live_default", param.live_default);
+    json.end_object();
   }
   json.end_array().end_object();
 }
@@ -71,10 +72,16 @@ std::string one_for_people(const PolicyEntry& entry) {
                   needs_text(entry.needs), entry.preempts ? "yes" : "no");
   if (entry.params.empty()) return text + "It has no parameters.\n";
   TextTable table({{"--set", Align::Left}, {"default", Align::Left}, {"meaning", Align::Left}});
+  bool has_live_default = false;
   for (const ParamSpec& param : entry.params) {
-    table.add_row(
-        {param.key, param.default_value.empty() ? "(empty)" : param.default_value, param.meaning});
+    std::string value = param.default_value.empty() ? "(empty)" : param.default_value;
+    has_live_default = has_live_default || !param.live_default.empty();
+    if (!param.live_default.empty()) value += fmt::format(" (live: {})", param.live_default);
+    table.add_row({param.key, value, param.meaning});
   }
+  if (has_live_default)
+    text +=
+        "Under `berth serve` the defaults marked \"live\" hold unless --set says otherwise.\n\n";
   return text + table.str();
 }
 

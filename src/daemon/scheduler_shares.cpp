@@ -43,7 +43,7 @@ Result<std::unique_ptr<Policy>> Scheduler::make_policy_of(PolicyChoice choice) c
       std::ranges::any_of(choice.settings, is_half_life, &Settings::value_type::first);
   if (has_one && !was_told)
     choice.settings.emplace_back(kHalfLife, fmt::format("{}", parts_.options.half_life));
-  BERTH_TRY(auto policy, make_policy(choice.policy, choice.settings));
+  BERTH_TRY(auto policy, make_live_policy(choice.policy, choice.settings));
   const auto half_life = policy->shares_by_use();
   if (!half_life) return policy;
   AccountsBefore before;

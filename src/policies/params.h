@@ -16,7 +16,8 @@ namespace berth {
 struct ParamSpec {
   std::string key;
   std::string default_value;
-  std::string meaning;  // with its unit
+  std::string meaning;            // with its unit
+  std::string live_default = {};  // of a live scheduler, if it is another one
 };
 
 /// How complaints call a setting and where they send their reader.

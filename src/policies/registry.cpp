@@ -262,6 +262,19 @@ Result<const PolicyEntry*> find_policy(std::string_view name) {
   return fail(fmt::format("no policy is called '{}'{}", name, suggestion(name, known)));
 }
 
+Result<std::unique_ptr<Policy>> make_live_policy(std::string_view name, const Settings& settings) {
+  BERTH_TRY(const PolicyEntry* entry, find_policy(name));
+  Settings all;
+  for (const ParamSpec& spec : entry->params) {
+    if (!spec.live_default.empty()) all.emplace_back(spec.key, spec.live_default);
+  }
+  std::erase_if(all, [&](const auto& one) {
+    return std::ranges::find(settings, one.first, &Settings::value_type::first) != settings.end();
+  });
+  all.insert(all.end(), settings.begin(), settings.end());
+  return make_policy(name, all);
+}
+
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const Settings& settings) {
   BERTH_TRY(const PolicyEntry* entry, find_policy(name));
   BERTH_TRY(const Params params, Params::make(entry->name, entry->params, settings));

@@ -31,6 +31,11 @@ struct PolicyEntry {
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view name,
                                                           const Settings& settings = {});
 
+/// What a live scheduler is to use: the given settings, and the live defaults of parameters that
+/// they do not name.
+[[nodiscard]] Result<std::unique_ptr<Policy>> make_live_policy(std::string_view name,
+                                                               const Settings& settings = {});
+
 /// "duration, history" or "nothing".
 [[nodiscard]] std::string needs_text(Need needs);
 

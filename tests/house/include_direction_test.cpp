@@ -40,8 +40,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
 };
 
 template <class Visit>
-void for_each_include(Visit visit) {
-  const std::regex pattern(R"re(^\s*#\s*include\s*(["<])([^">]+)[">])re");
+void for_each_line(Visit visit) {
   const fs::path root = fs::path(BERTH_SOURCE_DIR) / "src";
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     const auto extension = entry.path().extension();
@@ -49,12 +48,17 @@ void for_each_include(Visit visit) {
     const std::string file = fs::relative(entry.path(), root).string();
     std::ifstream in(entry.path());
     int number = 0;
-    for (std::string line; std::getline(in, line);) {
-      ++number;
-      std::smatch match;
-      if (std::regex_search(line, match, pattern)) visit(file, number, match[2].str());
-    }
+    for (std::string line; std::getline(in, line);) visit(file, ++number, line);
   }
+}
+
+template <class Visit>
+void for_each_include(Visit visit) {
+  const std::regex pattern(R"re(^\s*#\s*include\s*(["<])([^">]+)[">])re");
+  for_each_line([&](const std::string& file, int number, const std::string& line) {
+    std::smatch match;
+    if (std::regex_search(line, match, pattern)) visit(file, number, match[2].str());
+  });
 }
 
 std::string first_part(const std::string& path) { return path.substr(0, path.find('/')); }
@@ -81,6 +85,18 @@ TEST(House, CoreAndPoliciesTouchNoFilesSocketsOrClocks) {
     const std::string room = first_part(file);
     if (room != "core" && room != "policies") return;
     EXPECT_FALSE(forbidden.contains(included)) << file << ":" << line << ": <" << included << ">";
+  });
+}
+
+// A live clock never stands on a multiple, nor exactly where a policy wished: policies/kit knows
+// when a round is due.
+TEST(House, NoPolicyAsksWhetherTheClockStandsExactlySomewhere) {
+  const std::regex exact(
+      R"re(\bnow *[!=]= *[a-z_*]|[!=]= *(view\.)?now\b|(now|time_since_epoch\(\)|since[a-z_]*) *% )re"
+      R"re(|% *options_\.)re");
+  for_each_line([&](const std::string& file, int number, const std::string& line) {
+    if (first_part(file) != "policies" || file.starts_with("policies/kit/")) return;
+    EXPECT_FALSE(std::regex_search(line, exact)) << file << ":" << number << ": " << line;
   });
 }
 

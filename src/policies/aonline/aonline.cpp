@@ -99,7 +99,8 @@ void Aonline::close_window(Time now) {
   open_ = false;
 }
 
-/// The first window that begins now or later.
+/// The first window that begins now or later. One that was waited for has begun even if the wake-up
+/// came late, unless it is over.
 void Aonline::find_next_window(Time now) {
   if (idle_ && options_.restart) {
     window_ = Window{};
@@ -107,7 +108,8 @@ void Aonline::find_next_window(Time now) {
   }
   idle_ = false;
   if (options_.early) begin_ = now;
-  while (begin_ < now) {
+  const bool is_awaited = awaited_ <= now;
+  while (is_awaited ? end_of_window() <= now : begin_ < now) {
     begin_ = end_of_window();
     window_ = options_.windows.after(window_);
   }
@@ -158,13 +160,20 @@ void Aonline::decide(const View& view, Plan& plan, Rng&) {
   idle_ = waiting_.empty() && planned_.empty() && running_.empty();
 }
 
-/// In the order of the plan; GPUs that a late job still holds are waited for.
+/// In the order of the plan; GPUs that a late job still holds are waited for. Ahead of its time a
+/// job starts only if all before it in its pool have: so everybody starts when it was planned to at
+/// the latest, if those before it end in time.
 void Aonline::start_due(const View& view, Plan& plan) {
+  held_up_.assign(view.cluster.pools(), false);
   std::erase_if(planned_, [&](const Planned& due) {
-    if (due.start > view.now || plan.cluster().free_gpus(due.pool) < due.gpus) return false;
+    const bool is_next = options_.ahead && !held_up_[due.pool.value];
+    if (due.start > view.now && !is_next) return false;
+    held_up_[due.pool.value] = true;
+    if (plan.cluster().free_gpus(due.pool) < due.gpus) return false;
     const ElasticRange range = range_in(view, due.job, due.pool, options_.elastic);
     if (!try_start_up_to(plan, view, due.job, due.pool, due.gpus, range, Reason::Reservation))
       return false;
+    held_up_[due.pool.value] = false;
     insert_sorted(in_window_, due.job);
     insert_sorted(running_, due.job);
     return true;
@@ -173,7 +182,8 @@ void Aonline::start_due(const View& view, Plan& plan) {
 
 std::optional<Time> Aonline::next_wakeup(const View& view) {
   Time next = kNever;
-  if (!open_ && !waiting_.empty()) next = begin_;
+  awaited_ = !open_ && !waiting_.empty() ? begin_ : kNever;
+  next = std::min(next, awaited_);
   if (open_ && (!waiting_.empty() || !planned_.empty())) next = end_of_window();
   for (const Planned& planned : planned_) {
     if (planned.start <= view.now) continue;

@@ -29,6 +29,7 @@ struct Options {
   WindowRule windows;
   bool early = true;    // the next window begins as soon as the plan of this one is done
   bool restart = true;  // windows begin at one slot again when the cluster is empty
+  bool ahead = false;   // a planned job starts as soon as its turn comes and its GPUs are free
   bool runs_on = true;  // a job too long for the longest window runs on beyond its end
   BatchOptions batch;
   ElasticRule elastic;
@@ -74,10 +75,12 @@ class Aonline final : public Policy {
   Time begin_{};                  // of it
   bool open_ = false;             // it was planned and is not over
   bool idle_ = true;              // nobody is here
+  Time awaited_ = kNever;         // a window that was waited for begins
   std::vector<JobId> waiting_;    // in no plan, ascending
   std::vector<Planned> planned_;  // in this window, not started; by start, then job
   std::vector<JobId> in_window_;  // started in it, ascending
   std::vector<JobId> running_;    // all that hold GPUs, ascending
+  std::vector<bool> held_up_;     // scratch, by PoolId: somebody whose turn it is waits for GPUs
 };
 
 }  // namespace berth::aonline

@@ -14,6 +14,7 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
   BERTH_TRY(options.windows.longest, params.integer("max_window", 1, 100'000));
   BERTH_TRY(options.early, params.flag("early"));
   BERTH_TRY(options.restart, params.flag("origin"));
+  BERTH_TRY(options.ahead, params.flag("ahead"));
   BERTH_TRY(const std::size_t too_long, params.choice("too_long", {"run-on", "reject"}));
   options.runs_on = too_long == 0;
   BERTH_TRY(const std::int64_t exact, params.integer("exact_jobs", 0, 64));
@@ -31,6 +32,8 @@ std::vector<ParamSpec> all_params() {
       {"max_window", "64", "slots of the longest window"},
       {"early", "on", "the next window begins as soon as the plan of the last one is done"},
       {"origin", "on", "windows begin at one slot again once the cluster was empty"},
+      {"ahead", "off",
+       "a job starts before its planned slot if all before it have and GPUs are free", "on"},
       {"too_long", "run-on", "jobs longer than the longest window: run-on beyond it, or reject"},
       {"exact_jobs", "8", "batches of at most so many jobs are solved by branch and bound"},
       {"exact_steps", "20000", "steps after which branch and bound takes the best it has"}};

@@ -10,6 +10,8 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
   gandiva_fair::Options options;
   BERTH_TRY(options.quantum, params.duration("quantum"));
   if (options.quantum <= Duration::zero()) return params.wrong("quantum", "must be more than zero");
+  BERTH_TRY(const auto start, params.choice("start", {"turn", "now"}));
+  options.start = static_cast<StartRule>(start);
   BERTH_TRY(options.switch_cost, params.duration("switch_cost"));
   BERTH_TRY(options.migration_cost, params.duration("migration_cost"));
   BERTH_TRY(options.trading, params.flag("trading"));
@@ -26,17 +28,20 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
 }  // namespace
 
 PolicyEntry gandiva_fair_entry() {
-  return {"gandiva-fair",
-          "tickets per user on every device type, gangs by stride; users trade fast for slow GPUs",
-          Need::Profile,
-          true,
-          {{"quantum", "60", "seconds of a turn, aligned to time zero"},
-           {"tickets", "", "USER:tickets, comma separated; others have 1"},
-           {"trading", "on", "let users trade fast devices for slow ones"},
-           {"balancing", "on", "even out tickets per GPU over servers"},
-           {"switch_cost", "1", "seconds a job pays when its turn begins"},
-           {"migration_cost", "2", "seconds a job pays when it changes server or type"}},
-          make};
+  return {
+      "gandiva-fair",
+      "tickets per user on every device type, gangs by stride; users trade fast for slow GPUs",
+      Need::Profile,
+      true,
+      {{"quantum", "60", "seconds of a turn, aligned to time zero"},
+       {"start", "turn",
+        "of a job that waits beside free devices: turn: with the next turns; now: at once", "now"},
+       {"tickets", "", "USER:tickets, comma separated; others have 1"},
+       {"trading", "on", "let users trade fast devices for slow ones"},
+       {"balancing", "on", "even out tickets per GPU over servers"},
+       {"switch_cost", "1", "seconds a job pays when its turn begins"},
+       {"migration_cost", "2", "seconds a job pays when it changes server or type"}},
+      make};
 }
 
 }  // namespace berth

@@ -60,7 +60,7 @@ void GandivaFair::on_arrival(const View& view, JobId job) {
   newcomers_.push_back(job);
   ++active_;
   is_changed_ = true;
-  is_settled_ = false;
+  rounds_.stir(view.now);
 }
 
 void GandivaFair::on_departure(const View& view, JobId job) {
@@ -73,7 +73,7 @@ void GandivaFair::on_departure(const View& view, JobId job) {
   users_[row.user].jobs.erase(job);
   --active_;
   is_changed_ = true;
-  if (waiting_ > 0) is_settled_ = false;
+  if (waiting_ > 0) rounds_.stir(view.now);
 }
 
 void GandivaFair::on_requeue(const View& view, JobId job) {
@@ -81,13 +81,13 @@ void GandivaFair::on_requeue(const View& view, JobId job) {
   rows_[job.value].is_waiting = true;
   newcomers_.push_back(job);
   is_changed_ = true;
-  is_settled_ = false;
+  rounds_.stir(view.now);
 }
 
 /// Who lived on a server that went down finds another home.
 void GandivaFair::on_capacity_change(const View& view, NodeId node) {
   is_changed_ = true;
-  is_settled_ = false;
+  rounds_.stir(view.now);
   if (view.cluster.is_up(node)) return;
   const std::vector<JobId> jobs = homed_[node.value];
   for (const JobId job : jobs) {
@@ -134,19 +134,16 @@ void GandivaFair::set_home(JobId job, std::optional<NodeId> home) {
   node_tickets_[home->value] += row.tickets;
 }
 
-std::optional<Time> GandivaFair::next_wakeup(const View& view) {
-  if (active_ == 0 || is_settled_) return std::nullopt;
-  return Time{(view.now.time_since_epoch() / options_.quantum + 1) * options_.quantum};
-}
+std::optional<Time> GandivaFair::next_wakeup(const View& view) { return rounds_.wakeup(view.now); }
 
 void GandivaFair::decide(const View& view, Plan& plan, Rng&) {
-  if (is_settled_ || view.now.time_since_epoch() % options_.quantum != Duration::zero()) return;
-  std::ranges::sort(newcomers_);  // one may be there twice: its server and it were lost
-  newcomers_.erase(std::unique(newcomers_.begin(), newcomers_.end()), newcomers_.end());
-  std::erase_if(newcomers_, [&](JobId job) {
-    const Row& row = rows_[job.value];
-    return row.rates == nullptr || row.pool.has_value();
-  });
+  if (active_ == 0) rounds_.settle();
+  if (!rounds_.is_due(view.now)) {
+    if (options_.start == StartRule::AtOnce) start_waiting(view, plan);
+    return;
+  }
+  rounds_.hold(view.now);
+  drop_stale_newcomers();
   if (waiting_ > 0) {
     take_turns(view, plan);
   } else {
@@ -154,7 +151,16 @@ void GandivaFair::decide(const View& view, Plan& plan, Rng&) {
     if (!newcomers_.empty()) take_turns(view, plan);
   }
   const bool nobody_runs = waiting_ == active_;
-  is_settled_ = waiting_ == 0 || nobody_runs;
+  if (waiting_ == 0 || nobody_runs) rounds_.settle();
+}
+
+void GandivaFair::drop_stale_newcomers() {
+  std::ranges::sort(newcomers_);  // one may be there twice: its server and it were lost
+  newcomers_.erase(std::unique(newcomers_.begin(), newcomers_.end()), newcomers_.end());
+  std::erase_if(newcomers_, [&](JobId job) {
+    const Row& row = rows_[job.value];
+    return row.rates == nullptr || row.pool.has_value();
+  });
 }
 
 /// What every user owns now, where its jobs should live, and their tickets.

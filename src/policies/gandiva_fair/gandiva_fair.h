@@ -23,11 +23,13 @@
 #include "core/policy.h"
 #include "policies/gandiva_fair/stride.h"
 #include "policies/gandiva_fair/users.h"
+#include "policies/kit/rounds.h"
 
 namespace berth::gandiva_fair {
 
 struct Options {
   Duration quantum = std::chrono::seconds{60};
+  StartRule start = StartRule::InRounds;
   Duration switch_cost = std::chrono::seconds{1};
   Duration migration_cost = std::chrono::seconds{2};
   bool trading = true;
@@ -38,7 +40,7 @@ struct Options {
 class GandivaFair final : public Policy {
  public:
   GandivaFair(std::string name, Options options)
-      : name_(std::move(name)), options_(std::move(options)) {}
+      : name_(std::move(name)), options_(std::move(options)), rounds_(options_.quantum) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
   [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::Suspend; }
@@ -94,10 +96,13 @@ class GandivaFair final : public Policy {
   void start_newcomers(const View& view, Plan& plan);
   void fill(const View& view, Plan& plan);
   void charge(const Plan& plan);
+  void start_waiting(const View& view, Plan& plan);
+  void drop_stale_newcomers();
   void stop_others(Plan& plan);
 
   std::string name_;
   Options options_;
+  Rounds rounds_;  // settled while everybody runs, or nobody can
   std::map<std::tuple<ProfileId, PoolId, std::int32_t, ShapeId>, std::vector<double>> rates_;
   std::vector<User> users_;
   std::map<NameId, std::uint32_t> user_index_;
@@ -111,7 +116,6 @@ class GandivaFair final : public Policy {
   std::size_t active_ = 0;
   std::size_t waiting_ = 0;              // after the last quantum, newcomers not counted
   bool is_changed_ = false;              // jobs or nodes came or went since shares were set
-  bool is_settled_ = true;               // everybody runs, or nobody can
   std::vector<std::int64_t> node_free_;  // scratch, by NodeId
   std::vector<std::int64_t> pool_free_;  // scratch, by PoolId
   std::vector<bool> blocked_;            // scratch, by ShapeId

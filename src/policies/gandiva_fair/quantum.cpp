@@ -235,6 +235,26 @@ void GandivaFair::fill(const View& view, Plan& plan) {
   for (const auto& [pass, job] : rest) static_cast<void>(try_shape(view, plan, job));
 }
 
+/// On what is free until the next quantum: who waits for a turn, by pass, then newcomers. It counts
+/// as a turn. Whoever runs is left alone.
+void GandivaFair::start_waiting(const View& view, Plan& plan) {
+  drop_stale_newcomers();
+  if (waiting_ > 0) {
+    fill(view, plan);
+    for (GangStride& pool : pools_) {
+      for (GangStride::Entry& entry : pool.entries()) {
+        Row& row = rows_[entry.job.value];
+        if (!row.is_waiting || !plan.holds(entry.job)) continue;
+        row.is_waiting = false;
+        row.start_cost = options_.switch_cost;
+        entry.charge();
+        --waiting_;
+      }
+    }
+  }
+  start_newcomers(view, plan);
+}
+
 void GandivaFair::charge(const Plan& plan) {
   waiting_ = 0;
   for (GangStride& pool : pools_) {

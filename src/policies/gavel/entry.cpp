@@ -66,6 +66,8 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
   options.objective = objective_of(entry.name);
   BERTH_TRY(options.round, params.duration("round"));
   if (options.round <= Duration::zero()) return params.wrong("round", "must be more than zero");
+  BERTH_TRY(const auto start, params.choice("start", {"round", "now"}));
+  options.start = static_cast<StartRule>(start);
   BERTH_TRY(options.recompute_rounds, params.integer("recompute", 1, 1'000'000));
   BERTH_TRY(options.carry, params.number("carry", 0, 1));
   BERTH_TRY(const auto speeds, params.choice("speeds", {"aware", "agnostic"}));
@@ -88,6 +90,8 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
 std::vector<ParamSpec> params_of(Objective objective) {
   std::vector<ParamSpec> params{
       {"round", "360", "seconds of a round, aligned to time zero"},
+      {"start", "round",
+       "of a job that waits beside free devices: round: with the next round; now: at once", "now"},
       {"recompute", "2", "rounds between two computations of the fractions at least"},
       {"carry", "0", "part of the time received that still counts after a computation, 0 to 1"},
       {"speeds", "aware", "aware: what each job gains on each type; agnostic: all types equal"},

@@ -77,8 +77,7 @@ void Gavel::on_arrival(const View& view, JobId job) {
   row.at = book_.add({.job = job, .partner = {}, .gpus = view.gpus(job)});
   for (std::uint32_t i = 0; i < view.cluster.pools(); ++i)
     book_.claim(row.at, PoolId{i}).rate = rate(view, kinds_[row.kind], i);
-  is_changed_ = true;
-  is_settled_ = false;
+  note_change(view);
 }
 
 void Gavel::remove_candidate(std::uint32_t at) {
@@ -98,15 +97,13 @@ void Gavel::on_departure(const View& view, JobId job) {
     }
   }
   row.pool.reset();
-  is_changed_ = true;
-  is_settled_ = false;
+  note_change(view);
 }
 
 void Gavel::on_requeue(const View& view, JobId job) {
   count_time(view, job);
   rows_[job.value].pool.reset();
-  is_changed_ = true;
-  is_settled_ = false;
+  note_change(view);
 }
 
 /// What a job ran in a pair counts for the pair, once.
@@ -133,17 +130,18 @@ void Gavel::count_time(const View& view) {
 
 bool Gavel::is_due(const View& view) const {
   if (!is_changed_) return false;
-  return !computed_ || view.now - *computed_ >= options_.round * options_.recompute_rounds;
+  return !computed_ || rounds_.number(view.now) - *computed_ >= options_.recompute_rounds;
 }
 
-std::optional<Time> Gavel::next_wakeup(const View& view) {
-  if (book_.size() == 0 || is_settled_) return std::nullopt;
-  return Time{(view.now.time_since_epoch() / options_.round + 1) * options_.round};
-}
+std::optional<Time> Gavel::next_wakeup(const View& view) { return rounds_.wakeup(view.now); }
 
 void Gavel::decide(const View& view, Plan& plan, Rng&) {
-  if (is_settled_ || view.now.time_since_epoch() % options_.round != Duration::zero()) return;
-  if (book_.size() == 0) return;
+  if (book_.size() == 0) rounds_.settle();
+  if (!rounds_.is_due(view.now)) {
+    if (options_.start == StartRule::AtOnce) start_waiting(view, plan);
+    return;
+  }
+  rounds_.hold(view.now);
   count_time(view);
   if (is_due(view)) compute_shares(view);
   std::vector<std::int64_t> gpus;
@@ -151,7 +149,7 @@ void Gavel::decide(const View& view, Plan& plan, Rng&) {
     gpus.push_back(view.cluster.usable_gpus(PoolId{i}));
   carry_out(view, plan, book_.choose(gpus, still_starting(view)));
   remember_turns(view, plan);
-  is_settled_ = nothing_would_change(view);
+  if (nothing_would_change(view)) rounds_.settle();
 }
 
 /// Who still pays for its start goes on: else a round below that cost would be the end of all

@@ -4,7 +4,7 @@
 // Rounds of 360 s, aligned to time zero. At each, jobs are chosen by how much of their fraction
 // they still lack (rounds.h); a job chosen for the type it is on keeps its devices and pays
 // nothing, the others give theirs back by checkpoint. Fractions are computed anew when jobs came or
-// went, at most every other round. Between rounds nothing starts.
+// went, at most every other round. Between rounds nothing starts, unless `start` says so.
 //
 // Speeds are the believed rates of each job's model on each type at its own number of GPUs, placed
 // as close together as the type allows; `agnostic` takes all types as equal, which is what the
@@ -23,6 +23,7 @@
 #include "core/policy.h"
 #include "policies/gavel/objective.h"
 #include "policies/gavel/rounds.h"
+#include "policies/kit/rounds.h"
 
 namespace berth::gavel {
 
@@ -31,6 +32,7 @@ enum class Entity : std::uint8_t { User, Group, Queue };
 struct Options {
   Objective objective = Objective::Las;
   Duration round = std::chrono::minutes{6};
+  StartRule start = StartRule::InRounds;
   std::int64_t recompute_rounds = 2;
   double carry = 0;  // of the counters over a computation
   bool agnostic = false;
@@ -46,7 +48,7 @@ struct Options {
 class Gavel final : public Policy {
  public:
   Gavel(std::string name, Options options)
-      : name_(std::move(name)), options_(std::move(options)), book_(0) {}
+      : name_(std::move(name)), options_(std::move(options)), rounds_(options_.round), book_(0) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override;
   [[nodiscard]] bool shares_devices() const noexcept override { return options_.space_sharing; }
@@ -54,10 +56,7 @@ class Gavel final : public Policy {
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
-  void on_capacity_change(const View&, NodeId) override {
-    is_changed_ = true;
-    is_settled_ = false;
-  }
+  void on_capacity_change(const View& view, NodeId) override { note_change(view); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
@@ -92,6 +91,10 @@ class Gavel final : public Policy {
   void index_candidates();
 
   // Time.
+  void note_change(const View& view) {
+    is_changed_ = true;
+    rounds_.stir(view.now);
+  }
   void count_time(const View& view);
   void count_time(const View& view, JobId job);
   [[nodiscard]] bool is_due(const View& view) const;
@@ -117,10 +120,12 @@ class Gavel final : public Policy {
   [[nodiscard]] std::int64_t place(Plan& plan, std::span<const Placing> order);
   void fill_rest(const View& view, Plan& plan, std::span<const Placing> order);
   void remember_turns(const View& view, const Plan& plan);
+  void start_waiting(const View& view, Plan& plan);
   [[nodiscard]] bool nothing_would_change(const View& view) const;
 
   std::string name_;
   Options options_;
+  Rounds rounds_;  // settled while no round would change anything before the next event
   ObjectiveRule rule_;
   std::vector<Row> rows_;  // by JobId
   std::vector<Kind> kinds_;
@@ -129,10 +134,10 @@ class Gavel final : public Policy {
   RoundBook book_;
   std::vector<JobId> running_;  // after the last round; some may have left since
   Time last_round_{};
-  std::optional<Time> computed_;  // when fractions were
-  bool is_changed_ = false;       // jobs or nodes came or went since then
-  bool is_settled_ = true;        // no round would change anything before the next event
-  std::vector<JobFacts> facts_;   // scratch
+  std::optional<std::int64_t> computed_;  // the round in which fractions were
+  bool is_changed_ = false;               // jobs or nodes came or went since then
+  std::vector<JobFacts> facts_;           // scratch
+  std::vector<bool> blocked_;             // scratch, by ShapeId
 };
 
 }  // namespace berth::gavel

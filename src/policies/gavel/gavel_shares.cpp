@@ -38,7 +38,7 @@ void Gavel::compute_shares(const View& view) {
   book_.restart(options_.carry);
   set_claims(view, fluid, classes, shares);
   if (pairs) add_pair_candidates(fluid, classes, shares);
-  computed_ = view.now;
+  computed_ = rounds_.number(view.now);
   is_changed_ = false;
 }
 

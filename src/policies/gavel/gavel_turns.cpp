@@ -88,6 +88,28 @@ void Gavel::fill_rest(const View& view, Plan& plan, std::span<const Placing> ord
   for (const JobId job : rest) try_anywhere(job);
 }
 
+/// On what is free until the next round, in order of arrival. Whoever runs is left alone.
+void Gavel::start_waiting(const View& view, Plan& plan) {
+  blocked_.assign(view.shapes.size(), false);
+  std::vector<JobId> waiting;
+  for (std::uint32_t i = 0; i < book_.size(); ++i) {
+    if (!book_[i].partner && !plan.holds(book_[i].job)) waiting.push_back(book_[i].job);
+  }
+  std::ranges::sort(waiting);
+  for (const JobId job : waiting) {
+    const ShapeId shape = view.jobs.shape[job];
+    if (blocked_[shape.value]) continue;
+    blocked_[shape.value] = !plan.try_start(job, Reason::Backfill);
+    if (blocked_[shape.value]) continue;
+    Row& row = rows_[job.value];
+    row.pool = plan.pool_of(job);
+    row.partner.reset();
+    row.attained = view.jobs.attained(job, view.now);
+    const auto at = std::ranges::lower_bound(running_, job);
+    if (at == running_.end() || *at != job) running_.insert(at, job);  // it may have lost its turn
+  }
+}
+
 void Gavel::remember_turns(const View& view, const Plan& plan) {
   running_.clear();
   for (std::uint32_t i = 0; i < book_.size(); ++i) {

@@ -32,6 +32,7 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
   BERTH_TRY_VOID(read_utility(params, options));
   BERTH_TRY_VOID(read_prices(params, options));
   BERTH_TRY(options.reject_to_besteffort, params.flag("reject_to_besteffort"));
+  BERTH_TRY(options.ahead, params.flag("ahead"));
   BERTH_TRY(options.elastic, elastic_rule(params));
   BERTH_TRY(options.servers, parameter_servers(params));
   return std::make_unique<oasis::Oasis>(entry.name, options);
@@ -48,6 +49,8 @@ std::vector<ParamSpec> all_params() {
       {"price_low", "0", "price of an idle GPU-slot; 0 = learnt from the jobs seen"},
       {"price_high", "0", "price of the last GPU-slot; 0 = learnt from the jobs seen"},
       {"reject_to_besteffort", "off", "refused jobs run on GPUs that nobody was promised"},
+      {"ahead", "off", "accepted jobs run on GPUs that nobody was promised until their slots come",
+       "on"},
       {"units", "128", "parts into which work is cut where speed is not proportional to GPUs"}};
   for (ParamSpec& spec : elastic_params()) params.push_back(std::move(spec));
   for (ParamSpec& spec : parameter_server_params()) params.push_back(std::move(spec));

@@ -43,6 +43,7 @@ struct Options {
   double price_low = 0;        // 0 = learnt from the jobs seen
   double price_high = 0;
   bool reject_to_besteffort = false;  // who is refused runs on GPUs nobody was promised
+  bool ahead = false;                 // who is accepted runs on them until its slots come
 
   [[nodiscard]] bool has_fixed_prices() const noexcept { return price_low > 0; }
 };
@@ -103,9 +104,12 @@ class Oasis final : public Policy {
   [[nodiscard]] std::optional<JobId> last_holder(PoolId pool, std::int64_t slot) const;
   void plan_again(const View& view, JobId job);
   void keep_appointments(const View& view);
+  [[nodiscard]] bool is_valid(const Appointment& due) const;
+  [[nodiscard]] bool is_awaited(std::int64_t slot) const;
   void end_schedule(const View& view, JobId job);
   void become_guest(const View& view, JobId job);
   [[nodiscard]] std::int64_t gpus_at(JobId job, std::int64_t slot) const;
+  [[nodiscard]] PoolId pool_at(JobId job, std::int64_t slot) const;
   void push_appointment(std::int64_t slot, JobId job);
 
   // In the engine.
@@ -114,6 +118,7 @@ class Oasis final : public Policy {
   [[nodiscard]] bool start_in_place_of_guests(Plan& plan, JobId job, PoolId pool,
                                               std::int32_t gpus);
   void start_guests(const View& view, Plan& plan);
+  void start_ahead(const View& view, Plan& plan);
   [[nodiscard]] bool try_start_guest(const View& view, Plan& plan, JobId job);
 
   std::string name_;
@@ -126,12 +131,14 @@ class Oasis final : public Policy {
   std::vector<JobRow> rows_;         // by JobId
   std::vector<JobId> planned_;       // ascending
   std::vector<Appointment> agenda_;  // heap, earliest first; stale generations are dropped
+  std::int64_t looked_at_ = -1;      // the last slot in which anything was
   std::vector<JobId> lost_;          // lost their devices with a node
   bool capacity_fell_ = false;
   std::optional<Offer> pending_;  // of the job being admitted
   std::vector<JobId> changed_;    // another number of GPUs than before
   std::vector<JobId> unplaced_;   // planned in this slot, but the placement found nothing
   std::vector<JobId> starting_;   // scratch
+  std::vector<JobId> ahead_;      // planned, run outside of their slots; ascending
   ShapeQueues waiting_guests_;
   std::vector<JobId> running_guests_;  // ascending
   std::vector<bool> blocked_;          // scratch: shapes that found no place

@@ -71,10 +71,17 @@ std::int64_t Oasis::gpus_at(JobId job, std::int64_t slot) const {
   return hold == row.workers.end() || hold->slot != slot ? 0 : hold->units * row.gpus_per_worker;
 }
 
+/// Where it holds GPUs in that slot.
+PoolId Oasis::pool_at(JobId job, std::int64_t slot) const {
+  return PoolId{std::ranges::lower_bound(rows_[job.value].workers, slot, {}, &Hold::slot)->server};
+}
+
 /// Everything that comes before new jobs: lost nodes, then schedules that end.
 void Oasis::catch_up(const View& view) {
   if (!clock_.is_started()) return;
   const std::int64_t slot = clock_.at(view.now);
+  if (slot > looked_at_ && is_awaited(slot)) clock_.begin_slot(view.now);
+  looked_at_ = slot;
   gpus_->advance(slot);
   if (cores_) cores_->advance(slot);
   std::ranges::sort(lost_);
@@ -123,14 +130,25 @@ void Oasis::plan_again(const View& view, JobId job) {
   }
 }
 
+bool Oasis::is_valid(const Appointment& due) const {
+  return due.generation == rows_[due.job.value].generation;
+}
+
+/// Something was to be done at the beginning of this slot, or of one that passed unseen.
+bool Oasis::is_awaited(std::int64_t slot) const {
+  return std::ranges::any_of(agenda_, [&](const Appointment& due) {
+    return due.slot > looked_at_ && due.slot <= slot && is_valid(due);
+  });
+}
+
 void Oasis::keep_appointments(const View& view) {
   const std::int64_t slot = clock_.at(view.now);
   while (!agenda_.empty() && agenda_.front().slot <= slot) {
     const Appointment due = agenda_.front();
     std::ranges::pop_heap(agenda_, std::ranges::greater{});
     agenda_.pop_back();
+    if (!is_valid(due)) continue;
     const JobRow& row = rows_[due.job.value];
-    if (due.generation != row.generation) continue;
     if (row.workers.back().slot < slot) {
       end_schedule(view, due.job);
     } else {
@@ -153,6 +171,7 @@ void Oasis::end_schedule(const View& view, JobId job) {
 void Oasis::become_guest(const View& view, JobId job) {
   JobRow& row = rows_[job.value];
   if (row.standing == Standing::Planned) erase_sorted(planned_, job);
+  erase_sorted(ahead_, job);
   row.standing = Standing::Guest;
   ++row.generation;
   if (view.jobs.is_running(job)) {
@@ -171,6 +190,7 @@ void Oasis::on_departure(const View& view, JobId job) {
     erase_sorted(running_guests_, job);
     waiting_guests_.forget(view.jobs.shape[job], job);
   }
+  erase_sorted(ahead_, job);
   std::erase(lost_, job);
   const std::uint32_t generation = row.generation + 1;
   row = JobRow{};  // schedules of jobs that are over take no memory
@@ -180,6 +200,7 @@ void Oasis::on_departure(const View& view, JobId job) {
 void Oasis::on_requeue(const View& view, JobId job) {
   if (rows_[job.value].standing == Standing::Planned) {
     release_from(job, clock_.at(view.now));
+    erase_sorted(ahead_, job);
     lost_.push_back(job);
   } else {
     erase_sorted(running_guests_, job);
@@ -195,8 +216,7 @@ void Oasis::on_capacity_change(const View& view, NodeId node) {
 }
 
 std::optional<Time> Oasis::next_wakeup(const View& view) {
-  while (!agenda_.empty() &&
-         agenda_.front().generation != rows_[agenda_.front().job.value].generation) {
+  while (!agenda_.empty() && !is_valid(agenda_.front())) {
     std::ranges::pop_heap(agenda_, std::ranges::greater{});
     agenda_.pop_back();
   }

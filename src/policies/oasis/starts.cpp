@@ -12,6 +12,7 @@ void Oasis::decide(const View& view, Plan& plan, Rng&) {
   stop_changed(view, plan);
   start_planned(view, plan);
   start_guests(view, plan);
+  if (options_.ahead) start_ahead(view, plan);
 }
 
 /// Jobs that hold another number of GPUs than their schedule says for this slot.
@@ -25,7 +26,11 @@ void Oasis::stop_changed(const View& view, Plan& plan) {
   for (const JobId job : changed_) {
     if (rows_[job.value].standing != Standing::Planned) continue;
     const std::int64_t wanted = gpus_at(job, slot);
-    if (plan.gpus_of(job) == wanted) continue;
+    const bool was_ahead = std::ranges::binary_search(ahead_, job);
+    if (was_ahead && wanted == 0) continue;  // its slots are still to come
+    if (was_ahead) std::erase(ahead_, job);
+    const bool is_elsewhere = was_ahead && plan.pool_of(job) != pool_at(job, slot);
+    if (plan.gpus_of(job) == wanted && !is_elsewhere) continue;
     if (plan.holds(job)) plan.preempt(job, Reason::Reservation);
     if (wanted > 0) starting_.push_back(job);
   }
@@ -35,9 +40,7 @@ void Oasis::stop_changed(const View& view, Plan& plan) {
 void Oasis::start_planned(const View& view, Plan& plan) {
   const std::int64_t slot = clock_.at(view.now);
   for (const JobId job : starting_) {
-    const auto& holds = rows_[job.value].workers;
-    const auto hold = std::ranges::lower_bound(holds, slot, {}, &Hold::slot);
-    const PoolId pool{hold->server};
+    const PoolId pool = pool_at(job, slot);
     const auto gpus = static_cast<std::int32_t>(gpus_at(job, slot));
     if (start_in_place_of_guests(plan, job, pool, gpus)) continue;
     // Short of GPUs it waits for a job that is late by an instant; short of cores or closeness it
@@ -49,10 +52,16 @@ void Oasis::start_planned(const View& view, Plan& plan) {
   }
 }
 
-/// Guests of the pool give way, the last to arrive first; start_guests() brings back whoever still
-/// fits.
+/// Those of the pool who run ahead of their slots give way, then guests, the last to arrive first;
+/// who still fits is brought back.
 bool Oasis::start_in_place_of_guests(Plan& plan, JobId job, PoolId pool, std::int32_t gpus) {
   bool started = plan.try_start_sized(pool, job, gpus, Reason::Reservation);
+  for (std::size_t i = ahead_.size(); i-- > 0 && !started;) {
+    if (plan.pool_of(ahead_[i]) != pool) continue;
+    plan.preempt(ahead_[i], Reason::Reservation);
+    ahead_.erase(ahead_.begin() + static_cast<std::ptrdiff_t>(i));
+    started = plan.try_start_sized(pool, job, gpus, Reason::Reservation);
+  }
   for (std::size_t i = running_guests_.size(); i-- > 0 && !started;) {
     const JobId guest = running_guests_[i];
     if (plan.pool_of(guest) != pool) continue;
@@ -82,6 +91,26 @@ void Oasis::start_guests(const View& view, Plan& plan) {
     } else {
       blocked_[next->value] = true;
     }
+  }
+}
+
+/// Accepted jobs on GPUs that nobody was promised now, those whose slots come first before others.
+/// With what is done before, a schedule ends early.
+void Oasis::start_ahead(const View& view, Plan& plan) {
+  if (plan.cluster().free_gpus() == 0) return;
+  const std::int64_t slot = clock_.at(view.now);
+  std::vector<std::pair<std::int64_t, JobId>> order;
+  for (const JobId job : planned_) {
+    const auto& holds = rows_[job.value].workers;
+    const auto next = std::ranges::upper_bound(holds, slot, {}, &Hold::slot);
+    if (!plan.holds(job) && gpus_at(job, slot) == 0 && next != holds.end())
+      order.emplace_back(next->slot, job);
+  }
+  std::ranges::sort(order);
+  for (const auto& [next, job] : order) {
+    const auto gpus = static_cast<std::int32_t>(gpus_at(job, next));
+    if (plan.try_start_sized(pool_at(job, next), job, gpus, Reason::Backfill))
+      ahead_.insert(std::ranges::lower_bound(ahead_, job), job);
   }
 }
 

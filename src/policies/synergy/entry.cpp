@@ -16,22 +16,27 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
   BERTH_TRY(options.solver_nodes, params.integer("solver_nodes", 1, 1'000'000'000));
   BERTH_TRY(options.round, params.duration("round"));
   if (options.round <= Duration::zero()) return params.wrong("round", "must be more than zero");
+  BERTH_TRY(const auto start, params.choice("start", {"round", "now"}));
+  options.start = static_cast<StartRule>(start);
   return std::make_unique<Synergy>(entry.name, options);
 }
 
 }  // namespace
 
 PolicyEntry synergy_entry() {
-  return {"synergy",
-          "rounds of any order; cores by how much each job gains, none below its GPU share",
-          Need::Profile,
-          true,
-          {{"order", "fifo", "fifo, srtf, las or ftf (finish-time fairness)"},
-           {"mode", "tune",
-            "tune, greedy (demand or nothing), proportional, or opt (demands by integer program)"},
-           {"round", "5m", "seconds between two decisions, aligned to time zero"},
-           {"solver_nodes", "1000", "opt: size of the search tree at most"}},
-          make};
+  return {
+      "synergy",
+      "rounds of any order; cores by how much each job gains, none below its GPU share",
+      Need::Profile,
+      true,
+      {{"order", "fifo", "fifo, srtf, las or ftf (finish-time fairness)"},
+       {"mode", "tune",
+        "tune, greedy (demand or nothing), proportional, or opt (demands by integer program)"},
+       {"round", "5m", "seconds between two decisions, aligned to time zero"},
+       {"start", "round",
+        "of a job that waits beside free devices: round: with the next round; now: at once", "now"},
+       {"solver_nodes", "1000", "opt: size of the search tree at most"}},
+      make};
 }
 
 }  // namespace berth

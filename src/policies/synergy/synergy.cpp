@@ -71,10 +71,7 @@ SynergyAxes Synergy::axes_for(const Cluster& cluster, const Pool& pool, std::int
   return axes;
 }
 
-std::optional<Time> Synergy::next_wakeup(const View& view) {
-  if (active_.empty() || is_settled_) return std::nullopt;
-  return Time{(view.now.time_since_epoch() / options_.round + 1) * options_.round};
-}
+std::optional<Time> Synergy::next_wakeup(const View& view) { return rounds_.wakeup(view.now); }
 
 double Synergy::key_of(const View& view, JobId job) const {
   switch (options_.order) {
@@ -100,13 +97,19 @@ void Synergy::sort_jobs(const View& view) {
 }
 
 void Synergy::decide(const View& view, Plan& plan, Rng&) {
-  if (view.now.time_since_epoch() % options_.round != Duration::zero()) return;
+  if (active_.empty()) rounds_.settle();
+  if (!rounds_.is_due(view.now)) {
+    if (options_.start == StartRule::AtOnce && has_room_for_any(view, plan))
+      start_waiting(view, plan);
+    return;
+  }
+  rounds_.hold(view.now);
   sort_jobs(view);
   for (const JobId job : order_) taken_[job.value] = false;
   for (std::uint32_t i = 0; i < pools_.size(); ++i) {
     if (!pools_[i].nodes.empty()) pack_pool(view, plan, PoolId{i});
   }
-  is_settled_ = std::ranges::none_of(order_, [&](JobId job) { return plan.holds(job); });
+  if (std::ranges::none_of(order_, [&](JobId job) { return plan.holds(job); })) rounds_.settle();
 }
 
 void Synergy::pack_pool(const View& view, Plan& plan, PoolId pool) {
@@ -116,6 +119,36 @@ void Synergy::pack_pool(const View& view, Plan& plan, PoolId pool) {
   const SynergyAxes& axes = pools_[pool.value].axes;
   if (options_.optimal_demands) use_optimal_demands(axes);
   carry_out(view, plan, pool, packer_.pack(axes, servers_, jobs_));
+}
+
+bool Synergy::has_room_for_any(const View& view, const Plan& plan) const {
+  return std::ranges::any_of(active_, [&](JobId job) {
+    return !plan.holds(job) && plan.cluster().free_gpus() >= view.gpus(job);
+  });
+}
+
+/// Until the next round, beside those that run.
+void Synergy::start_waiting(const View& view, Plan& plan) {
+  sort_jobs(view);
+  std::ranges::stable_partition(order_, [&](JobId job) { return plan.holds(job); });
+  for (const JobId job : order_) taken_[job.value] = false;
+  for (std::uint32_t i = 0; i < pools_.size(); ++i) {
+    if (!pools_[i].nodes.empty()) add_to_pool(view, plan, PoolId{i});
+  }
+}
+
+/// Nothing, if somebody would have to move for it: that is for the next round to decide.
+void Synergy::add_to_pool(const View& view, Plan& plan, PoolId pool) {
+  list_servers(view, pools_[pool.value]);
+  choose_jobs(view, plan, pool);
+  describe_jobs(view, plan, pool);
+  const auto grants = packer_.pack(pools_[pool.value].axes, servers_, jobs_);
+  std::int64_t running = std::ranges::count_if(
+      order_, [&](JobId job) { return plan.holds(job) && plan.pool_of(job) == pool; });
+  for (std::size_t i = 0; i < chosen_.size(); ++i) {
+    if (plan.holds(chosen_[i]) && grants[i].runs && stays(i, grants[i])) --running;
+  }
+  if (running == 0) carry_out(view, plan, pool, grants);
 }
 
 void Synergy::list_servers(const View& view, const Pool& pool) {

@@ -4,7 +4,8 @@
 // Rounds of 300 s aligned to time zero. At each the jobs are ordered (fifo, srtf, las, ftf), taken
 // while GPUs suffice, and packed (see packing.h) with demands from the believed rates; a job that
 // is not taken again gives its devices back, one that is stays where it is if it can. Between
-// rounds nothing starts. Guarantee of `tune`: nobody is slower than with its proportional share.
+// rounds nothing starts, unless `start` says so. Guarantee of `tune`: nobody is slower than with
+// its proportional share.
 //
 // Host memory caches the data sets of models whose profile tells of one; it is packed in pools
 // whose servers all say how much they have. What the trace asks for of cores and memory gives way.
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/kit/rounds.h"
 #include "policies/synergy/packing.h"
 
 namespace berth {
@@ -33,12 +35,13 @@ struct SynergyOptions {
   bool optimal_demands = false;  // demands from the integer program, then packed as in tune
   std::int64_t solver_nodes = 1000;
   Duration round = std::chrono::seconds{300};
+  StartRule start = StartRule::InRounds;
 };
 
 class Synergy final : public Policy {
  public:
   Synergy(std::string name, const SynergyOptions& options)
-      : name_(std::move(name)), options_(options), packer_(options.mode) {}
+      : name_(std::move(name)), options_(options), packer_(options.mode), rounds_(options.round) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] Need needs() const noexcept override {
     return needs_estimates() ? Need::Profile | Need::RunTime : Need::Profile;
@@ -49,16 +52,16 @@ class Synergy final : public Policy {
   [[nodiscard]] bool sets_cores() const noexcept override { return true; }
   [[nodiscard]] bool sets_memory() const noexcept override { return true; }
   void begin(const View& view) override;
-  void on_arrival(const View&, JobId job) override {
+  void on_arrival(const View& view, JobId job) override {
     active_.insert(job);
-    is_settled_ = false;
+    rounds_.stir(view.now);
   }
-  void on_departure(const View&, JobId job) override {
+  void on_departure(const View& view, JobId job) override {
     active_.erase(job);
-    is_settled_ = false;
+    rounds_.stir(view.now);
   }
-  void on_requeue(const View&, JobId) override { is_settled_ = false; }
-  void on_capacity_change(const View&, NodeId) override { is_settled_ = false; }
+  void on_requeue(const View& view, JobId) override { rounds_.stir(view.now); }
+  void on_capacity_change(const View& view, NodeId) override { rounds_.stir(view.now); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
@@ -82,6 +85,9 @@ class Synergy final : public Policy {
   void sort_jobs(const View& view);
   [[nodiscard]] double key_of(const View& view, JobId job) const;
   void pack_pool(const View& view, Plan& plan, PoolId pool);
+  void start_waiting(const View& view, Plan& plan);
+  void add_to_pool(const View& view, Plan& plan, PoolId pool);
+  [[nodiscard]] bool has_room_for_any(const View& view, const Plan& plan) const;
   void list_servers(const View& view, const Pool& pool);
   void choose_jobs(const View& view, const Plan& plan, PoolId pool);
   void describe_jobs(const View& view, const Plan& plan, PoolId pool);
@@ -100,8 +106,8 @@ class Synergy final : public Policy {
   std::string name_;
   SynergyOptions options_;
   SynergyPacker packer_;
+  Rounds rounds_;  // settled while nothing runs: no round would differ before the next event
   std::set<JobId> active_;
-  bool is_settled_ = false;  // nothing runs and nothing happened since: no round would differ
   std::vector<Pool> pools_;
   std::vector<std::uint32_t> server_of_node_;  // position in servers_, while its pool is packed
   std::vector<bool> taken_;                    // scratch, by JobId: runs in this round
