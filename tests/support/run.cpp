@@ -87,6 +87,9 @@ Outcome run_with(const Scenario& scenario, Policy& policy, Observer* observer) {
   } else {
     executor = std::make_unique<SimExecutor>(trace, *cluster, sim);
   }
+  if (scenario.lateness)
+    executor =
+        std::make_unique<UnkindExecutor>(std::move(executor), *scenario.lateness, scenario.seed);
   if (!scenario.asked.empty()) {
     std::optional<JobId> stranger;
     if (scenario.looks_are_events)

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "policies/placements/placements.h"
 #include "policies/registry.h"
 #include "sim/sim_executor.h"
+#include "support/unkind_executor.h"
 
 namespace berth::test {
 
@@ -68,6 +70,8 @@ struct Scenario {
   std::vector<Time> asked = {};  // when somebody looks although nothing happened; rising
   /// Then each look is an event of the last job, which must come after all of them.
   bool looks_are_events = false;
+  /// Then nobody wakes in time, and training code says what it likes.
+  std::optional<Lateness> lateness = {};
 };
 
 struct Outcome {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "policies/goodput/restart_factor.h"
+#include "policies/kit/heard.h"
 
 namespace berth {
 
@@ -76,7 +77,7 @@ GoodputSubject GoodputJobs::subject(const View& view, JobId job, PoolId pool) co
 bool GoodputJobs::hear(const View& view, JobId job) {
   Facts& facts = facts_[job.value];
   if (facts.is_silent) return false;
-  const auto report = view.report(job);
+  const auto report = heard(view, job);
   if (!report) return false;
   if (!(report->noise_scale > 0)) {
     facts.is_silent = true;
@@ -113,7 +114,7 @@ bool GoodputJobs::watch(const View& view, JobId job) {
   const double first =
       own_total_batch(view.believed(), subject(view, job, view.jobs.allocation[job].pool));
   const double total = 1.0 * gang.gpus * terms.batch;
-  const auto report = view.report(job);
+  const auto report = heard(view, job);
   const double phi = report && report->noise_scale > 0 ? report->noise_scale : first;
   const double seconds = total / first * statistical_efficiency(phi, first, total) / rate;
   StepTimes step{.gang = gang, .per_step = per_step};

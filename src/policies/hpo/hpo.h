@@ -108,7 +108,7 @@ class Hpo final : public Policy {
   // trials.cpp: what becomes of trials
   void judge_trials(const View& view, Plan& plan);
   void judge(const View& view, Plan& plan, JobId job);
-  [[nodiscard]] double loss_at(const View& view, JobId job, double epochs) const;
+  [[nodiscard]] double loss_at(const View& view, JobId job, double epochs, double last) const;
   void set_check(const View& view, JobId job);
   void drop_check(JobId job);
   [[nodiscard]] Horizon horizon(const View& view, const StudyRow& row) const;
