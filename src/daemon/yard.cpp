@@ -249,7 +249,9 @@ bool Yard::is_clear(JobNumber job, std::span<const Slice> slices) const {
     if (found == on_device_.end()) return;
     for (const JobNumber other : found->second) {
       const Attempt& attempt = attempts_.at(other);
-      const bool sleeps = attempt.is_suspended && attempt.ending == Ending::ByItself;
+      // What does not run yet cannot be put to sleep: it begins awake, and is told when it does.
+      const bool sleeps =
+          attempt.is_suspended && attempt.is_running && attempt.ending == Ending::ByItself;
       clear = clear && (other == job || attempt.is_granted || sleeps);
     }
   });
