@@ -69,7 +69,7 @@ constexpr std::array kRecordKinds = {"life", "submit", "intent", "started",
 constexpr std::array kAtAnyTime = {"kill",        "power",   "controller", "disk",     "full-disk",
                                    "late-events", "cancels", "holds",      "requeues", "suspends",
                                    "policies",    "nodes",   "changes",    "shares",   "repeats",
-                                   "clock-jumps", "absurd"};
+                                   "clock-jumps", "absurd",  "late-wakes"};
 constexpr std::array kWithTheirRecords =
     std::to_array<std::pair<const char*, const char*>>({{"refusals", "intent"},
                                                         {"late-claims", "intent"},

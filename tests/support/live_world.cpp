@@ -31,7 +31,9 @@ LiveWorld::LiveWorld(WorldOptions options)
     : options_(std::move(options)),
       cluster_(*load_cluster(options_.cluster)),
       host_(options_.host),
-      rng_(options_.seed) {
+      rng_(options_.seed),
+      sleep_rng_(rng_.fork("sleep")),
+      training_(options_.seed) {
   if (options_.edit_cluster) options_.edit_cluster(cluster_);
   if (!options_.service.identity.lookup) options_.service.identity.lookup = everybody_is_known;
   host_.set_fault_counter([this](std::string_view what) { count_fault(what); });
@@ -142,6 +144,27 @@ bool LiveWorld::step(std::optional<std::int64_t> until) {
     throw;
   }
   return true;
+}
+
+/// Nobody wakes at the microsecond, and a scheduler that was away finds everything at once.
+void LiveWorld::oversleep() {
+  constexpr double kSecond = 1e6;
+  const Oversleeping& how = options_.oversleeping;
+  if (how.most_micros == 0) return;
+  double late = 1 + sleep_rng_.uniform() * static_cast<double>(how.most_micros);
+  const bool is_seconds = sleep_rng_.uniform() < how.seconds;
+  const bool is_hours = sleep_rng_.uniform() < how.hours;
+  if (is_seconds) late = sleep_rng_.uniform() * 10 * kSecond;
+  if (is_hours) late = sleep_rng_.uniform() * 6 * 3600 * kSecond;
+  if (is_seconds || is_hours) {
+    count_fault("late-wakes");
+    note(fmt::format("away for {:.3f} s", late / kSecond));
+  }
+  const std::int64_t end = micros_ + static_cast<std::int64_t>(late);
+  while (micros_ < end && step(end)) {
+  }
+  micros_ = std::max(micros_, end);
+  host_.set_now(micros_);
 }
 
 bool LiveWorld::live() {
@@ -265,18 +288,18 @@ void LiveWorld::make_yard(Life& life) {
 }
 
 void LiveWorld::make_service(Life& life) {
-  life.scheduler =
-      std::make_unique<Scheduler>(Scheduler::Parts{.store = life.store,
-                                                   .board = life.board,
-                                                   .yard = *life.yard,
-                                                   .inbox = life.inbox,
-                                                   .clock = life.clock,
-                                                   .cluster = cluster_,
-                                                   .options = options_.scheduling,
-                                                   .training = nullptr,
-                                                   .hub = nullptr,
-                                                   .log = nullptr,
-                                                   .around_policy = options_.around_policy});
+  life.scheduler = std::make_unique<Scheduler>(
+      Scheduler::Parts{.store = life.store,
+                       .board = life.board,
+                       .yard = *life.yard,
+                       .inbox = life.inbox,
+                       .clock = life.clock,
+                       .cluster = cluster_,
+                       .options = options_.scheduling,
+                       .training = options_.hears_nonsense ? &training_ : nullptr,
+                       .hub = nullptr,
+                       .log = nullptr,
+                       .around_policy = options_.around_policy});
   life.admission = std::make_unique<Admission>(cluster_, options_.scheduling.placement,
                                                options_.admission, [&life](JobNumber job) {
                                                  if (life.board.find(job)) return true;

@@ -22,8 +22,16 @@
 #include "support/sim_disk.h"
 #include "support/sim_host.h"
 #include "support/sim_store.h"
+#include "support/wild_training.h"
 
 namespace berth::test {
+
+/// How late the scheduler wakes, whatever woke it. The world goes on meanwhile.
+struct Oversleeping {
+  std::int64_t most_micros = 0;  // each time by 1 to so many; 0 = never
+  double seconds = 0;            // so often (0 to 1) by up to ten seconds: a busy machine
+  double hours = 0;              // so often by up to six hours: it was stopped or suspended
+};
 
 enum class CrashKind : std::uint8_t {
   Kill,        // the process dies; disk cache and jobs live on
@@ -42,6 +50,8 @@ struct WorldOptions {
   double deadline = 1e12;  // seconds after which every job must be over
   bool keeps_log = false;  // the last events, for people
   std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy = {};
+  Oversleeping oversleeping = {};
+  bool hears_nonsense = false;    // jobs report late, never or nonsense; otherwise never
   bool expects_bad_jobs = false;  // otherwise it is a violation that one is set aside
 };
 
@@ -129,6 +139,7 @@ class LiveWorld final : public ClockSource {
   void check_policy(const Life& life);
   void check_engines(const Life& life);
   bool step(std::optional<std::int64_t> until);
+  void oversleep();
 
   WorldOptions options_;
   Cluster cluster_;
@@ -139,6 +150,8 @@ class LiveWorld final : public ClockSource {
   SimDisk disk_;
   SimHost host_;
   Rng rng_;
+  Rng sleep_rng_;
+  WildTraining training_;
   std::multimap<std::int64_t, Deed> script_;
   std::unique_ptr<Life> life_;
   std::uint64_t points_ = 0;

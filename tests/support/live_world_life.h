@@ -17,6 +17,16 @@ class LiveWorld::WorldInbox final : public Inbox {
   void post(Message message) { messages_.push_back(std::move(message)); }
   void wait(Time until) override {
     world_.check_alive();
+    sleep(until);
+    world_.oversleep();
+  }
+  void take(std::vector<Message>& messages) override {
+    messages.swap(messages_);
+    messages_.clear();
+  }
+
+ private:
+  void sleep(Time until) {
     while (messages_.empty()) {
       if (world_.seconds() > world_.options_.deadline) {
         world_.violations_.push_back("L1: it does not come to an end");
@@ -35,12 +45,7 @@ class LiveWorld::WorldInbox final : public Inbox {
       }
     }
   }
-  void take(std::vector<Message>& messages) override {
-    messages.swap(messages_);
-    messages_.clear();
-  }
 
- private:
   LiveWorld& world_;
   const LiveClock& clock_;
   std::vector<Message> messages_;

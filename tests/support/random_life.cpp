@@ -13,10 +13,11 @@ namespace berth::test {
 namespace {
 
 constexpr std::array<std::string_view, kFaultClasses> kNames = {
-    "kill",        "power",       "controller",  "in-recovery", "disk",     "full-disk", "refusals",
-    "late-claims", "shim-deaths", "late-events", "twice-told",  "stubborn", "flaky",     "cancels",
-    "holds",       "requeues",    "suspends",    "policies",    "nodes",    "changes",   "shares",
-    "clock-jumps", "repeats",     "narrow",      "absurd"};
+    "kill",     "power",       "controller",  "in-recovery", "disk",       "full-disk",
+    "refusals", "late-claims", "shim-deaths", "late-events", "twice-told", "stubborn",
+    "flaky",    "cancels",     "holds",       "requeues",    "suspends",   "policies",
+    "nodes",    "changes",     "shares",      "clock-jumps", "repeats",    "narrow",
+    "absurd",   "late-wakes",  "reports"};
 
 constexpr double kDay = 86'400;
 
@@ -77,7 +78,8 @@ void draw_strikes(Rng rng, LifeSettings& settings) {
     if (!settings.has(what)) continue;
     if (what == FaultClass::LateClaims || what == FaultClass::ShimDeaths ||
         what == FaultClass::LateEvents || what == FaultClass::TwiceTold ||
-        what == FaultClass::Stubborn || what == FaultClass::Flaky || what == FaultClass::Narrow)
+        what == FaultClass::Stubborn || what == FaultClass::Flaky || what == FaultClass::Narrow ||
+        what == FaultClass::LateWakes || what == FaultClass::Reports)
       continue;  // they are in the host and in the jobs; or see below
     const auto count = static_cast<int>(log_uniform(own, 1, 9));
     for (int n = 0; n < count; ++n)
@@ -100,6 +102,14 @@ void draw_host(Rng rng, LifeSettings& settings) {
   if (settings.has(FaultClass::LateEvents))
     host.told_late = static_cast<SimHost::Micros>(log_uniform(rng, 1e3, 3e7));
   if (settings.has(FaultClass::TwiceTold)) host.told_twice = log_uniform(rng, 0.05, 0.5);
+}
+
+void draw_sleep(Rng rng, LifeSettings& settings) {
+  Oversleeping& how = settings.oversleeping;
+  how.most_micros = static_cast<std::int64_t>(log_uniform(rng, 2, 1e6));
+  if (!settings.has(FaultClass::LateWakes)) return;
+  how.seconds = log_uniform(rng, 0.01, 0.5);
+  how.hours = log_uniform(rng, 0.0005, 0.02);
 }
 
 /// Whether two jobs may be on one device under a policy that the life may come to.
@@ -174,6 +184,7 @@ LifeSettings draw_life(std::uint64_t seed, std::optional<std::string> policy) {
   }
   draw_strikes(root.fork("strikes"), settings);
   draw_host(root.fork("host"), settings);
+  draw_sleep(root.fork("sleep"), settings);
   constexpr std::int64_t kMinRuns[] = {0, 0, 5, 60};
   settings.min_run = kMinRuns[root.fork("min_run").below(4)];
   settings.host.device_limit = may_share(settings) ? static_cast<std::int32_t>(kMaxSharers) : 1;
@@ -195,6 +206,9 @@ std::string to_text(const LifeSettings& settings) {
       "unclaimed {:.3f}, claimed {:.3f}, unrecorded {:.3f}\n",
       host.seed, host.claim_delay, host.told_late, host.told_twice, host.dies_unclaimed,
       host.dies_claimed, host.dies_unrecorded);
+  text += fmt::format("  wakes late by up to {} us, so often by seconds {:.4f}, by hours {:.4f}\n",
+                      settings.oversleeping.most_micros, settings.oversleeping.seconds,
+                      settings.oversleeping.hours);
   for (const Strike& strike : settings.strikes)
     text += fmt::format("  {:.3f} {} {}\n", strike.at, to_string(strike.what), strike.number);
   return text;
@@ -207,6 +221,8 @@ LifeReport live_through(const LifeSettings& settings, KeepLog keep) {
   options.scheduling.spare_slots = settings.spare_slots;
   options.scheduling.min_run = settings.min_run;
   options.host = settings.host;
+  options.oversleeping = settings.oversleeping;
+  options.hears_nonsense = settings.has(FaultClass::Reports);
   options.seed = settings.seed;
   options.keeps_log = keep == KeepLog::Yes;
   options.deadline = (settings.days + 200) * kDay;

@@ -39,8 +39,10 @@ enum class FaultClass : std::uint8_t {
   Repeats,     // a submit is sent again with its key, perhaps when the job is long over
   Narrow,      // one more of what people do, while a job is begun; the disk fails in recovery
   Absurd,      // people ask for anything, of jobs in any state
+  LateWakes,   // the scheduler wakes late by seconds, now and then by hours; without, by less
+  Reports,     // of jobs: late, never or nonsense
 };
-inline constexpr std::size_t kFaultClasses = 25;
+inline constexpr std::size_t kFaultClasses = 27;
 [[nodiscard]] std::string_view to_string(FaultClass fault) noexcept;
 
 enum class Moment : std::uint8_t { Any, Narrow };
@@ -63,6 +65,7 @@ struct LifeSettings {
   SimHost::Options host;
   std::size_t spare_slots = 64;
   std::int64_t min_run = 0;
+  Oversleeping oversleeping;
   [[nodiscard]] bool has(FaultClass fault) const {
     return classes.test(static_cast<std::size_t>(fault));
   }
