@@ -45,11 +45,12 @@ Engine::Engine(const EngineParts& parts)
       policy_rng_(Rng{parts.seed}.fork("policy")),
       placement_rng_(Rng{parts.seed}.fork("placement")),
       view_(trace_, jobs_, state_, shapes_, estimates_, parts.believed, parts.executor,
-            parts.policy.needs()),
+            parts.policy.needs(), parts.open),
       plan_(state_, jobs_, shapes_, arena_, placement_, parts.believed, placement_rng_) {
   watch_what_is_needed(state_);
   plan_.set_tuner(tuner_);
   plan_.set_capabilities(executor_.capabilities());
+  if (open_) plan_.keep_to_agreed_sizes(trace_);
   make_intake();
   if (placement_.wants_changes()) state_.track_changes();  // trying shapes was no part of the run
 }

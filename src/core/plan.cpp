@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "core/node_tuner.h"
+#include "model/elastic.h"
 
 namespace berth {
 
@@ -121,6 +122,17 @@ void Plan::check_startable(JobId job) const {
                "only a waiting job can be started");
 }
 
+bool Plan::is_agreed(JobId job, std::int32_t gpus) const noexcept {
+  return agreed_ == nullptr || agreed_range(agreed_->jobs[job.value]).includes(gpus);
+}
+
+bool Plan::is_agreed(JobId job, std::span<const Slice> slices) const noexcept {
+  if (agreed_ == nullptr) return true;
+  std::int32_t gpus = 0;
+  for (const Slice& slice : slices) gpus += slice.gpus;
+  return is_agreed(job, gpus);
+}
+
 bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
   check_startable(job);
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
@@ -132,6 +144,7 @@ bool Plan::try_start_in(PoolId pool, JobId job, Reason reason) {
 bool Plan::try_start_sized(PoolId pool, JobId job, std::int32_t gpus, Reason reason) {
   check_startable(job);
   BERTH_CHECK(state_->mode() == ClusterState::Mode::Devices, "a policy that resizes says so");
+  if (!is_agreed(job, gpus)) return false;
   Shape shape = (*shapes_)[jobs_->shape[job]];
   shape.gpus = gpus;
   if (!state_->may_hold(pool, shape)) return false;
@@ -179,6 +192,7 @@ bool Plan::place(PoolId pool, JobId job, const Shape& shape, Reason reason) {
 
 bool Plan::try_start_on(JobId job, PoolId pool, std::span<const Slice> slices, Reason reason) {
   BERTH_CHECK(!holds(job), "a job that holds devices is not started again");
+  if (!is_agreed(job, slices)) return false;
   if (!state_->is_free(slices, (*shapes_)[jobs_->shape[job]])) return false;
   return put_on(job, pool, slices, reason);
 }
@@ -187,6 +201,7 @@ bool Plan::try_share_on(JobId job, PoolId pool, std::span<const Slice> slices, s
                         Reason reason) {
   BERTH_CHECK(!holds(job), "a job that holds devices is not started again");
   BERTH_CHECK(state_->tracks_devices(), "a policy that shares devices says so");
+  if (!is_agreed(job, slices)) return false;
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
   const auto sharers = can_.has(Ability::Share) ? static_cast<std::int32_t>(kMaxSharers) : 1;
   const auto most = std::min<std::int32_t>(limit, sharers);

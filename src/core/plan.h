@@ -17,6 +17,7 @@
 #include "core/job_table.h"
 #include "core/placement.h"
 #include "core/shape.h"
+#include "model/trace.h"
 #include "perf/rate_model.h"
 
 namespace berth {
@@ -36,7 +37,8 @@ class Plan {
   /// now.
   [[nodiscard]] bool try_start(JobId job, Reason reason = Reason::Order);
   [[nodiscard]] bool try_start_in(PoolId pool, JobId job, Reason reason = Reason::Order);
-  /// The same with so many devices, whatever the job asked for.
+  /// The same with so many devices, whatever the job asked for. Where sizes are agreed (see
+  /// keep_to_agreed_sizes) it declines a size outside the job's range, as do the next two.
   [[nodiscard]] bool try_start_sized(PoolId pool, JobId job, std::int32_t gpus,
                                      Reason reason = Reason::Growth);
   /// Grants exactly these devices if nobody is on them. Their number may differ from what the job
@@ -99,6 +101,9 @@ class Plan {
   void set_capabilities(Capabilities can) noexcept { can_ = can; }
   /// Has a say in where jobs start that the placement found a place for.
   void set_tuner(NodeTuner* tuner) noexcept { tuner_ = tuner; }
+  /// Jobs are started with no other number of devices than their requests in `trace` agree to: a
+  /// mistake of a policy must not reach a program.
+  void keep_to_agreed_sizes(const Trace& trace) noexcept { agreed_ = &trace; }
   /// A waiting job that still runs on these devices, from before: where the placement has the say
   /// it gets them if they are free, until it holds devices again.
   void pin(JobId job, std::span<const Slice> slices) {
@@ -142,6 +147,8 @@ class Plan {
     Reason reason;
   };
   void check_startable(JobId job) const;
+  [[nodiscard]] bool is_agreed(JobId job, std::int32_t gpus) const noexcept;
+  [[nodiscard]] bool is_agreed(JobId job, std::span<const Slice> slices) const noexcept;
   Touched& touch(JobId job);
   [[nodiscard]] bool retake(PoolId pool, JobId job, const Shape& shape, Reason reason);
   [[nodiscard]] bool place(PoolId pool, JobId job, const Shape& shape, Reason reason);
@@ -169,6 +176,7 @@ class Plan {
   Rng* rng_;
   NodeTuner* tuner_ = nullptr;
   Capabilities can_ = Capabilities::all();
+  const Trace* agreed_ = nullptr;  // absent: any size
   std::vector<Step> steps_;
   std::vector<Touched> touched_;
   std::vector<Powered> powered_;

@@ -36,7 +36,7 @@ class View {
  public:
   View(const Trace& trace, const JobTable& table, const ClusterState& state,
        const ShapeTable& shape_table, const Column<JobId, Duration>& estimates,
-       const RateModel& believed, const Executor& executor, Need needs)
+       const RateModel& believed, const Executor& executor, Need needs, bool open = false)
       : jobs(table),
         cluster(state),
         shapes(shape_table),
@@ -44,7 +44,8 @@ class View {
         estimates_(&estimates),
         believed_(&believed),
         executor_(&executor),
-        needs_(needs) {}
+        needs_(needs),
+        open_(open) {}
 
   Time now{};
   const JobTable& jobs;
@@ -57,6 +58,8 @@ class View {
   [[nodiscard]] std::string_view text(NameId name) const { return trace_->text(name); }
   [[nodiscard]] const Shape& shape(JobId job) const noexcept { return shapes[jobs.shape[job]]; }
   [[nodiscard]] std::int32_t gpus(JobId job) const noexcept { return trace_->jobs[job.value].gpus; }
+  /// Jobs are programs that somebody runs: none has another size than its request agrees to.
+  [[nodiscard]] bool sizes_are_agreed() const noexcept { return open_; }
 
   /// Believed total run time at the reference placement.
   [[nodiscard]] Duration estimate(JobId job) const noexcept {
@@ -109,6 +112,7 @@ class View {
   const RateModel* believed_;
   const Executor* executor_;
   Need needs_;
+  bool open_;
 };
 
 }  // namespace berth

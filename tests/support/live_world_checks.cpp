@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "model/elastic.h"
 #include "support/live_world_life.h"
 
 namespace berth::test {
@@ -30,6 +31,10 @@ void LiveWorld::hear(std::span<const Committed> records) {
     // In one thread the engine has heard of every wish before it decides again.
     if (cancelled_.contains(intent->job))
       violations_.push_back(fmt::format("R6: job {} is cancelled and begins", intent->job));
+    const auto job = life_->board.find(intent->job);
+    if (job && !agreed_range(*job->spec).includes(intent->gpus))
+      violations_.push_back(fmt::format("E1: job {} begins with {} devices and asked for {}",
+                                        intent->job, intent->gpus, job->spec->gpus));
   }
 }
 

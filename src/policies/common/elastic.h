@@ -1,6 +1,6 @@
-// Between how many devices an elastic policy may choose for a job. What the trace declares counts;
-// a trace that says nothing leaves it to the policy's rule: most published schedulers take every
-// job as elastic.
+// Between how many devices an elastic policy may choose for a job. What its request agrees to
+// counts (model/elastic.h). A simulated trace that declares nothing may be taken as elastic all the
+// same, as most published schedulers do; a job that really runs is not.
 #pragma once
 
 #include <algorithm>
@@ -8,38 +8,31 @@
 #include <vector>
 
 #include "core/view.h"
+#include "model/elastic.h"
 #include "policies/params.h"
 
 namespace berth {
 
-struct ElasticRange {
-  std::int32_t least = 1;
-  std::int32_t most = 1;
-  [[nodiscard]] bool is_fixed() const noexcept { return least == most; }
-  friend bool operator==(const ElasticRange&, const ElasticRange&) = default;
-};
-
 struct ElasticRule {
-  bool all = true;             // jobs that declare nothing are elastic, too
+  bool all = true;             // jobs of a trace that declare nothing are elastic, too
   std::int32_t max_gpus = 16;  // these grow so far, or to what they ask for if that is more
 };
 
-/// A fraction of a device is never resized, nor is a job that wants none.
-[[nodiscard]] inline ElasticRange elastic_range(const JobRequest& request,
-                                                const ElasticRule& rule) noexcept {
-  if (request.gpus_max > 0) return {std::max(1, request.gpus_min), request.gpus_max};
-  if (!rule.all || request.gpu_milli < 1000 || request.gpus == 0)
-    return {request.gpus, request.gpus};
-  return {1, std::max(request.gpus, rule.max_gpus)};
-}
+/// The one question every policy asks before it gives a job another size than it asked for.
 [[nodiscard]] inline ElasticRange elastic_range(const View& view, JobId job,
-                                                const ElasticRule& rule) noexcept {
-  return elastic_range(view.request(job), rule);
+                                                const ElasticRule& rule = {.all = false}) noexcept {
+  const JobRequest& request = view.request(job);
+  const bool says_nothing = request.gpus_min == 0 && request.gpus_max == 0;
+  const bool may_suppose = rule.all && !view.sizes_are_agreed();
+  if (!may_suppose || !says_nothing || request.gpu_milli < 1000 || request.gpus == 0)
+    return agreed_range(request);
+  return {1, std::max(request.gpus, rule.max_gpus)};
 }
 
 /// The two parameters every elastic policy takes.
 [[nodiscard]] inline std::vector<ParamSpec> elastic_params() {
-  return {{"elastic", "all", "all: every job; declared: only those whose trace gives a range"},
+  return {{"elastic", "all",
+           "all: every job of a trace; declared: only those whose request gives a range"},
           {"max_gpus", "16", "jobs that declare no range grow to so many GPUs, or what they ask"}};
 }
 [[nodiscard]] inline Result<ElasticRule> elastic_rule(const Params& params) {

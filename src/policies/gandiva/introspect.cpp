@@ -3,6 +3,7 @@
 #include <bit>
 #include <tuple>
 
+#include "policies/common/elastic.h"
 #include "policies/gandiva/gandiva.h"
 
 namespace berth::gandiva {
@@ -133,14 +134,14 @@ void Gandiva::grow(const View& view, Plan& plan, Home home) {
   std::optional<JobId> first;
   for (const Ring::Seat& seat : here.ring.seats()) {
     const bool may = !seat.guest && plan.holds(seat.job) &&
-                     plan.gpus_of(seat.job) < view.request(seat.job).gpus_max;
+                     plan.gpus_of(seat.job) < elastic_range(view, seat.job).most;
     if (may && (!first || seat.job < *first)) first = seat.job;
   }
   if (!first) return;
   Slice slice = plan.slices(*first).front();
   std::uint64_t free = view.cluster.free_mask(slice.node);
   const std::int32_t gpus =
-      grown(slice.gpus, view.request(*first).gpus_max, std::popcount(free), options_.grow_step);
+      grown(slice.gpus, elastic_range(view, *first).most, std::popcount(free), options_.grow_step);
   for (; slice.gpus < gpus; ++slice.gpus, free &= free - 1) slice.devices |= free & (~free + 1);
   const Plan::Mark before = plan.mark();
   plan.suspend(*first, Reason::Growth);

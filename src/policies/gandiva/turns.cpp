@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "policies/common/elastic.h"
 #include "policies/gandiva/gandiva.h"
 
 namespace berth::gandiva {
@@ -172,7 +173,8 @@ void Gandiva::watch_idle(const View& view, const Plan& plan, Home home) {
                         view.cluster.free_on(mine.nodes.front()) > 0 &&
                         here.ring.suspended().empty();
   const auto wants_more = [&](const Ring::Seat& seat) {
-    return !seat.guest && plan.gpus_of(seat.job) < view.request(seat.job).gpus_max;
+    const ElasticRange range = elastic_range(view, seat.job);
+    return !seat.guest && !range.is_fixed() && plan.gpus_of(seat.job) < range.most;
   };
   const bool is_idle = may_grow && std::ranges::any_of(here.ring.seats(), wants_more);
   if (is_idle == (here.idle_since != kNever)) return;
