@@ -185,7 +185,7 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const
     const double seconds =
         static_cast<double>(std::max<std::int64_t>(0, wall - job.attempt->wall)) * 1e-6;
     view.run_seconds += seconds;
-    view.gpu_seconds += seconds * job.attempt->gpus;
+    view.gpu_seconds += std::max(0.0, seconds * job.attempt->gpus + job.attempt->extra_gpu_seconds);
   }
   if (paths_ && rows == Rows::Whole) std::tie(view.output, view.error) = paths_(job);
   return view;

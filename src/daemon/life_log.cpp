@@ -45,6 +45,11 @@ struct Writer {
     BERTH_LOG(log, Info, "job", "started", {"job", started.job},
               {"attempt", to_text(started.attempt)}, {"devices", devices}, {"pid", started.pid});
   }
+  void operator()(const ResizeRecord& resize) const {
+    BERTH_LOG(log, Info, "job", "goes on with other devices", {"job", resize.job},
+              {"attempt", to_text(resize.attempt)}, {"devices", devices_of(resize.where)},
+              {"why", resize.reason});
+  }
   void operator()(const WishRecord& wish) const {
     // Slices of time come and go; what a person wants, and every preemption, is an event.
     const bool is_slice = wish.by == kSchedulerName && wish.wish != Wish::Preempt;

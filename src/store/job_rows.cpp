@@ -16,8 +16,9 @@ constexpr std::string_view kColumns =
     "stopping, attempt_generation, attempt_counter, is_suspended, attempts, failures, preemptions, "
     "first_start, first_start_wall, gpu_seconds, run_seconds, is_frozen, frozen_by, frozen_why";
 constexpr int kColumnCount = 23;
-constexpr int kAttemptColumn = kColumnCount;   // held, gpus, begun, begun_wall of the live attempt
-constexpr int kPastColumn = kColumnCount + 4;  // outcome … held of a job that is over
+constexpr int kAttemptColumn = kColumnCount;    // held, gpus, begun, begun_wall of the live attempt
+constexpr int kExtraColumn = kColumnCount + 4;  // of a live attempt that had another size before
+constexpr int kPastColumn = kColumnCount + 5;   // outcome … held of a job that is over
 
 std::string_view table_of(Side side) { return side == Side::Now ? "jobs" : "base_jobs"; }
 
@@ -29,7 +30,8 @@ std::string query(std::string_view table, std::string_view more) {
     if (c == ' ') qualified += "j.";
   }
   return fmt::format(
-      "SELECT {}, a.held, a.gpus, a.begun, a.begun_wall{} FROM {} j LEFT JOIN attempts a "
+      "SELECT {}, a.held, a.gpus, a.begun, a.begun_wall, "
+      "CASE WHEN a.outcome IS NULL THEN a.gpu_seconds END{} FROM {} j LEFT JOIN attempts a "
       "ON a.generation = j.attempt_generation AND a.counter = j.attempt_counter ",
       qualified, more, table);
 }
@@ -46,6 +48,7 @@ Result<LiveAttempt> read_attempt(const Statement& row, JobNumber job) {
   attempt.since = time_of(row.integer(kAttemptColumn + 2));
   attempt.wall = row.integer(kAttemptColumn + 3);
   attempt.is_suspended = row.integer(12) != 0;
+  if (!row.is_null(kExtraColumn)) attempt.extra_gpu_seconds = row.real(kExtraColumn);
   return attempt;
 }
 

@@ -35,17 +35,19 @@ bool has_double(std::vector<std::int32_t> indices) {
   return std::ranges::adjacent_find(indices) != indices.end();
 }
 
-Result<void> check_devices(const IntentRecord& intent) {
-  if (intent.gpus < 0)
-    return fail(fmt::format("job {}: holds {} devices", intent.job, intent.gpus));
-  for (std::size_t i = 0; i < intent.where.size(); ++i) {
-    const HeldDevices& part = intent.where[i];
+/// Of an intent or a change of size.
+template <class Holding>
+Result<void> check_devices(const Holding& holding) {
+  if (holding.gpus < 0)
+    return fail(fmt::format("job {}: holds {} devices", holding.job, holding.gpus));
+  const auto& where = holding.where;
+  for (std::size_t i = 0; i < where.size(); ++i) {
+    const HeldDevices& part = where[i];
     const auto is_same = [&](const HeldDevices& other) { return other.node == part.node; };
-    if (std::any_of(intent.where.begin(), intent.where.begin() + static_cast<std::ptrdiff_t>(i),
-                    is_same))
-      return fail(fmt::format("job {}: node {} twice", intent.job, part.node));
+    if (std::any_of(where.begin(), where.begin() + static_cast<std::ptrdiff_t>(i), is_same))
+      return fail(fmt::format("job {}: node {} twice", holding.job, part.node));
     if (has_double(part.devices))
-      return fail(fmt::format("job {}: a device of node {} twice", intent.job, part.node));
+      return fail(fmt::format("job {}: a device of node {} twice", holding.job, part.node));
   }
   return {};
 }
@@ -152,6 +154,17 @@ struct Ledger::Folder {
 
   Result<Change> operator()(const StartedRecord& started) const {
     BERTH_TRY(const LedgerJob* job, with_attempt(started.job, started.attempt));
+    return told(*job);
+  }
+
+  Result<Change> operator()(const ResizeRecord& resize) const {
+    BERTH_TRY(LedgerJob * job, with_attempt(resize.job, resize.attempt));
+    BERTH_TRY_VOID(check_devices(resize));
+    if (resize.where.empty() || !std::isfinite(resize.extra_gpu_seconds))
+      return fail(fmt::format("job {}: goes on with nothing", resize.job));
+    job->attempt->where = resize.where;
+    job->attempt->gpus = resize.gpus;
+    job->attempt->extra_gpu_seconds = resize.extra_gpu_seconds;
     return told(*job);
   }
 

@@ -24,9 +24,10 @@ struct LiveAttempt {
   AttemptId id;
   std::vector<HeldDevices> where{};
   std::int32_t gpus = 0;
-  Time since{};               // of the intent
-  std::int64_t wall = 0;      // of the intent
-  bool is_suspended = false;  // by the scheduler: its slice of time is over
+  Time since{};                  // of the intent
+  std::int64_t wall = 0;         // of the intent
+  bool is_suspended = false;     // by the scheduler: its slice of time is over
+  double extra_gpu_seconds = 0;  // beyond `gpus` for its whole time: it had another size before
 };
 
 struct LedgerJob {

@@ -56,6 +56,7 @@ class LedgerDigest {
     add(attempt.since);
     add_signed(attempt.wall);
     add(std::uint64_t{attempt.is_suspended});
+    if (attempt.extra_gpu_seconds != 0) add(attempt.extra_gpu_seconds);
   }
   /// The jobs of an array share their spec: its text is made once.
   std::uint64_t spec_digest(const std::shared_ptr<const JobSpec>& spec) {

@@ -52,6 +52,15 @@ json body_of(const ChangeRecord& r) {
 }
 json body_of(const SettingRecord& r) { return {{"key", r.key}, {"value", r.value}, {"by", r.by}}; }
 
+json body_of(const ResizeRecord& r) {
+  return {{"job", r.job},
+          {"attempt", to_text(r.attempt)},
+          {"where", to_json(r.where)},
+          {"gpus", r.gpus},
+          {"extra_gpu_seconds", r.extra_gpu_seconds},
+          {"reason", r.reason}};
+}
+
 enum class Need : std::uint8_t { Optional, Required };
 
 /// Takes known fields out of an object; what is absent keeps its default, what it does not know it
@@ -205,16 +214,26 @@ Result<RecordBody> read_setting(BodyReader reader) {
   reader.take("by", r.by);
   return reader.done(std::move(r));
 }
+Result<RecordBody> read_resize(BodyReader reader) {
+  ResizeRecord r;
+  reader.take("job", r.job, Need::Required);
+  reader.take("attempt", r.attempt, Need::Required);
+  reader.take("where", r.where, Need::Required);
+  reader.take("gpus", r.gpus, Need::Required);
+  reader.take("extra_gpu_seconds", r.extra_gpu_seconds);
+  reader.take("reason", r.reason);
+  return reader.done(std::move(r));
+}
 
 struct Kind {
   std::string_view name;  // kept in the journal: never changes
   Result<RecordBody> (*read)(BodyReader);
 };
 /// In the order of RecordBody's alternatives.
-constexpr Kind kKinds[] = {{"life", read_life},     {"submit", read_submit},
-                           {"intent", read_intent}, {"started", read_started},
-                           {"wish", read_wish},     {"end", read_end},
-                           {"change", read_change}, {"setting", read_setting}};
+constexpr Kind kKinds[] = {
+    {"life", read_life},       {"submit", read_submit},   {"intent", read_intent},
+    {"started", read_started}, {"wish", read_wish},       {"end", read_end},
+    {"change", read_change},   {"setting", read_setting}, {"resize", read_resize}};
 static_assert(std::size(kKinds) == std::variant_size_v<RecordBody>);
 
 }  // namespace

@@ -117,8 +117,22 @@ struct SettingRecord {
   std::string by{};
 };
 
+/// The attempt goes on with these devices. With more: written before its code is asked to take
+/// them; with fewer: once it has left the others. So that what is on record is never less than it
+/// uses.
+struct ResizeRecord {
+  JobNumber job = 0;
+  AttemptId attempt{};
+  std::vector<HeldDevices> where{};
+  std::int32_t gpus = 0;
+  /// What it held until now beyond `gpus` for its whole time, in GPU seconds; below zero after it
+  /// has grown.
+  double extra_gpu_seconds = 0;
+  std::string reason{};
+};
+
 using RecordBody = std::variant<LifeRecord, SubmitRecord, IntentRecord, StartedRecord, WishRecord,
-                                EndRecord, ChangeRecord, SettingRecord>;
+                                EndRecord, ChangeRecord, SettingRecord, ResizeRecord>;
 
 struct Record {
   Time at;                // the engine's clock: monotone over restarts

@@ -55,6 +55,9 @@ Result<void> StoreWriter::prepare() {
        "UPDATE attempts SET outcome = ?3, ended_wall = ?4, exit_code = ?5, signal = ?6, "
        "gpu_seconds = ?7, why = ?8, user = ?9, \"group\" = ?10 "
        "WHERE generation = ?1 AND counter = ?2"},
+      {&resize_attempt_,
+       "UPDATE attempts SET held = ?3, gpus = ?4, gpu_seconds = ?5 "
+       "WHERE generation = ?1 AND counter = ?2"},
       {&set_, "INSERT OR REPLACE INTO settings VALUES (?, ?)"},
       {&unset_, "DELETE FROM settings WHERE key = ?"},
       {&key_, "INSERT OR REPLACE INTO keys VALUES (?, ?, ?)"},
@@ -116,6 +119,12 @@ struct StoreWriter::TableWriter {
         intent.attempt.generation, intent.attempt.counter, intent.job,
         std::string_view(dump(to_json(intent.where))), intent.gpus, item.at, item.wall));
     return writer.write_job(*item.change.live, std::nullopt);
+  }
+  /// Until its end the column holds what it owes beyond its present size.
+  Result<void> operator()(const ResizeRecord& resize) const {
+    return writer.resize_attempt_.run(resize.attempt.generation, resize.attempt.counter,
+                                      std::string_view(dump(to_json(resize.where))), resize.gpus,
+                                      resize.extra_gpu_seconds);
   }
   Result<void> operator()(const WishRecord&) const {
     return writer.write_job(*item.change.live, std::nullopt);

@@ -167,6 +167,26 @@ TYPED_TEST(StoreTest, KeepsEveryAttempt) {
   EXPECT_EQ(this->ledger.find(job)->attempt->where.front().node, "n2");
 }
 
+TYPED_TEST(StoreTest, KeepsWhatAnAttemptGoesOnWith) {
+  this->add(LifeRecord{.generation = 4});
+  const JobNumber job = this->add(SubmitRecord{1, {}}).job;
+  this->add(IntentRecord{.job = job, .attempt = {4, 1}, .where = {{"n1", {0}, {}}}, .gpus = 1});
+  this->add(ResizeRecord{.job = job,
+                         .attempt = {4, 1},
+                         .where = {{"n1", {0, 2}, {5}}},
+                         .gpus = 2,
+                         .extra_gpu_seconds = -7.5});
+  this->commit();
+  EXPECT_EQ(this->store->attempts(job)->front().where.front().devices,
+            (std::vector<std::int32_t>{0, 2}));
+  this->reopen();
+  const auto& attempt = this->ledger.find(job)->attempt;
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(attempt->where.front().devices, (std::vector<std::int32_t>{0, 2}));
+  EXPECT_EQ(attempt->gpus, 2);
+  EXPECT_EQ(attempt->extra_gpu_seconds, -7.5);
+}
+
 TYPED_TEST(StoreTest, UsageHalvesWithTime) {
   this->add(LifeRecord{.generation = 1});
   JobSpec spec;

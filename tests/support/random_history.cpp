@@ -56,6 +56,18 @@ RecordBody RandomHistory::intent(const LedgerJob& job, const Ledger& ledger) {
   return record;
 }
 
+RecordBody RandomHistory::resize(const LedgerJob& job) {
+  const LiveAttempt& attempt = *job.attempt;
+  ResizeRecord record{.job = job.number,
+                      .attempt = attempt.id,
+                      .where = {{fmt::format("n{}", rng_.below(4)), {}, {}}},
+                      .gpus = 1 + static_cast<std::int32_t>(rng_.below(8)),
+                      .extra_gpu_seconds = attempt.extra_gpu_seconds + rng_.uniform() * 100 - 50,
+                      .reason = "growth"};
+  for (std::int32_t i = 0; i < record.gpus; ++i) record.where[0].devices.push_back(i);
+  return record;
+}
+
 RecordBody RandomHistory::wish(const LedgerJob& job) {
   if (job.is_frozen && rng_.below(4) == 0)  // by a person, with an attempt or without
     return WishRecord{job.number, Wish::Resume, "operator", ""};
@@ -113,8 +125,9 @@ RecordBody RandomHistory::of_job(const LedgerJob& job, const Ledger& ledger) {
       if (job.attempt) return end(job);
       return intent(job, ledger);
     case 7:
-      if (job.attempt) return StartedRecord{job.number, job.attempt->id, 4'711};
-      return intent(job, ledger);
+      if (!job.attempt) return intent(job, ledger);
+      if (job.attempt->id.counter % 2 == 0) return resize(job);
+      return StartedRecord{job.number, job.attempt->id, 4'711};
     default: return end(job);
   }
 }

@@ -23,6 +23,7 @@ class RandomHistory {
   [[nodiscard]] RecordBody submit(const Ledger& ledger);
   [[nodiscard]] RecordBody intent(const LedgerJob& job, const Ledger& ledger);
   [[nodiscard]] RecordBody wish(const LedgerJob& job);
+  RecordBody resize(const LedgerJob& job);
   [[nodiscard]] RecordBody change(const LedgerJob& job);
   [[nodiscard]] RecordBody end(const LedgerJob& job);
   [[nodiscard]] RecordBody setting();

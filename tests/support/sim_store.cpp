@@ -92,6 +92,8 @@ void SimStore::Tables::add(const Record& record, const Ledger::Change& change) {
     row.begun_wall = record.wall;
     attempts[intent->job][row.id] = row;
   }
+  if (const auto* resize = std::get_if<ResizeRecord>(&record.body))
+    attempts[resize->job][resize->attempt].where = resize->where;
   if (const auto* end = std::get_if<EndRecord>(&record.body); end && !end->attempt.is_none()) {
     AttemptRow& row = attempts[end->job][end->attempt];
     row.ended_wall = record.wall;
