@@ -8,6 +8,10 @@
 //     if (run.should_stop()) return berth_training::kExitCode;
 //   }
 //
+// Code that can go on with other devices makes its run with Resizes::Yes and asks, between two
+// iterations, whether run.wanted_size() is there: it leaves the devices that are not named, takes
+// the others and says run.resized(size), or run.cannot_resize(size) to be stopped and started anew.
+//
 // Nothing here blocks or fails: while the scheduler is away reports are lost, and a new connection
 // is tried now and then. SIGTERM, the warning before a preemption, is a request to save and stop.
 // The protocol is described in docs/formats/training-protocol.md.
@@ -29,6 +33,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace berth_training {
 
@@ -40,6 +45,15 @@ struct Report {
   std::optional<double> loss{};
   std::int64_t batch = 0;  // samples per iteration
   double seconds = 0;      // this iteration took
+};
+
+enum class Resizes { No, Yes };
+
+/// Devices that the job is to run on, numbered as in CUDA_VISIBLE_DEVICES.
+struct Size {
+  std::int64_t id = 0;
+  std::vector<int> devices{};
+  std::vector<int> cores{};  // its processes are bound to; empty: any
 };
 
 namespace detail {
@@ -57,6 +71,23 @@ inline std::optional<double> number(std::string_view line, std::string_view key)
   const double value = std::strtod(rest.c_str(), &end);
   if (end == rest.c_str()) return std::nullopt;
   return value;
+}
+
+/// The whole numbers of "key":[...].
+inline std::vector<int> numbers(std::string_view line, std::string_view key) {
+  std::vector<int> all;
+  const std::string quoted = "\"" + std::string(key) + "\":[";
+  const std::size_t found = line.find(quoted);
+  if (found == std::string_view::npos) return all;
+  const std::size_t begin = found + quoted.size();
+  const std::string list(line.substr(begin, line.find(']', begin) - begin));
+  for (const char* at = list.c_str(); *at != '\0';) {
+    char* end = nullptr;
+    all.push_back(static_cast<int>(std::strtol(at, &end, 10)));
+    if (end == at) return {};
+    at = *end == ',' ? end + 1 : end;
+  }
+  return all;
 }
 
 inline std::string quoted(std::string_view text) {
@@ -83,7 +114,7 @@ inline const char* environment(const char* name) {
 
 class Run {
  public:
-  Run() {
+  explicit Run(Resizes resizes = Resizes::No) : resizes_(resizes == Resizes::Yes) {
     if (*detail::environment("BERTH_JOB_ID") == '\0') return;
     struct sigaction action {};
     action.sa_handler = detail::on_warning;
@@ -123,6 +154,11 @@ class Run {
   [[nodiscard]] int sub_steps() const { return sub_steps_; }
   /// The most device memory this process may have allocated, for its allocator; 0: no limit.
   [[nodiscard]] int memory_mib() const { return memory_mib_; }
+  /// On what the job is to run from now on, if the scheduler has asked; until it is answered.
+  [[nodiscard]] const std::optional<Size>& wanted_size() const { return wanted_size_; }
+  /// Every process of the job has left the devices that are not named.
+  void resized(const Size& size) { answer_size(size, "true"); }
+  void cannot_resize(const Size& size) { answer_size(size, "false"); }
   [[nodiscard]] bool is_connected() const { return fd_ >= 0; }
 
  private:
@@ -146,12 +182,18 @@ class Run {
               std::to_string(std::strtoull(detail::environment("BERTH_JOB_ID"), nullptr, 10)) +
               ",\"token\":" + detail::quoted(detail::environment("BERTH_TRAINING_TOKEN")) +
               ",\"rank\":" + std::to_string(std::strtoul(rank, nullptr, 10)) +
-              ",\"sdk\":\"c++/1\"}");
+              (resizes_ ? ",\"resizes\":true" : "") + ",\"sdk\":\"c++/1\"}");
   }
   void disconnect() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
     heard_.clear();
+  }
+
+  void answer_size(const Size& size, const char* done) {
+    const std::int64_t id = size.id;  // it may be our own that we forget
+    wanted_size_.reset();
+    send_line("{\"type\":\"resized\",\"id\":" + std::to_string(id) + ",\"done\":" + done + "}");
   }
 
   void flush(bool now) {
@@ -208,10 +250,17 @@ class Run {
     } else if (is("checkpoint")) {
       wants_checkpoint_ = true;
       wants_stop_ = wants_stop_ || line.find("\"stop\":true") != std::string_view::npos;
+    } else if (is("resize") && resizes_) {
+      Size size{.id = static_cast<std::int64_t>(detail::number(line, "id").value_or(-1)),
+                .devices = detail::numbers(line, "devices"),
+                .cores = detail::numbers(line, "cores")};
+      if (size.id >= 0 && !size.devices.empty()) wanted_size_ = std::move(size);
     }
   }
 
   static constexpr Clock::duration kFirstPause = std::chrono::milliseconds{200};
+  const bool resizes_;
+  std::optional<Size> wanted_size_;
   std::string path_;
   int fd_ = -1;
   std::string heard_;

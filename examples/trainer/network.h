@@ -1,7 +1,9 @@
 // One hidden layer, trained by gradient descent. Sums run over samples in their order, whatever the
-// micro-batches, so that gradients are the same to the last bit however a batch is split.
+// micro-batches and whoever computed them, so that gradients are the same to the last bit however a
+// batch is split and on how many devices.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -33,20 +35,25 @@ class Network {
     for (std::size_t i = 0; i < kWeights; ++i) weights[i] = unit(seed * 7919 + i) - 0.5;
   }
 
-  /// Adds the gradient of one sample's squared error; answers that error.
-  double add_gradient(const Sample& sample) {
+  using Gradient = std::array<double, kWeights>;
+
+  /// The gradient of one sample's squared error, and that error.
+  double gradient_of(const Sample& sample, Gradient& gradient) const {
     double hidden[kHidden];
     const double error = predict(sample, hidden) - sample.target;
     const double* out = weights.data() + kHidden * (kInputs + 1);
     for (std::size_t h = 0; h < kHidden; ++h) {
-      gradient_[kHidden * (kInputs + 1) + h] += error * hidden[h];
+      gradient[kHidden * (kInputs + 1) + h] = error * hidden[h];
       const double back = error * out[h] * (1 - hidden[h] * hidden[h]);
-      double* row = gradient_.data() + h * (kInputs + 1);
-      for (std::size_t i = 0; i < kInputs; ++i) row[i] += back * sample.input[i];
-      row[kInputs] += back;
+      double* row = gradient.data() + h * (kInputs + 1);
+      for (std::size_t i = 0; i < kInputs; ++i) row[i] = back * sample.input[i];
+      row[kInputs] = back;
     }
-    gradient_[kWeights - 1] += error;
+    gradient[kWeights - 1] = error;
     return error * error;
+  }
+  void add(const Gradient& gradient) {
+    for (std::size_t i = 0; i < kWeights; ++i) gradient_[i] += gradient[i];
   }
   /// One step down the mean gradient of `samples` samples.
   void step(double rate, std::size_t samples) {

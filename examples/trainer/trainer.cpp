@@ -29,7 +29,9 @@ constexpr const char* kHelp =
     "  --seed N             (1)\n"
     "  --workers N          threads that prepare data (2)\n"
     "  --loader-work N      rounds of arithmetic per sample (0)\n"
-    "  --device-ms X        the device takes so long for a step, without a core (0)\n"
+    "  --device-ms X        one device takes so long for a step, without a core; several\n"
+    "                       share it (0)\n"
+    "  --in-place yes|no    goes on with other devices when asked to (yes)\n"
     "  --checkpoint FILE    restored at the start; written when asked to and at the end\n"
     "  --checkpoint-every N steps (0: only when asked to)\n";
 
@@ -40,6 +42,7 @@ struct Options {
   double device_ms = 0;
   std::string checkpoint;
   std::int64_t checkpoint_every = 0;
+  bool in_place = true;
 
   [[nodiscard]] std::int64_t steps_per_epoch() const { return data.samples / data.batch; }
   /// Everything that decides what is learned.
@@ -80,6 +83,11 @@ bool parse(int count, char** words, Options& options) {
     options.checkpoint = found->second;
     said.erase(found);
   }
+  if (const auto found = said.find("--in-place"); found != said.end()) {
+    options.in_place = found->second == "yes";
+    if (!options.in_place && found->second != "no") return false;
+    said.erase(found);
+  }
   return whole("--epochs", 1, options.epochs) && whole("--samples", 1, options.data.samples) &&
          whole("--batch", 1, options.data.batch) && whole("--seed", 0, options.data.seed) &&
          whole("--workers", 1, options.data.workers) &&
@@ -89,20 +97,49 @@ bool parse(int count, char** words, Options& options) {
          options.data.batch <= options.data.samples;
 }
 
+/// What the environment grants; one device outside Berth.
+std::size_t devices_granted() {
+  const char* gpus = std::getenv("BERTH_GPUS");
+  const long count = gpus == nullptr ? 1 : std::strtol(gpus, nullptr, 10);
+  return count < 1 ? 1 : static_cast<std::size_t>(count);
+}
+
+/// The samples [begin, end) of a batch, shared out among the devices: each computes its own part.
+void compute(const std::vector<Sample>& batch, std::size_t begin, std::size_t end,
+             std::size_t devices, const Network& network, std::vector<Network::Gradient>& gradients,
+             std::vector<double>& errors) {
+  const auto part_of = [&](std::size_t device) { return begin + (end - begin) * device / devices; };
+  const auto work = [&](std::size_t device) {
+    for (std::size_t i = part_of(device); i < part_of(device + 1); ++i)
+      errors[i] = network.gradient_of(batch[i], gradients[i]);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t device = 1; device < devices; ++device)
+    others.emplace_back([&, device] { work(device); });
+  work(0);
+  for (std::thread& other : others) other.join();
+}
+
 /// One step over the batch, a micro-batch at a time; the mean squared error before it.
-double train_on(const std::vector<Sample>& batch, int sub_steps, const Options& options,
-                Network& network) {
+double train_on(const std::vector<Sample>& batch, int sub_steps, std::size_t devices,
+                const Options& options, Network& network) {
   const std::size_t parts =
       std::min<std::size_t>(static_cast<std::size_t>(sub_steps), batch.size());
+  std::vector<Network::Gradient> gradients(batch.size());
+  std::vector<double> errors(batch.size());
   double error = 0;
   for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t begin = batch.size() * part / parts;
     const std::size_t end = batch.size() * (part + 1) / parts;
-    for (std::size_t i = batch.size() * part / parts; i < end; ++i)
-      error += network.add_gradient(batch[i]);
+    compute(batch, begin, end, devices, network, gradients, errors);
+    for (std::size_t i = begin; i < end; ++i) {
+      network.add(gradients[i]);
+      error += errors[i];
+    }
     // A device that computes leaves the cores alone.
     if (options.device_ms > 0) {
       std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(
-          options.device_ms / static_cast<double>(parts)));
+          options.device_ms / static_cast<double>(parts * devices)));
     }
   }
   network.step(options.rate, batch.size());
@@ -119,15 +156,19 @@ double final_loss(const Options& options, const Network& network) {
 
 class Training {
  public:
-  explicit Training(Options options) : options_(std::move(options)), network_(options_.data.seed) {}
+  explicit Training(Options options)
+      : options_(std::move(options)),
+        berth_(options_.in_place ? berth_training::Resizes::Yes : berth_training::Resizes::No),
+        network_(options_.data.seed) {}
 
   int run() {
     if (!restore()) return 1;
     const std::int64_t end = options_.epochs * options_.steps_per_epoch();
     trainer::Loader loader{options_.data, state_.iteration, end};
+    say_devices("begins");
     while (state_.iteration < end) {
       const auto began = Clock::now();
-      const double loss = train_on(loader.take(), berth_.sub_steps(), options_, network_);
+      const double loss = train_on(loader.take(), berth_.sub_steps(), devices_, options_, network_);
       ++state_.iteration;
       berth_.report({.iteration = state_.iteration,
                      .epoch = static_cast<double>(state_.iteration) /
@@ -136,6 +177,7 @@ class Training {
                      .batch = options_.data.batch,
                      .seconds = std::chrono::duration<double>(Clock::now() - began).count()});
       most_sub_steps_ = std::max(most_sub_steps_, berth_.sub_steps());
+      resize_if_asked();
       const bool is_due =
           options_.checkpoint_every > 0 && state_.iteration % options_.checkpoint_every == 0;
       if ((is_due || berth_.should_checkpoint()) && !save()) return 1;
@@ -151,6 +193,21 @@ class Training {
   }
 
  private:
+  void say_devices(const char* what) const {
+    std::printf("%s with %zu devices after %lld steps\n", what, devices_,
+                static_cast<long long>(state_.iteration));
+    std::fflush(stdout);
+  }
+  /// Between two steps nobody is on any device.
+  void resize_if_asked() {
+    const auto size = berth_.wanted_size();
+    if (!size) return;
+    if (size->devices.size() != devices_) {
+      devices_ = size->devices.size();
+      say_devices("goes on");
+    }
+    berth_.resized(*size);
+  }
   bool restore() {
     state_.settings = options_.fingerprint();
     if (options_.checkpoint.empty()) return true;
@@ -183,6 +240,7 @@ class Training {
   berth_training::Run berth_;
   Network network_;
   Checkpoint state_;
+  std::size_t devices_ = devices_granted();
   int most_sub_steps_ = 1;
 };
 

@@ -31,9 +31,11 @@ def finite(value):
 
 
 class Link:
-    def __init__(self, path, job, token, rank, on_message):
+    def __init__(self, path, job, token, rank, on_message, resizes=False):
         self._path = path
         self._hello = {"type": "hello", "v": PROTOCOL, "job": job, "token": token, "rank": rank, "sdk": SDK}
+        if resizes:
+            self._hello["resizes"] = True
         self._on_message = on_message
         self._lock = threading.Lock()
         self._report = None  # merged, not sent yet

@@ -22,9 +22,10 @@ class Stop(SystemExit):
 class Run:
     """Made by training(). Its methods are for one thread, usually the main one."""
 
-    def __init__(self, save=None, exit_code=EXIT_CODE, signals=(signal.SIGTERM,), agree=None):
+    def __init__(self, save=None, exit_code=EXIT_CODE, signals=(signal.SIGTERM,), agree=None, resize=None):
         self._save = save
         self._agree = agree
+        self._resize = resize
         self._exit_code = exit_code
         self._signals = signals
         self._old_handlers = {}
@@ -43,6 +44,7 @@ class Run:
         self._memory_mib = None
         self._memory_set = None
         self._next_gpus = None
+        self._wanted_size = None  # (id, devices)
         self._wants_checkpoint = False
         self._wants_stop = False
         self._deadline = None
@@ -58,7 +60,8 @@ class Run:
         if path and job.isdigit():
             token = os.environ.get("BERTH_TRAINING_TOKEN", "")
             rank = os.environ.get("RANK", "0")
-            self._link = Link(path, int(job), token, int(rank) if rank.isdigit() else 0, self._hear)
+            self._link = Link(path, int(job), token, int(rank) if rank.isdigit() else 0, self._hear,
+                              resizes=self._resize is not None)
         return self
 
     def __exit__(self, kind, value, traceback):
@@ -99,6 +102,10 @@ class Run:
             self._wants_checkpoint = True
         elif kind == "resize":
             self._next_gpus = message.get("gpus")
+            size, devices = message.get("id"), message.get("devices")
+            is_list = isinstance(devices, list) and devices and all(isinstance(d, int) for d in devices)
+            if self._resize is not None and isinstance(size, int) and is_list:
+                self._wanted_size = (size, devices)
 
     # --- what the scheduler wants
 
@@ -262,15 +269,23 @@ class Run:
         self._memory_set = self._memory_mib
         limit_memory(self._memory_mib)
 
+    def _resize_if_asked(self):
+        wanted, self._wanted_size = self._wanted_size, None
+        if wanted is None or self._wants_stop or self._link is None:
+            return
+        done = self._resize(wanted[1]) is not False
+        self._link.say({"type": "resized", "id": wanted[0], "done": done})
+
     def _obey(self):
         self._limit_memory()
+        self._resize_if_asked()
         if self._agree is not None:
             self._wants_checkpoint, self._wants_stop = self._agree(self._wants_checkpoint, self._wants_stop)
         if self._wants_checkpoint and self._save is not None:
             self.checkpoint()
 
 
-def training(save=None, exit_code=EXIT_CODE, signals=(signal.SIGTERM,), agree=None):
+def training(save=None, exit_code=EXIT_CODE, signals=(signal.SIGTERM,), agree=None, resize=None):
     """A training run, as a context manager.
 
     save: writes a checkpoint. With it, run.steps() saves when asked to, and leaves with exit_code
@@ -278,5 +293,8 @@ def training(save=None, exit_code=EXIT_CODE, signals=(signal.SIGTERM,), agree=No
     signals: those that warn of the end.
     agree: of a gang, makes (checkpoint?, stop?) of this process that of all, between two steps, so
     that none waits for one that has left; see berth.torch.agree.
+    resize: goes on with other devices. Called between two steps with their numbers (as in
+    CUDA_VISIBLE_DEVICES); returns once no process of the job is on any other, or False if it cannot:
+    then the job is stopped with a checkpoint and started anew. Without it that is always so.
     """
-    return Run(save=save, exit_code=exit_code, signals=signals, agree=agree)
+    return Run(save=save, exit_code=exit_code, signals=signals, agree=agree, resize=resize)

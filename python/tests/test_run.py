@@ -147,6 +147,36 @@ class InBerth(unittest.TestCase):
                         pass
         self.assertEqual(caps, [(0.25, 0), (1.0, 0), (1.0, 0)])  # set when it changes
 
+    def test_goes_on_with_other_devices_and_says_so(self):
+        given = []
+
+        def resize(devices):
+            given.append(devices)
+            return len(devices) < 4  # more it cannot
+
+        with berth.training(resize=resize) as run:
+            wait_until(lambda: self.hub.of("hello"))
+            self.assertTrue(self.hub.lines[0]["resizes"])
+            for number, devices in ((11, [0, 2]), (12, [0, 1, 2, 3])):
+                self.hub.say({"type": "resize", "id": number, "gpus": len(devices), "devices": devices})
+                wait_until(lambda: run.next_gpus == len(devices))
+                for _ in run.steps(range(2)):
+                    pass
+            wait_until(lambda: len(self.hub.of("resized")) == 2)
+        self.assertEqual(given, [[0, 2], [0, 1, 2, 3]])
+        self.assertEqual([(line["id"], line["done"]) for line in self.hub.of("resized")], [(11, True), (12, False)])
+
+    def test_code_that_cannot_resize_does_not_offer_it(self):
+        with berth.training() as run:
+            wait_until(lambda: self.hub.of("hello"))
+            self.hub.say({"type": "resize", "id": 11, "gpus": 1, "devices": [0]})
+            wait_until(lambda: run.next_gpus == 1)
+            for _ in run.steps(range(2)):
+                pass
+        wait_until(lambda: self.hub.of("bye"))
+        self.assertNotIn("resizes", self.hub.lines[0])
+        self.assertEqual(self.hub.of("resized"), [])
+
     def test_saves_when_asked_and_goes_on(self):
         saved = []
         with berth.training(save=lambda: saved.append(run.iteration) or "last.pt") as run:

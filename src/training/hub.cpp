@@ -170,8 +170,16 @@ void TrainingHub::drop(PeerId id) {
   if (found == peers_.end()) return;
   const auto mine = peers_of_.find(found->second.uid);
   if (--mine->second == 0) peers_of_.erase(mine);
+  const JobNumber number = found->second.job;
+  const bool resizes = found->second.resizes;
+  const std::string token = found->second.token;
   peers_.erase(found);  // closing takes it out of the poller
   const std::lock_guard lock{mutex_};
+  // Counted are those who speak for the attempt that runs now.
+  if (const auto job = jobs_.find(number); job != jobs_.end() && job->second.token == token) {
+    --job->second.listeners;
+    if (resizes) --job->second.resizers;
+  }
   connections_ = peers_.size();
 }
 
@@ -247,6 +255,26 @@ void TrainingHub::tell(JobNumber number, const Terms& terms) {
     outbox_.emplace_back(number, terms_line(terms));
   }
   wake();
+}
+
+bool TrainingHub::is_listening(JobNumber number) const {
+  const std::lock_guard lock{mutex_};
+  const auto job = jobs_.find(number);
+  return job != jobs_.end() && job->second.listeners > 0;
+}
+
+bool TrainingHub::can_resize(JobNumber number) const {
+  const std::lock_guard lock{mutex_};
+  const auto job = jobs_.find(number);
+  return job != jobs_.end() && job->second.resizers > 0;
+}
+
+void TrainingHub::ask_resize(JobNumber number, const ResizeAsk& ask) {
+  {
+    const std::lock_guard lock{mutex_};
+    jobs_[number].asked = ask;
+  }
+  post(number, resize_line(ask));
 }
 
 void TrainingHub::ask_checkpoint(JobNumber job, double deadline_seconds, AfterCheckpoint then) {

@@ -39,6 +39,8 @@ struct ExpectedAttempt {
   std::uint32_t uid = 0;
   std::string model;  // for what is learned about it; may be empty
   std::int32_t gpus = 1;
+  std::vector<std::int32_t> devices{};  // what it holds now, for code that can go on with others
+  std::vector<std::int32_t> cores{};
 };
 
 struct HubCalls {
@@ -46,6 +48,8 @@ struct HubCalls {
   std::function<std::optional<ExpectedAttempt>(JobNumber)> expected;
   /// A job said something new; at most once a second for each.
   std::function<void(JobNumber, const TrainingFigures&)> changed = {};
+  /// Code has answered a request for another size.
+  std::function<void(JobNumber, const Resized&)> resized = {};
   /// More is known of how cores feed some job: see take_changed().
   std::function<void()> learned = {};
 };
@@ -63,7 +67,11 @@ class TrainingHub final : public TrainingBook {
   [[nodiscard]] bool has_saved(JobNumber job) const override;
   void tell(JobNumber job, const Terms& terms) override;
 
-  void ask_checkpoint(JobNumber job, double deadline_seconds, AfterCheckpoint then);
+  [[nodiscard]] bool is_listening(JobNumber job) const override;
+  [[nodiscard]] bool can_resize(JobNumber job) const override;
+  /// Whoever connects before it is answered is asked again.
+  void ask_resize(JobNumber job, const ResizeAsk& ask) override;
+  void ask_checkpoint(JobNumber job, double deadline_seconds, AfterCheckpoint then) override;
   /// The job will have another number of GPUs when it next starts.
   void announce_size(JobNumber job, std::int32_t gpus);
   /// The job is over.
@@ -85,7 +93,10 @@ class TrainingHub final : public TrainingBook {
     std::int32_t speaker = 0;  // the lowest rank that has reported in this attempt
     bool has_speaker = false;
     std::optional<Terms> terms;
-    bool is_news = false;  // said something that was not passed on
+    std::optional<ResizeAsk> asked;  // of this attempt, not answered yet
+    std::int32_t listeners = 0;
+    std::int32_t resizers = 0;  // of these, who can go on with other devices
+    bool is_news = false;       // said something that was not passed on
     double told_at = -1e9;
   };
   using PeerId = std::uint64_t;
@@ -100,6 +111,7 @@ class TrainingHub final : public TrainingBook {
   [[nodiscard]] bool hear_line(Peer& peer, const std::string& line, double now);
   [[nodiscard]] bool hear_hello(Peer& peer, const Hello& hello, double now);
   void hear_report(Peer& peer, const Report& report, double now);
+  void hear_resized(const Peer& peer, const Resized& resized);
   [[nodiscard]] bool complain(Peer& peer, std::string_view why);
   void post(JobNumber job, std::string line);
   void deliver();

@@ -31,6 +31,8 @@ bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
   if (std::holds_alternative<Bye>(*message)) return false;
   if (const auto* report = std::get_if<Report>(&*message)) {
     hear_report(peer, *report, now);
+  } else if (const auto* resized = std::get_if<Resized>(&*message)) {
+    hear_resized(peer, *resized);
   } else if (const auto* saved = std::get_if<Checkpointed>(&*message)) {
     const std::lock_guard lock{mutex_};
     Job& job = jobs_[peer.job];
@@ -57,19 +59,42 @@ bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
   }
   peer.job = hello.job;
   peer.rank = hello.rank;
+  peer.resizes = hello.resizes;
+  peer.token = hello.token;
   std::string answer = welcome_line(hello.job);
   const std::lock_guard lock{mutex_};
   Job& job = jobs_[hello.job];
   if (job.token != expected->token) {
     job.token = expected->token;
     job.has_speaker = false;
+    job.asked.reset();
+    job.listeners = job.resizers = 0;
     job.book.begin_attempt();
     model_.begin(hello.job, expected->model, expected->gpus, now);
   } else if (job.has_speaker && hello.rank == job.speaker) {
     job.book.reconnect();
   }
+  ++job.listeners;
+  if (hello.resizes) ++job.resizers;
   if (job.terms) answer += terms_line(*job.terms);
+  // What it was told may have been lost, with a connection or with the scheduler before this one:
+  // it hears what is on record, and makes that true.
+  if (hello.resizes && !expected->devices.empty()) {
+    const ResizeAsk held{
+        .devices = expected->devices, .cores = expected->cores, .deadline_seconds = 60};
+    answer += resize_line(job.asked.value_or(held));
+  }
   return peer.say(answer) == Peer::State::Open;
+}
+
+void TrainingHub::hear_resized(const Peer& peer, const Resized& resized) {
+  {
+    const std::lock_guard lock{mutex_};
+    Job& job = jobs_[peer.job];
+    if (!job.asked || job.asked->id != resized.id) return;  // a repetition, or too late
+    job.asked.reset();
+  }
+  if (calls_.resized) calls_.resized(peer.job, resized);
 }
 
 /// The lowest rank that reports counts; the others see the same iterations.

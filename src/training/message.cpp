@@ -60,6 +60,12 @@ class Keys {
     }
     return value->get<std::string>();
   }
+  [[nodiscard]] bool flag(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return false;
+    if (!value->is_boolean()) wrong(key, "is neither true nor false");
+    return value->is_boolean() && value->get<bool>();
+  }
   [[nodiscard]] std::map<std::string, double> metrics() {
     std::map<std::string, double> all;
     const Json* value = find("metrics");
@@ -101,6 +107,7 @@ Hello hello_from(Keys& keys) {
   hello.token = keys.text("token");
   hello.rank = static_cast<std::int32_t>(keys.count("rank", kMostSmall).value_or(0));
   hello.sdk = keys.text("sdk");
+  hello.resizes = keys.flag("resizes");
   return hello;
 }
 
@@ -139,6 +146,9 @@ Result<FromCode> parse_from_code(std::string_view line) {
   } else if (type == "checkpointed") {
     message = Checkpointed{.iteration = keys.count("iteration", kMostIterations).value_or(0),
                            .path = keys.text("path")};
+  } else if (type == "resized") {
+    message = Resized{.id = static_cast<std::uint64_t>(keys.needed_count("id", kMostIterations)),
+                      .done = keys.flag("done")};
   } else if (type != "bye") {
     return fail(type.empty() ? "type is missing" : fmt::format("type '{:.40}' is not known", type));
   }
@@ -165,6 +175,16 @@ std::string checkpoint_line(double deadline_seconds, AfterCheckpoint then) {
 }
 
 std::string resize_line(std::int32_t gpus) { return line_of({{"type", "resize"}, {"gpus", gpus}}); }
+
+std::string resize_line(const ResizeAsk& ask) {
+  Json json{{"type", "resize"},
+            {"id", ask.id},
+            {"gpus", ask.devices.size()},
+            {"devices", ask.devices},
+            {"deadline_seconds", ask.deadline_seconds}};
+  if (!ask.cores.empty()) json["cores"] = ask.cores;
+  return line_of(json);
+}
 
 std::string error_line(std::string_view why) {
   return line_of({{"type", "error"}, {"why", std::string{why}}});

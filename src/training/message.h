@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/result.h"
 #include "model/job_spec.h"
@@ -26,6 +27,7 @@ struct Hello {
   std::string token;
   std::int32_t rank = 0;
   std::string sdk;
+  bool resizes = false;  // it can go on with other devices
 };
 struct Report {
   std::int64_t iteration = 0;         // done since the training began, over all attempts
@@ -42,8 +44,13 @@ struct Checkpointed {
   std::int64_t iteration = 0;
   std::string path;
 };
+/// The answer to a request for another size.
+struct Resized {
+  std::uint64_t id = 0;
+  bool done = false;  // it has left all other devices; otherwise it cannot
+};
 struct Bye {};
-using FromCode = std::variant<Hello, Report, Checkpointed, Bye>;
+using FromCode = std::variant<Hello, Report, Checkpointed, Resized, Bye>;
 [[nodiscard]] Result<FromCode> parse_from_code(std::string_view line);
 
 // To the code; each ends with a newline.
@@ -52,7 +59,16 @@ using FromCode = std::variant<Hello, Report, Checkpointed, Bye>;
 /// Stop: leave once it is written.
 enum class AfterCheckpoint : std::uint8_t { GoOn, Stop };
 [[nodiscard]] std::string checkpoint_line(double deadline_seconds, AfterCheckpoint then);
+/// The job will have so many after its next start.
 [[nodiscard]] std::string resize_line(std::int32_t gpus);
+/// Go on with exactly these devices, and answer.
+struct ResizeAsk {
+  std::uint64_t id = 0;
+  std::vector<std::int32_t> devices{};  // of the machine
+  std::vector<std::int32_t> cores{};    // empty: any
+  double deadline_seconds = 0;
+};
+[[nodiscard]] std::string resize_line(const ResizeAsk& ask);
 [[nodiscard]] std::string error_line(std::string_view why);
 
 }  // namespace berth

@@ -31,6 +31,8 @@ class Peer {
   const double since;
   JobNumber job = 0;  // 0: has not said hello
   std::int32_t rank = 0;
+  bool resizes = false;
+  std::string token{};  // of the attempt it speaks for
   std::int32_t wrong_lines = 0;
   std::uint32_t interest = 0;  // what the poller was told to watch
 

@@ -103,6 +103,11 @@ class Hub : public testing::Test {
                          news_[job].push_back(figures);
                          heard_.notify_all();
                        },
+                   .resized =
+                       [this](JobNumber, const Resized& answer) {
+                         const std::lock_guard lock{mutex_};
+                         answers_.emplace_back(answer.id, answer.done);
+                       },
                    .learned = {}};
     auto opened = TrainingHub::open(options, std::move(calls));
     ASSERT_TRUE(opened.has_value()) << opened.error().text();
@@ -111,7 +116,8 @@ class Hub : public testing::Test {
   [[nodiscard]] std::string path() const { return directory_.path() + "/training.sock"; }
   void expect(JobNumber job, const std::string& token, std::uint32_t uid = ::getuid()) {
     const std::lock_guard lock{mutex_};
-    expected_[job] = {.token = token, .uid = uid, .model = "", .gpus = 1};
+    expected_[job].token = token;
+    expected_[job].uid = uid;
   }
   bool wait_for_iteration(JobNumber job, double iteration) {
     std::unique_lock lock{mutex_};
@@ -131,6 +137,7 @@ class Hub : public testing::Test {
   std::condition_variable heard_;
   std::map<JobNumber, ExpectedAttempt> expected_;
   std::map<JobNumber, std::vector<TrainingFigures>> news_;
+  std::vector<std::pair<std::uint64_t, bool>> answers_;
   std::unique_ptr<TrainingHub> hub_;
 };
 
@@ -156,6 +163,44 @@ TEST_F(Hub, HearsAJobAndTellsItItsTerms) {
   client.say(Json{{"type", "bye"}});
   EXPECT_TRUE(client.is_hung_up());
   EXPECT_EQ(hub_->view(5)->checkpoint_iteration, 10);
+}
+
+TEST_F(Hub, AsksForAnotherSizeUntilItIsAnswered) {
+  open();
+  expect(5, "secret");
+  {
+    const std::lock_guard lock{mutex_};
+    expected_[5].devices = {1, 3};
+  }
+  Client silent = greeted(5, "secret", 1);
+  EXPECT_TRUE(hub_->is_listening(5));
+  EXPECT_FALSE(hub_->can_resize(5));
+  Json able = hello(5, "secret");
+  able["resizes"] = true;
+  auto client = std::make_unique<Client>(path());
+  client->say(able);
+  EXPECT_EQ(client->hear().value("type", ""), "welcome");
+  // What it has, so that it can make that true.
+  const Json held = client->hear();
+  EXPECT_EQ(held.value("id", -1), 0);
+  EXPECT_EQ(held.value("devices", std::vector<int>{}), (std::vector<int>{1, 3}));
+  client->say(Json{{"type", "resized"}, {"id", 0}, {"done", true}});
+  EXPECT_TRUE(hub_->can_resize(5));
+  hub_->ask_resize(5, {.id = 77, .devices = {1}, .cores = {}, .deadline_seconds = 5});
+  EXPECT_EQ(client->hear().value("id", 0), 77);
+  client = std::make_unique<Client>(path());  // it lost the connection and comes again
+  client->say(able);
+  EXPECT_EQ(client->hear().value("type", ""), "welcome");
+  const Json again = client->hear();
+  EXPECT_EQ(again.value("id", 0), 77);
+  EXPECT_EQ(again.value("devices", std::vector<int>{}), std::vector<int>{1});
+  client->say(Json{{"type", "resized"}, {"id", 76}, {"done", true}});  // of another question
+  client->say(Json{{"type", "resized"}, {"id", 77}, {"done", true}});
+  client->say(Json{{"type", "resized"}, {"id", 77}, {"done", false}});  // it has answered
+  client->say(report(3, 0.5));
+  ASSERT_TRUE(wait_for_iteration(5, 3));
+  const std::lock_guard lock{mutex_};
+  EXPECT_EQ(answers_, (std::vector<std::pair<std::uint64_t, bool>>{{77, true}}));
 }
 
 TEST_F(Hub, RefusesWhoeverMayNotSpeak) {
