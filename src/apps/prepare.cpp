@@ -270,6 +270,34 @@ void tell_notes(const Trace& trace, const ReadReport& report) {
   for (const std::string& reason : report.dropped_reasons) say(fmt::format("note:   {}", reason));
 }
 
+namespace {
+
+/// With fewer than all of them elastic an elastic policy is not what its paper shows: people are
+/// told how many jobs it may not resize, and how to suppose that it may.
+void note_rigid_jobs(Prepared& prepared) {
+  std::string names;
+  for (const RunSpec& spec : prepared.specs) {
+    const auto entry = find_policy(spec.policy);
+    const bool has_choice =
+        entry && std::ranges::any_of((*entry)->params, [](const ParamSpec& param) {
+          return param.key == "elastic" && param.default_value == "declared";
+        });
+    const bool is_chosen = std::ranges::any_of(
+        spec.settings, [](const auto& setting) { return setting.first == "elastic"; });
+    if (has_choice && !is_chosen) names += (names.empty() ? "" : ", ") + spec.policy;
+  }
+  const auto rigid = std::ranges::count_if(prepared.trace.jobs, [](const TraceJob& job) {
+    return job.gpus_min == 0 && job.gpus_max == 0 && job.gpus > 0 && job.gpu_milli == 1000;
+  });
+  if (names.empty() || rigid == 0) return;
+  prepared.trace.notes.push_back(
+      fmt::format("{}: {} of {} jobs declare no range of GPUs (gpus_min, gpus_max) and are not "
+                  "resized; --set elastic=all takes every job as elastic",
+                  names, rigid, prepared.trace.jobs.size()));
+}
+
+}  // namespace
+
 Result<Prepared> prepare(const InputOptions& input, const WorldOptions& world,
                          const std::vector<std::string>& policies) {
   BERTH_TRY_VOID(check_given(input, !policies.empty()));
@@ -313,6 +341,7 @@ Result<Prepared> prepare(const InputOptions& input, const WorldOptions& world,
     }
   }
   if (complaints.any()) return complaints.take();
+  note_rigid_jobs(prepared);
   return prepared;
 }
 

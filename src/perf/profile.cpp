@@ -16,6 +16,11 @@ std::uint64_t pair_key(ProfileId of, ProfileId beside) noexcept {
 Profile class_default() {
   Profile profile;
   profile.name = "default";
+  // A fixed cost of a sixth of an iteration: with the whole batch kept (rate_model.cpp) 2, 4, 8 and
+  // 16 GPUs are 1.7, 2.7, 3.7 and 4.6 times one, the median of what was measured of seven models
+  // (docs/performance-model.md).
+  profile.iteration.alpha = 0.03;
+  profile.iteration.beta = 0.0046875;
   profile.sources.push_back({.part = "everything",
                              .provenance = Provenance::Default,
                              .source = "a middling one-GPU training job",

@@ -114,8 +114,23 @@ Level RateModel::best_level(PoolId pool, std::int32_t gpus) const noexcept {
   return gpus <= rack_size_[pool.value] ? Level::Rack : Level::CrossRack;
 }
 
+namespace {
+
+/// Of a job of a model nobody knows, nobody knows either that it learns as well with another batch:
+/// with other devices it keeps the batch over all of them. Times that somebody has measured for
+/// such jobs say how they scale.
+bool keeps_whole_batch(const ProfileSet& profiles, const Standing& standing) {
+  return standing.profile == ProfileSet::fallback() && standing.terms.batch == 0 &&
+         standing.gpus != standing.wanted && standing.gpus > 0 &&
+         profiles[standing.profile].measured.empty();
+}
+
+}  // namespace
+
 Conditions RateModel::conditions(const Standing& standing) const noexcept {
-  const std::int32_t batch = batch_of(standing);
+  std::int32_t batch = batch_of(standing);
+  if (keeps_whole_batch(profiles_, standing))
+    batch = std::max(1, (batch * standing.wanted + standing.gpus / 2) / standing.gpus);
   const std::int32_t steps = std::max(1, standing.terms.sub_steps);
   const Level level = effects_.locality ? standing.level : best_level(standing.pool, standing.gpus);
   Conditions conditions;
@@ -169,7 +184,8 @@ double RateModel::compute_alone(const Standing& standing) const noexcept {
   }
   const double now = iteration(standing).total;
   const double first = 1.0 * standing.wanted * own_batch(standing);
-  const double batch = 1.0 * standing.gpus * batch_of(standing);
+  const double batch =
+      keeps_whole_batch(profiles_, standing) ? first : 1.0 * standing.gpus * batch_of(standing);
   const bool worth_less = effects_.efficiency || standing.terms.batch > 0;
   return before / now * (batch / first) *
          (worth_less ? efficiency(standing.noise, first, batch) : 1.0);

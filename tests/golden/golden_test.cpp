@@ -3,6 +3,7 @@
 //   BERTH_WRITE_GOLDEN=1 build/dev/tests/golden_test
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -27,17 +28,25 @@ std::map<std::string, std::string> digests_now() {
   const auto cluster = parse_cluster_short("8x8:v100,8x8:a100");
   std::map<std::string, std::string> digests;
   const auto add = [&](const std::string& policy, const std::string& placement,
-                       const std::string& estimator) {
+                       const std::string& estimator, const Settings& settings = {}) {
     RunSpec spec;
+    spec.settings = settings;
     spec.policy = policy;
     spec.placement = placement;
     spec.estimator = estimator;
     spec.sim.costs.resume = std::chrono::seconds{30};
     const auto run = run_one(*trace, *cluster, spec, {});
-    digests[fmt::format("{} {} {}", policy, placement, estimator)] =
-        run ? run->summary.digest : run.error().text();
+    std::string name = fmt::format("{} {} {}", policy, placement, estimator);
+    for (const auto& [key, value] : settings) name += fmt::format(" {}={}", key, value);
+    digests[name] = run ? run->summary.digest : run.error().text();
   };
-  for (const PolicyEntry& entry : policy_registry()) add(entry.name, "best-fit", "oracle");
+  for (const PolicyEntry& entry : policy_registry()) {
+    add(entry.name, "best-fit", "oracle");
+    // The trace declares no range: without this nobody would be resized in it.
+    const auto is_elastic = [](const ParamSpec& param) { return param.key == "elastic"; };
+    if (std::ranges::any_of(entry.params, is_elastic))
+      add(entry.name, "best-fit", "oracle", {{"elastic", "all"}});
+  }
   for (const PlacementInfo& info : placements()) add("srtf", info.name, "oracle");
   for (const std::string estimator : {"oracle:0.5", "history", "limit"}) {
     add("easy", "best-fit", estimator);

@@ -52,6 +52,11 @@ Scenario unkind_scenario(const std::string& policy, std::uint64_t seed) {
   Scenario scenario = scenario_for(policy, seed);
   scenario.open = true;
   scenario.estimator = seed % 4 == 0 ? "history" : seed % 4 == 1 ? "oracle:1" : "limit";
+  // What runs for real is resized only if it says that it may be.
+  for (std::size_t i = 0; i < scenario.jobs.size(); i += 2) {
+    JobSpec& job = scenario.jobs[i];
+    if (job.gpus_max == 0 && job.gpu_milli == 1000 && job.gpus > 0) job.gpus_max = 2 * job.gpus;
+  }
   const double stretch = seed % 3 == 0 ? 1 : 20;
   for (JobSpec& job : scenario.jobs) {
     job.submit = job.submit * stretch + odd(rng);

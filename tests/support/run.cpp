@@ -1,5 +1,7 @@
 #include "support/run.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -58,8 +60,26 @@ SimOptions with_truth(SimOptions sim, const Policy& policy, const RateModel& rat
   return sim;
 }
 
+namespace {
+
+/// The jobs of most scenarios declare no range. Elastic policies are tested as their papers have
+/// them, with every job elastic, unless the scenario says otherwise.
+Settings with_elastic_jobs(const Scenario& scenario) {
+  Settings settings = scenario.settings;
+  const auto entry = find_policy(scenario.policy);
+  const auto is_rule = [](const auto& any) { return any == "elastic"; };
+  const bool has_rule = entry && std::ranges::any_of((*entry)->params, is_rule, &ParamSpec::key) &&
+                        scenario.policy != "themis";
+  const bool is_said =
+      std::ranges::any_of(settings, is_rule, [](const auto& setting) { return setting.first; });
+  if (has_rule && !is_said) settings.emplace_back("elastic", "all");
+  return settings;
+}
+
+}  // namespace
+
 Outcome run(const Scenario& scenario, Observer* observer) {
-  auto policy = make_policy(scenario.policy, scenario.settings);
+  auto policy = make_policy(scenario.policy, with_elastic_jobs(scenario));
   if (!policy) {
     ADD_FAILURE() << policy.error().text();
     return {};

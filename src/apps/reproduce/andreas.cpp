@@ -64,6 +64,7 @@ struct Cost {
 Result<Cost> cost_of(const Trace& trace, const Cluster& cluster, std::string policy) {
   RunSpec spec;
   spec.policy = std::move(policy);
+  if (spec.policy == "andreas") spec.settings = {{"elastic", "all"}};
   spec.effects.device = true;
   spec.sim.costs.resume = std::chrono::seconds{30};
   spec.sim.costs.migrate = std::chrono::seconds{30};

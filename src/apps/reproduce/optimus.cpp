@@ -65,7 +65,7 @@ Result<Figures> figures_of(const std::string& policy, const Drawn& drawn,
   for (std::uint64_t i = 0; i < seeds; ++i) {
     RunSpec spec;
     spec.policy = policy;
-    if (policy == "optimus") spec.settings = {{"start", "interval"}};
+    if (policy == "optimus") spec.settings = {{"start", "interval"}, {"elastic", "all"}};
     spec.effects.locality = true;
     BERTH_TRY(const RunData run, run_one(workload(drawn, options.seed + i), cluster, spec));
     sums.jct += *run.summary.avg_jct / static_cast<double>(seeds);

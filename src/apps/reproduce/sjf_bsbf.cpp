@@ -84,6 +84,7 @@ Result<std::map<std::string, double>> averages(const Setting& setting,
     for (const char* policy : names) {
       RunSpec spec;
       spec.policy = policy;
+      if (spec.policy == "pollux") spec.settings = {{"elastic", "all"}};
       spec.recording = Recording::None;
       spec.profiles = setting.profiles;
       if (std::string_view(policy) == "tiresias-l") {

@@ -14,7 +14,7 @@
 namespace berth {
 
 struct ElasticRule {
-  bool all = true;             // jobs of a trace that declare nothing are elastic, too
+  bool all = false;            // jobs of a trace that declare nothing are elastic, too
   std::int32_t max_gpus = 16;  // these grow so far, or to what they ask for if that is more
 };
 
@@ -31,8 +31,8 @@ struct ElasticRule {
 
 /// The two parameters every elastic policy takes.
 [[nodiscard]] inline std::vector<ParamSpec> elastic_params() {
-  return {{"elastic", "all",
-           "all: every job of a trace; declared: only those whose request gives a range"},
+  return {{"elastic", "declared",
+           "declared: jobs whose trace gives a range; all: every job of a simulated trace"},
           {"max_gpus", "16", "jobs that declare no range grow to so many GPUs, or what they ask"}};
 }
 [[nodiscard]] inline Result<ElasticRule> elastic_rule(const Params& params) {

@@ -30,8 +30,7 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   BERTH_TRY(const std::int64_t fuse,
             params.integer("fuse", 1, static_cast<std::int64_t>(kMaxSharers)));
   options.fuse = static_cast<std::int32_t>(fuse);
-  BERTH_TRY(const std::int64_t most, params.integer("max_gpus", 1, 1'000'000));
-  options.elastic.max_gpus = static_cast<std::int32_t>(most);
+  BERTH_TRY(options.elastic, elastic_rule(params));
   BERTH_TRY(options.debug.limit, params.duration("debug_limit"));
   BERTH_TRY(const std::int64_t largest, params.integer("debug_gpus", 0, 1'000'000));
   options.debug.largest = static_cast<std::int32_t>(largest);
@@ -61,7 +60,9 @@ PolicyEntry hpo_entry() {
        {"trial_gpus", "asked",
         "asked: as many as trials ask for; fluid: idle GPUs go to trials by what they have to do"},
        {"fuse", "1", "trials of one study and model that may share a GPU"},
-       {"max_gpus", "8", "GPUs to which a trial that declares no range may grow"},
+       {"elastic", "declared",
+        "trials that may grow: declared, those whose trace gives a range; all, every one"},
+       {"max_gpus", "8", "GPUs to which a trial that declares no range grows with elastic=all"},
        {"debug_limit", "30m", "seconds after which a debug job is stopped"},
        {"debug_gpus", "8", "largest debug job that the debug pool serves; 0 = no pool"},
        {"best_effort", "best-effort", "queue whose jobs make room for a growing debug pool"},

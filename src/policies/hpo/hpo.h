@@ -42,7 +42,7 @@ struct Options {
   bool grow_leader = true;
   bool fluid = false;     // GPUs of a study go to its trials by what they have to do
   std::int32_t fuse = 1;  // trials of a study on one GPU
-  ElasticRule elastic{.all = true, .max_gpus = 8};
+  ElasticRule elastic{.max_gpus = 8};
   DebugPoolOptions debug;
 };
 

@@ -39,13 +39,6 @@ Made make_rounds(const PolicyEntry&, const Params& params) {
   return std::make_unique<themis::FtfRounds>(round);
 }
 
-/// Unlike other elastic policies Themis takes a job that declares no range as a rigid gang.
-std::vector<ParamSpec> elastic_params_of_themis() {
-  std::vector<ParamSpec> params = elastic_params();
-  params.front().default_value = "declared";
-  return params;
-}
-
 }  // namespace
 
 PolicyEntry themis_entry() {
@@ -59,7 +52,7 @@ PolicyEntry themis_entry() {
       {"app", "group", "what is fair to whom: group (study, else group), study, or job"},
       {"slowdown", "believed",
        "of spread gangs: believed (as the profiles say) or class (1/1.2/1.6/2.2, 1/1/1.1/1.2)"}};
-  for (ParamSpec& param : elastic_params_of_themis()) params.push_back(std::move(param));
+  for (ParamSpec& param : elastic_params()) params.push_back(std::move(param));
   return {"themis",
           "finish-time fairness of apps by auctions of leases",
           Need::RunTime | Need::Profile,

@@ -43,7 +43,7 @@ struct Options {
   bool auction_on_arrival = true;
   AppOf app = AppOf::StudyOrGroup;
   Slowdown slowdown = Slowdown::Believed;
-  ElasticRule elastic{.all = false, .max_gpus = 16};
+  ElasticRule elastic;
 };
 
 class Themis final : public Policy {
