@@ -148,6 +148,20 @@ Result<void> gpu_count(Draft& draft, Text value) {
   BERTH_TRY(draft.*Field, typed_count(draft, value));
   return {};
 }
+/// Slurm knows no range here; ours is elastic, as in `berth submit --gpus 2-8`.
+Result<void> take_gpus(Draft& draft, Text value) {
+  const auto colon = value.rfind(':');
+  const auto dash = value.find('-', colon == Text::npos ? 1 : colon + 2);
+  draft.spec.gpus_min = draft.spec.gpus_max = 0;
+  if (dash == Text::npos) return gpu_count<&Draft::gpus>(draft, value);
+  BERTH_TRY(const auto low, typed_count(draft, value.substr(0, dash)));
+  BERTH_TRY(const auto high, parse_count(value.substr(dash + 1), 1, kMany));
+  if (low < 1 || high < low) return fail(fmt::format("'{}' is no range", value));
+  draft.spec.gpus_min = static_cast<std::int32_t>(low);
+  draft.spec.gpus_max = static_cast<std::int32_t>(high);
+  draft.gpus = high;
+  return {};
+}
 template <std::optional<std::int64_t> Draft::*Field>
 Result<void> memory_each(Draft& draft, Text value) {
   BERTH_TRY(draft.*Field, parse_memory_mib(value));
@@ -187,7 +201,7 @@ std::vector<OptionTable::Row> honoured() {
          d.exported = std::string(v);
          return {};
        }},
-      {{"gpus", 'G', Value, "[TYPE:]N", "GPUs in all"}, gpu_count<&Draft::gpus>},
+      {{"gpus", 'G', Value, "[TYPE:]N", "GPUs in all; MIN-MAX is elastic"}, take_gpus},
       {{"gpus-per-node", 0, Value, "[TYPE:]N", "GPUs on each node"},
        gpu_count<&Draft::gpus_per_node>},
       {{"gpus-per-task", 0, Value, "[TYPE:]N", "GPUs for each task"},

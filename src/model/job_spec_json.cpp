@@ -17,6 +17,9 @@ namespace {
 
 using nlohmann::json;
 
+/// Read, never written: what it says is in gpus_min and gpus_max.
+constexpr std::string_view kElastic = "elastic";
+
 /// Every field once: its key, its place and its meaning. Readers, writers and the list of fields
 /// are visitors of this.
 template <class Spec, class Visitor>
@@ -97,6 +100,14 @@ class FieldReader {
   void operator()(std::string_view key, T& value, std::string_view) {
     const auto found = source_.find(std::string(key));
     if (found != source_.end() && !found->is_null()) read(key, *found, value);
+  }
+  /// A word for the range from one device to what it asks for; a range that is given stands.
+  void read_elastic(JobSpec& spec) {
+    bool is_elastic = false;
+    (*this)(kElastic, is_elastic, "");
+    if (!is_elastic) return;
+    if (spec.gpus_min == 0) spec.gpus_min = 1;
+    if (spec.gpus_max == 0) spec.gpus_max = spec.gpus;
   }
   void check_unknown() {
     const auto& fields = job_spec_fields();
@@ -358,6 +369,7 @@ Result<JobSpec> job_spec_from_json(const json& source) {
   Error error;
   FieldReader reader(source, error.messages);
   visit_fields(spec, reader);
+  reader.read_elastic(spec);
   reader.check_unknown();
   if (reader.is_any()) spec.any_dependency = true;
   if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
@@ -463,6 +475,8 @@ const std::vector<JobSpecField>& job_spec_fields() {
     visit_fields(spec, [&]<class T>(std::string_view key, const T&, std::string_view meaning) {
       all.push_back({key, kind_name<T>(), meaning});
     });
+    const auto after = std::ranges::find(all, "gpus_max", &JobSpecField::key) + 1;
+    all.insert(after, {kElastic, "boolean", "true: runs with 1 to `gpus` devices, unless told"});
     return all;
   }();
   return fields;
