@@ -45,6 +45,7 @@ class ConfigReader {
                                                 "estimator",
                                                 "cpu",
                                                 "min_run",
+                                                "training_answer",
                                                 "queues",
                                                 "admins",
                                                 "operators",
@@ -109,7 +110,8 @@ class ConfigReader {
     take(root, "placement", options.placement);
     take(root, "estimator", options.estimator);
     take(root, "cpu", options.cpu);
-    read_min_run(root, options.min_run);
+    read_span(root, "min_run", options.min_run);
+    read_span(root, "training_answer", options.training_answer);
     const YAML::Node set = YamlFields::child(root, "set");
     if (!set.IsDefined()) return;
     if (!set.IsMap()) return fields_.wrong(set.Mark(), "set has 'parameter: value' lines");
@@ -222,8 +224,8 @@ class ConfigReader {
   }
 
   /// A bare number would mean minutes in one place of this file and seconds in another.
-  void read_min_run(const YAML::Node& root, std::int64_t& into) {
-    const auto text = fields_.text(root, "min_run");
+  void read_span(const YAML::Node& root, const char* key, std::int64_t& into) {
+    const auto text = fields_.text(root, key);
     if (!text) return;
     if (text->front() == '0' && text->find_first_of("123456789:") == std::string::npos) {
       into = 0;  // "0", "0s"
@@ -232,10 +234,10 @@ class ConfigReader {
     const bool has_unit = text->find_first_not_of("0123456789.") != std::string::npos;
     const auto seconds = parse_time_limit(*text);
     if (!has_unit || !seconds || *seconds == 0)
-      return fields_.wrong(YamlFields::child(root, "min_run").Mark(),
-                           fmt::format("min_run is a time with a unit (60s, 5m), or 0 for none, "
+      return fields_.wrong(YamlFields::child(root, key).Mark(),
+                           fmt::format("{} is a time with a unit (60s, 5m), or 0 for none, "
                                        "not '{}'",
-                                       *text));
+                                       key, *text));
     into = *seconds;
   }
 

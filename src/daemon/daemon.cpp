@@ -160,10 +160,16 @@ Result<void> Daemon::Parts::begin() {
 
 void Daemon::Parts::open_desk() {
   if (options.training_socket.empty()) return;
-  auto opened = TrainingDesk::open(options.training_socket, options.state_dir + "/training.key",
-                                   {.board = board, .clock = clock, .wake = [this] {
-                                      inbox.post(Question{.ask = [] {}, .calls_for_pass = true});
-                                    }});
+  auto opened = TrainingDesk::open(
+      options.training_socket, options.state_dir + "/training.key",
+      {.board = board,
+       .clock = clock,
+       .wake = [this] { inbox.post(Question{.ask = [] {}, .calls_for_pass = true}); },
+       .cluster = options.cluster,
+       .resized =
+           [this](JobNumber job, const Resized& answer) {
+             inbox.post(ResizeAnswer{job, answer.id, answer.done});
+           }});
   if (opened) {
     desk = *std::move(opened);
   } else {

@@ -30,7 +30,13 @@ struct Question {
   std::function<void()> too_late{};
   bool calls_for_pass = false;  // something has changed that a policy or a tuner may look at
 };
-using Message = std::variant<Committed, HostEvent, RenewOrder, StopOrder, Question>;
+/// Training code has answered a request for another size.
+struct ResizeAnswer {
+  JobNumber job = 0;
+  std::uint64_t id = 0;
+  bool done = false;
+};
+using Message = std::variant<Committed, HostEvent, RenewOrder, StopOrder, Question, ResizeAnswer>;
 
 class Inbox {
  public:

@@ -8,6 +8,7 @@
 #include "exec/environment.h"
 #include "exec/output_pattern.h"
 #include "exec/user_limits.h"
+#include "model/elastic.h"
 
 namespace berth {
 
@@ -29,17 +30,6 @@ std::string node_names(const std::vector<HeldDevices>& where) {
   return names;
 }
 
-HeldDevices on_this_machine(const std::vector<HeldDevices>& where, const Cluster& cluster) {
-  HeldDevices all;
-  all.node = node_names(where);
-  for (const HeldDevices& held : where) {
-    const std::int32_t first = first_device_of(cluster, held.node);
-    for (const std::int32_t device : held.devices) all.devices.push_back(first + device);
-    all.cores.insert(all.cores.end(), held.cores.begin(), held.cores.end());
-  }
-  return all;
-}
-
 std::string path_for(const JobSpec& spec, const LedgerJob& job, const std::string& pattern) {
   const auto expanded =
       expand_pattern(pattern, {.job = job.number,
@@ -54,6 +44,22 @@ std::string path_for(const JobSpec& spec, const LedgerJob& job, const std::strin
 }
 
 }  // namespace
+
+HeldDevices on_this_machine(const std::vector<HeldDevices>& where, const Cluster& cluster) {
+  HeldDevices all;
+  all.node = node_names(where);
+  for (const HeldDevices& held : where) {
+    const std::int32_t first = first_device_of(cluster, held.node);
+    for (const std::int32_t device : held.devices) all.devices.push_back(first + device);
+    all.cores.insert(all.cores.end(), held.cores.begin(), held.cores.end());
+  }
+  return all;
+}
+
+std::int32_t tasks_on(const JobSpec& spec, std::int32_t gpus) {
+  if (spec.tasks <= 1 || agreed_range(spec).is_fixed()) return spec.tasks;
+  return std::max(1, spec.tasks * gpus / std::max(1, spec.gpus));
+}
 
 Result<LaunchOrder> launch_order(
     const LedgerJob& job, const Attempt& attempt, const Cluster& cluster,
@@ -70,7 +76,9 @@ Result<LaunchOrder> launch_order(
   facts.cluster = cluster.name;
   facts.master_port = pick_master_port(job.number, is_port_free);
   facts.extra = extra_env;
-  BERTH_TRY(LaunchOrder order, make_order(*job.spec, facts));
+  JobSpec spec = *job.spec;
+  spec.tasks = tasks_on(spec, attempt.gpus);
+  BERTH_TRY(LaunchOrder order, make_order(spec, facts));
   // Who serves only themselves has been given their limits already.
   if (::geteuid() == 0) order.files = ordinary_file_limits(facts.account);
   return order;

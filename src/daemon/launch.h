@@ -14,6 +14,12 @@ namespace berth {
 [[nodiscard]] Result<LaunchOrder> launch_order(
     const LedgerJob& job, const Attempt& attempt, const Cluster& cluster,
     const std::vector<std::pair<std::string, std::string>>& extra_env);
+/// Devices and cores as its processes know them: of the machine, in one list.
+[[nodiscard]] HeldDevices on_this_machine(const std::vector<HeldDevices>& where,
+                                          const Cluster& cluster);
+/// Processes of the gang: what the job asked for, in proportion to the devices it was given if it
+/// is elastic.
+[[nodiscard]] std::int32_t tasks_on(const JobSpec& spec, std::int32_t gpus);
 /// Where its output and its errors go, absolute; the first task's if each has its own.
 [[nodiscard]] std::pair<std::string, std::string> output_paths(const LedgerJob& job);
 

@@ -22,6 +22,7 @@ const OnBrokenInvariant kHere = OnBrokenInvariant::Abort;
 /// Whom a message is about.
 std::optional<JobNumber> job_of(const Message& message) {
   if (const auto* event = std::get_if<HostEvent>(&message)) return event->job;
+  if (const auto* answer = std::get_if<ResizeAnswer>(&message)) return answer->job;
   const auto* committed = std::get_if<Committed>(&message);
   if (committed == nullptr || committed->change.job == 0) return std::nullopt;
   return committed->change.job;
@@ -158,6 +159,7 @@ void LiveExecutor::hear(Message& message) {
     questions_.push_back(std::move(*question));
     return;
   }
+  if (const auto* answer = std::get_if<ResizeAnswer>(&message)) return parts_.yard.hear(*answer);
   if (const auto* event = std::get_if<HostEvent>(&message)) {
     if (event->kind == HostEventKind::Started) parts_.gates.started(event->job);
     if (const auto end = parts_.yard.hear(*event)) hear_end(*end);
@@ -426,6 +428,9 @@ Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
       break;
     default:
       if (action.reason == Reason::Retry) break;
+      // Its start on the new devices follows at once.
+      if (changes_devices(action.kind) && parts_.yard.can_change_in_place(job, action.slices))
+        break;
       if (action.reason != Reason::NodeLost)
         return std::max(now, parts_.yard.preempt(job, std::string{to_string(action.reason)}));
       parts_.yard.stop(job, Ending::Preempt, std::string{to_string(action.reason)});

@@ -247,6 +247,8 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                     .policy_retries = policy->decides_retries()};
   if (parts_.training != nullptr)
     rules.saves = [this](JobNumber job) { return parts_.training->has_saved(job); };
+  if (parts_.options.training_answer > 0) rules.training = parts_.training;
+  rules.answer = std::chrono::seconds{parts_.options.training_answer};
   parts_.yard.begin_engine(std::move(rules));
   executor.watch(engine);
   speeds.watch(executor);

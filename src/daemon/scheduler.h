@@ -38,10 +38,11 @@ struct SchedulerOptions {
   std::string estimator = "history";
   std::string cpu = "off";
   std::uint64_t seed = 1;
-  std::size_t spare_slots = 16'384;  // of an engine, beyond twice the jobs there are
-  std::size_t learn_from = 5'000;    // past jobs, for estimates
-  double half_life = 7 * 86'400.0;   // seconds in which use of GPUs counts half
-  std::int64_t min_run = 60;         // seconds before a policy's preemption stops an attempt
+  std::size_t spare_slots = 16'384;   // of an engine, beyond twice the jobs there are
+  std::size_t learn_from = 5'000;     // past jobs, for estimates
+  double half_life = 7 * 86'400.0;    // seconds in which use of GPUs counts half
+  std::int64_t min_run = 60;          // seconds before a policy's preemption stops an attempt
+  std::int64_t training_answer = 10;  // seconds for an answer of training code; 0: it is not asked
 };
 
 /// What a running scheduler says of itself.

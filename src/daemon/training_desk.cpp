@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "daemon/launch.h"
 #include "daemon/tokens.h"
 #include "exec/account.h"
 #include "perf/cpu_allocation.h"
@@ -66,6 +67,7 @@ Result<std::unique_ptr<TrainingDesk>> TrainingDesk::open(const std::string& sock
                 {.expected = [&self](JobNumber job) { return self.expected(job); },
                  .changed = [&self](JobNumber job,
                                     const TrainingFigures& figures) { self.show(job, figures); },
+                 .resized = self.parts_.resized,
                  .learned = self.parts_.wake}));
   return desk;
 }
@@ -93,10 +95,13 @@ std::optional<ExpectedAttempt> TrainingDesk::expected(JobNumber number) const {
   if (!job || !job->attempt) return std::nullopt;
   const auto account = find_account(job->spec->user);
   if (!account) return std::nullopt;
+  HeldDevices held = on_this_machine(job->attempt->where, parts_.cluster);
   return ExpectedAttempt{.token = token(number, job->attempt->id),
                          .uid = account->uid,
                          .model = job->spec->model,
-                         .gpus = job->attempt->gpus};
+                         .gpus = job->attempt->gpus,
+                         .devices = std::move(held.devices),
+                         .cores = std::move(held.cores)};
 }
 
 void TrainingDesk::show(JobNumber job, const TrainingFigures& figures) {

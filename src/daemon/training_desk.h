@@ -21,6 +21,9 @@ class TrainingDesk {
     Board& board;
     const LiveClock& clock;
     std::function<void()> wake;  // the engine: some job's speed is known better
+    const Cluster& cluster;
+    /// Code has answered a request for another size.
+    std::function<void(JobNumber, const Resized&)> resized = {};
   };
   /// `key_file` is made if it is not there. The tokens of attempts follow from it, so that jobs
   /// that were started by an earlier life can go on speaking.

@@ -50,6 +50,9 @@ void Yard::end_engine() {
   pending_.clear();
   resuming_.clear();
   leaving_.clear();
+  // What was asked is answered, and that is where the next engine finds it.
+  std::erase_if(moves_, [](const auto& entry) { return !entry.second.until; });
+  for (auto& [job, move] : moves_) move.to.slices = move.asked;
   for (auto& [job, attempt] : attempts_) {
     attempt.is_granted = attempt.is_left_alone = false;
     attempt.held_counted = attempt.work_counted = attempt.since;
@@ -63,8 +66,23 @@ bool Yard::start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus
   const auto found = attempts_.find(job);
   if (found != attempts_.end() && found->second.ending == Ending::ByItself) {
     Attempt& own = found->second;
-    if (std::ranges::equal(own.slices, slices)) {
+    const bool has_all = std::ranges::equal(own.slices, slices);
+    const bool is_told_otherwise = !own.told.empty() && own.told != own.slices;
+    const bool is_asked = moves_.contains(job);
+    if ((!has_all || is_told_otherwise || is_asked) && can_change_in_place(job, slices)) {
+      moves_[job].to = {.slices = {slices.begin(), slices.end()},  // after what it is asked now
+                        .gpus = gpus,
+                        .reason = reason,
+                        .cores_milli = cores_milli};
       own.is_granted = true;
+      own.held_counted = own.work_counted = parts_.clock.now();
+      leaving_.erase(job);
+      push_aside(job, slices);
+      return true;
+    }
+    if (has_all) {
+      own.is_granted = true;
+      moves_.erase(job);
       leaving_.erase(job);
       push_aside(job, slices);
       if (own.is_suspended) resuming_.insert(job);
@@ -106,6 +124,7 @@ void Yard::want_stop(Attempt& attempt, Ending ending, std::string why) {
   resuming_.erase(attempt.job);
   leaving_.erase(attempt.job);
   const bool is_final = attempt.ending == Ending::Cancel || attempt.ending == Ending::Kill;
+  moves_.erase(attempt.job);
   const bool is_stronger = attempt.ending == Ending::ByItself ||
                            (ending == Ending::Cancel && attempt.ending != Ending::Cancel) ||
                            (ending == Ending::Kill && !is_final);
@@ -119,9 +138,35 @@ void Yard::want_stop(Attempt& attempt, Ending ending, std::string why) {
     records_.emplace_back(WishRecord{
         .job = attempt.job, .wish = wish_of(ending), .by = kSchedulerName, .why = std::move(why)});
   }
+  // Whoever makes way is asked to save and leave before it is warned; who listens to nobody, or is
+  // not wanted any more, is warned at once.
+  const bool awake =
+      attempt.is_running && !attempt.is_suspended && !attempt.is_frozen && !attempt.is_silent;
+  if (ending == Ending::Preempt && awake && rules_.training != nullptr &&
+      rules_.training->is_listening(attempt.job)) {
+    asked_to_leave_[attempt.job] = parts_.clock.now() + rules_.answer;
+    signals_.push_back({.kind = Signal::Kind::Leave, .attempt = attempt.id, .job = attempt.job});
+    return;
+  }
+  asked_to_leave_.erase(attempt.job);
   signals_.push_back({.kind = Signal::Kind::Stop,
                       .attempt = attempt.id,
                       .grace = record ? record->spec->grace_seconds : 0});
+}
+
+void Yard::warn_who_stayed() {
+  const Time now = parts_.clock.now();
+  for (auto next = asked_to_leave_.begin(); next != asked_to_leave_.end();) {
+    if (next->second > now) {
+      ++next;
+      continue;
+    }
+    const auto record = parts_.job(next->first);
+    signals_.push_back({.kind = Signal::Kind::Stop,
+                        .attempt = attempts_.at(next->first).id,
+                        .grace = record ? record->spec->grace_seconds : 0});
+    next = asked_to_leave_.erase(next);
+  }
 }
 
 void Yard::stop(JobNumber job, Ending ending, std::string why) {
@@ -133,6 +178,7 @@ void Yard::stop(JobNumber job, Ending ending, std::string why) {
 void Yard::leave_alone(JobNumber job) {
   pending_.erase(job);
   leaving_.erase(job);
+  moves_.erase(job);
   const auto found = attempts_.find(job);
   if (found == attempts_.end()) return;
   Attempt& attempt = found->second;
@@ -144,6 +190,7 @@ void Yard::leave_alone(JobNumber job) {
 
 void Yard::suspend(JobNumber job) {
   pending_.erase(job);
+  moves_.erase(job);
   const auto found = attempts_.find(job);
   if (found == attempts_.end()) return;
   Attempt& attempt = found->second;
@@ -252,7 +299,8 @@ bool Yard::is_clear(JobNumber job, std::span<const Slice> slices) const {
       // What does not run yet cannot be put to sleep: it begins awake, and is told when it does.
       const bool sleeps =
           attempt.is_suspended && attempt.is_running && attempt.ending == Ending::ByItself;
-      clear = clear && (other == job || attempt.is_granted || sleeps);
+      const bool stays = attempt.is_granted && !leaves(other, device);
+      clear = clear && (other == job || stays || sleeps);
     }
   });
   return clear;
@@ -285,7 +333,7 @@ std::vector<HeldDevices> Yard::where(JobNumber job, const PendingStart& start) {
                   [&](const auto& device) { devices.devices.push_back(device.second); });
     std::int32_t cores = (start.cores_milli * slice.gpus + 999) / 1000;
     if (cores == 0 && record && record->spec->cpus > 0)
-      cores = std::max(1, record->spec->cpus * slice.gpus / std::max(1, start.gpus));
+      cores = std::max(1, record->spec->cpus * slice.gpus / std::max(1, record->spec->gpus));
     devices.cores = cores_.take(devices.node, cores);
     held.push_back(std::move(devices));
   }
@@ -380,9 +428,33 @@ void Yard::launch(JobNumber job) {
   failed_starts_.push_back({job, verdict, end(job, verdict, nullptr), ending});
 }
 
+void Yard::send(const Signal& signal) {
+  switch (signal.kind) {
+    case Signal::Kind::Stop:
+      parts_.host.stop(signal.attempt, Host::Stop::Warn, signal.grace);
+      break;
+    case Signal::Kind::Suspend: parts_.host.suspend(signal.attempt); break;
+    case Signal::Kind::Resume: parts_.host.resume(signal.attempt); break;
+    case Signal::Kind::Cores: parts_.host.set_cores(signal.attempt, signal.cores); break;
+    case Signal::Kind::Limit: parts_.host.set_limit(signal.attempt, signal.limit); break;
+    case Signal::Kind::Rate: parts_.host.set_rate(signal.attempt, signal.rate); break;
+    case Signal::Kind::Leave:
+      if (rules_.training != nullptr)
+        rules_.training->ask_checkpoint(signal.job, to_seconds(rules_.answer),
+                                        AfterCheckpoint::Stop);
+      break;
+    case Signal::Kind::Resize:
+      crash_point("yard.asking");
+      if (rules_.training != nullptr) rules_.training->ask_resize(signal.job, signal.ask);
+      break;
+  }
+}
+
 Result<void> Yard::flush() {
   std::vector<JobNumber> begun;
   stop_whom_rules_allow();
+  warn_who_stayed();
+  go_on_with_moves();
   wake_sleepers();
   begin_vacant_starts(begun);
   while (!records_.empty() || !signals_.empty() || !begun.empty()) {
@@ -391,16 +463,7 @@ Result<void> Yard::flush() {
     crash_point("yard.written");
     for (const AttemptId attempt : std::exchange(forgotten_, {})) parts_.host.forget(attempt);
     for (const Signal& signal : std::exchange(signals_, {})) {
-      switch (signal.kind) {
-        case Signal::Kind::Stop:
-          parts_.host.stop(signal.attempt, Host::Stop::Warn, signal.grace);
-          break;
-        case Signal::Kind::Suspend: parts_.host.suspend(signal.attempt); break;
-        case Signal::Kind::Resume: parts_.host.resume(signal.attempt); break;
-        case Signal::Kind::Cores: parts_.host.set_cores(signal.attempt, signal.cores); break;
-        case Signal::Kind::Limit: parts_.host.set_limit(signal.attempt, signal.limit); break;
-        case Signal::Kind::Rate: parts_.host.set_rate(signal.attempt, signal.rate); break;
-      }
+      send(signal);
       crash_point("yard.signalled");
     }
     for (const JobNumber job : std::exchange(begun, {})) {

@@ -8,8 +8,13 @@
 // until it has run `min_run`, and a job that cannot save its work makes way for the same rival only
 // once. Until then whoever was given its devices waits; if the policy gives them back to it, or it
 // ends by itself, nothing has happened.
+//
+// A job that goes on with other devices does so in place if its training code says that it can:
+// first it leaves what it has to leave, then it takes what is new once that is free
+// (yard_moves.cpp). What is on record is never less than its processes use.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,11 +26,13 @@
 
 #include "core/action.h"
 #include "daemon/core_book.h"
+#include "daemon/inbox.h"
 #include "daemon/scribe.h"
 #include "daemon/verdict.h"
 #include "exec/host.h"
 #include "model/cluster.h"
 #include "store/ledger.h"
+#include "training/training_book.h"
 
 namespace berth {
 
@@ -46,6 +53,10 @@ struct Attempt {
   std::int32_t rate_milli = 1000;  // how much of the time it runs
   std::string ending_why{};        // of Kill
   std::int64_t pid = 0;
+  double extra_gpu_seconds = 0;  // beyond `gpus` for its whole time: it had another size before
+  std::vector<Slice> told{};     // what its code was last asked to use; empty: what it began with
+  bool is_set = false;           // its code cannot go on with other devices, or did not answer
+  bool is_silent = false;        // it did not: nobody asks it any more
   /// Up to when the engine has counted the time it holds devices, and its work; the first may be to
   /// come. kNever: it sleeps.
   Time held_counted{}, work_counted{};
@@ -77,6 +88,10 @@ class Yard {
     /// The job has shown that it can save its work; what its spec says is known.
     std::function<bool(JobNumber)> saves = {};
     bool policy_retries = false;  // whether a failed attempt is repeated the policy says
+    /// Who can be asked before anybody is stopped; may be absent. Without an answer so long it is
+    /// as if it had not been asked.
+    TrainingBook* training = nullptr;
+    Duration answer = std::chrono::seconds{10};
   };
   /// Everything the host needs to run this attempt; an error says why it cannot be run.
   using LaunchMaker = std::function<Result<LaunchOrder>(const LedgerJob&, const Attempt&)>;
@@ -110,6 +125,10 @@ class Yard {
   /// True: it goes on where it is.
   bool start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus, Reason reason,
              std::int32_t cores_milli);
+  /// Its training code could go on with these devices instead of its own: start() asks it to.
+  [[nodiscard]] bool can_change_in_place(JobNumber job, std::span<const Slice> slices) const;
+  /// What training code said to a request of ours.
+  void hear(const ResizeAnswer& answer);
   /// Its end is decided and not on record yet.
   [[nodiscard]] bool is_ending(JobNumber job) const { return over_.contains(job); }
   [[nodiscard]] bool is_about_to_start(JobNumber job) const { return pending_.contains(job); }
@@ -168,14 +187,31 @@ class Yard {
     Verdict verdict;
     std::optional<ExitRecord> exit;
   };
+  /// One that goes on with other devices in place.
+  struct Move {
+    PendingStart to;
+    std::vector<Slice> asked{};      // what its code was asked to use
+    std::uint64_t id = 0;            // of that question
+    std::optional<Time> until = {};  // an answer is waited for
+  };
   struct Signal {
-    enum class Kind : std::uint8_t { Stop, Suspend, Resume, Cores, Limit, Rate } kind{};
+    enum class Kind : std::uint8_t { Stop, Suspend, Resume, Cores, Limit, Rate, Leave, Resize } kind{};
     AttemptId attempt;
     std::int64_t grace = 0;
     std::vector<std::int32_t> cores{};
     std::int64_t limit = 0;
     std::int32_t rate = 0;
+    JobNumber job = 0;  // Leave, Resize
+    ResizeAsk ask{};
   };
+  void send(const Signal& signal);
+  void go_on_with_moves();
+  void ask(JobNumber job, Move& move, std::vector<Slice> slices);
+  void hold(JobNumber job, const Move& move, const std::vector<Slice>& slices);
+  void stop_and_start(JobNumber job, std::string why);
+  void warn_who_stayed();
+  [[nodiscard]] bool leaves(JobNumber job, const std::pair<std::uint32_t, int>& device) const;
+  [[nodiscard]] Time move_due(const Attempt& attempt) const;
   [[nodiscard]] bool is_vacant(JobNumber job, const PendingStart& start);
   [[nodiscard]] bool is_clear(JobNumber job, std::span<const Slice> slices) const;
   void wake_sleepers();
@@ -212,6 +248,9 @@ class Yard {
   std::map<JobNumber, Asked> asked_;
   std::set<JobNumber> resuming_;  // granted their devices again, still asleep
   Rules rules_;
+  std::map<JobNumber, Move> moves_;
+  std::uint64_t questions_ = 0;
+  std::map<JobNumber, Time> asked_to_leave_;           // the warning follows then
   std::map<JobNumber, std::string> leaving_;           // preempted, not stopped yet; why
   std::map<JobNumber, std::set<JobNumber>> made_way_;  // for whom, of jobs that are not over
   std::map<JobNumber, std::int32_t> launch_failures_;

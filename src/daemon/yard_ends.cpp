@@ -46,6 +46,8 @@ void Yard::remove(JobNumber job) {
   asked_.erase(job);
   resuming_.erase(job);
   leaving_.erase(job);
+  moves_.erase(job);
+  asked_to_leave_.erase(job);
   forgotten_.push_back(attempt.id);
   attempts_.erase(found);
 }
@@ -65,7 +67,8 @@ double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,
   const bool never_ran = verdict.outcome == Outcome::NotStarted;
   record.run_seconds =
       never_ran ? 0 : run_seconds_of(exit, attempt, until.value_or(parts_.clock.now()));
-  const double gpu_seconds = record.run_seconds * attempt.gpus;
+  const double gpu_seconds =
+      never_ran ? 0 : std::max(0.0, record.run_seconds * attempt.gpus + attempt.extra_gpu_seconds);
   record.gpu_seconds = gpu_seconds;
   record.why = verdict.why;
   records_.emplace_back(std::move(record));
@@ -197,6 +200,7 @@ Result<void> Yard::recover(const Ledger& ledger) {
     attempt.where = live.where;
     attempt.slices = slices_of(live.where);
     attempt.gpus = live.gpus;
+    attempt.extra_gpu_seconds = live.extra_gpu_seconds;
     attempt.since = attempt.held_counted = attempt.work_counted = live.since;
     attempt.is_suspended = live.is_suspended;
     attempt.is_frozen = job.is_frozen;

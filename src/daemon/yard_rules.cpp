@@ -17,6 +17,7 @@ Time Yard::preempt(JobNumber job, std::string why) {
   Attempt& attempt = found->second;
   attempt.is_granted = false;
   resuming_.erase(job);
+  moves_.erase(job);
   if (attempt.ending != Ending::ByItself) return now;
   if (attempt.is_suspended) {  // it does not run, and saves nothing by staying
     want_stop(attempt, Ending::Preempt, std::move(why));
@@ -73,6 +74,12 @@ Time Yard::due_of(const Attempt& attempt) const {
 Time Yard::next_due() const {
   Time next = kNever;
   for (const auto& [job, why] : leaving_) next = std::min(next, due_of(attempts_.at(job)));
+  for (const auto& [job, warning] : asked_to_leave_) next = std::min(next, warning);
+  const Time now = parts_.clock.now();
+  for (const auto& [job, move] : moves_) {
+    const Time due = move.until.value_or(move_due(attempts_.at(job)));
+    if (move.until || due > now) next = std::min(next, due);  // otherwise it waits for others
+  }
   return next;
 }
 

@@ -44,5 +44,22 @@ TEST(Launch, ARestartDoesNotEmptyWhatEarlierAttemptsWrote) {
   EXPECT_TRUE(make_order(*job.spec, facts)->append_output);
 }
 
+TEST(Launch, TasksFollowTheDevicesOfAnElasticJob) {
+  JobSpec spec;
+  spec.gpus = spec.tasks = 4;
+  EXPECT_EQ(tasks_on(spec, 4), 4);
+  EXPECT_EQ(tasks_on(spec, 1), 4) << "it never said that it can do with less";
+  spec.gpus_min = 1;
+  EXPECT_EQ(tasks_on(spec, 1), 1);
+  EXPECT_EQ(tasks_on(spec, 2), 2);
+  spec.gpus_max = 8;
+  EXPECT_EQ(tasks_on(spec, 8), 8);
+  spec.tasks = 2;  // each with two devices
+  EXPECT_EQ(tasks_on(spec, 2), 1);
+  EXPECT_EQ(tasks_on(spec, 1), 1);
+  spec.tasks = 1;
+  EXPECT_EQ(tasks_on(spec, 8), 1);
+}
+
 }  // namespace
 }  // namespace berth::test

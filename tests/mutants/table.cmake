@@ -34,8 +34,8 @@ becomes(${yard} [[    if (!records_.empty()) BERTH_TRY_VOID(parts_.pen.write]]
 mutant(M3 "no tombstone in recovery")
 becomes(${host} [[  claims_[attempt] = true;]] [[  if (!MUTATED) claims_[attempt] = true;]])
 mutant(M4 "devices are free when the signal is sent")
-becomes(${yard} [[(other == job || attempt.is_granted || sleeps)]]
-        [[(other == job || attempt.is_granted || sleeps || (MUTATED && attempt.ending != Ending::ByItself))]])
+becomes(${yard} [[(other == job || stays || sleeps)]]
+        [[(other == job || stays || sleeps || (MUTATED && attempt.ending != Ending::ByItself))]])
 mutant(M5 "recovery does not adopt")
 becomes(${ends} [[switch (finding.found) {]]
         [[switch (MUTATED && finding.found == Found::Alive ? Found::Lost : finding.found) {]])
