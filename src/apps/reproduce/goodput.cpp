@@ -34,8 +34,7 @@ RunSpec spec_for(std::string policy, Settings settings = {}) {
   spec.policy = std::move(policy);
   spec.settings = std::move(settings);
   // Their traces declare no range, and all their jobs are elastic.
-  if (spec.policy == "pollux" || spec.policy == "sia")
-    spec.settings.emplace_back("elastic", "all");
+  if (spec.policy == "pollux" || spec.policy == "sia") spec.settings.emplace_back("elastic", "all");
   spec.effects.device = true;  // profiles stand for a V100; here are none
   // Pollux and Sia charge their restarts themselves.
   if (spec.policy.starts_with("tiresias")) {

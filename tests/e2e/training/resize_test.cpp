@@ -260,7 +260,7 @@ TEST_F(Resized, PyTorchUnderTorchrunLearnsTheSame) {
   if (output_of("/usr/bin/python3 -c 'import torch; print(1)' 2>/dev/null").empty())
     GTEST_SKIP() << "SKIP: no python3 with torch here (apt install python3-torch)";
   const std::string train = BERTH_SOURCE_DIR
-      "/examples/pytorch/train.py --epochs 12 --samples 512 --dropout 0 --checkpoint ";
+      "/examples/pytorch/train.py --epochs 6 --samples 512 --dropout 0 --checkpoint ";
   const std::string alone = "cd " + (served_.folder() / "out") +
                             " && PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 /usr/bin/python3 " +
                             train + "alone.pt";
@@ -275,7 +275,7 @@ TEST_F(Resized, PyTorchUnderTorchrunLearnsTheSame) {
               "export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1; exec /usr/bin/python3 -m "
               "torch.distributed.run --standalone --redirects 9:1 --tee 9:1 "
               "--nproc_per_node=$BERTH_GPUS " +
-                  train + "last.pt --pause 0.06"},
+                  train + "last.pt --pause 0.15"},
              {{"grace_seconds", 20}});
   const auto gets_on = [&] {
     const double before = iterations_of(job);
