@@ -60,6 +60,7 @@ class Rate {
     return static_cast<double>(q32_) / 4294967296.0;
   }
   [[nodiscard]] constexpr std::uint64_t raw() const noexcept { return q32_; }
+  [[nodiscard]] static constexpr Rate from_raw(std::uint64_t q32) noexcept { return Rate{q32}; }
   /// Work done in `elapsed` at this rate, rounded down.
   [[nodiscard]] Duration work_in(Duration elapsed) const noexcept;
   /// Time needed for `work` at this rate, rounded up; the rate must not be zero.

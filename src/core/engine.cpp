@@ -19,10 +19,6 @@ constexpr std::uint64_t kHopelessPasses = 10'000;
 bool is_leaving(EventKind kind) {
   return kind == EventKind::Finished || kind == EventKind::Withdrawn || kind == EventKind::Cancel;
 }
-
-bool is_of_a_job(EventKind kind) {
-  return kind != EventKind::NodeDown && kind != EventKind::NodeUp && kind != EventKind::Booted;
-}
 }  // namespace
 
 Engine::Engine(const EngineParts& parts)
@@ -213,6 +209,7 @@ void Engine::apply(const Event& event) {
       state_.set_power(event.node, PowerState::On);
       policy_.on_capacity_change(view_, event.node);
       break;
+    case EventKind::Shares: policy_.on_entitlements(view_, executor_.entitlements()); break;
     case EventKind::Arrival:
       if (!is_over(jobs_.state[event.job])) arrive(event.job);  // it has left before its turn
       break;

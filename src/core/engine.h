@@ -76,6 +76,10 @@ class Engine {
   [[nodiscard]] const ShapeTable& shapes() const noexcept { return shapes_; }
   [[nodiscard]] const ClusterState& cluster() const noexcept { return state_; }
   [[nodiscard]] const Column<JobId, Duration>& estimates() const noexcept { return estimates_; }
+  /// Devices the job holds; valid until the next pass.
+  [[nodiscard]] std::span<const Slice> slices(JobId job) const noexcept {
+    return arena_.slices(jobs_.allocation[job]);
+  }
   [[nodiscard]] std::span<const RejectedJob> rejected() const noexcept { return rejected_; }
   [[nodiscard]] std::string digest() const { return digest_.hex(); }
   [[nodiscard]] const RateModel& believed() const noexcept { return believed_; }

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "core/action.h"
 #include "core/capabilities.h"
+#include "core/entitlement.h"
 #include "core/job_table.h"
 #include "model/trace.h"
 #include "perf/training.h"
@@ -27,10 +28,17 @@ enum class EventKind : std::uint8_t {
   NodeDown,
   NodeUp,
   Booted,
+  Shares,  // people are entitled to something else: see entitlements()
   Arrival,
   Cancel,
   NextPhase
 };
+
+/// Others are about a node, or about everybody.
+[[nodiscard]] constexpr bool is_of_a_job(EventKind kind) noexcept {
+  return kind != EventKind::NodeDown && kind != EventKind::NodeUp && kind != EventKind::Booted &&
+         kind != EventKind::Shares;
+}
 
 struct Event {
   EventKind kind{};
@@ -114,6 +122,8 @@ class Executor {
     static_cast<void>(job);
     return {};
   }
+  /// After an event that says that they have changed, and once at the beginning of an open run.
+  [[nodiscard]] virtual Entitlements entitlements() { return {}; }
   /// A node is switched on (an event says when it has booted) or off.
   virtual void power(Time now, const Action& action) {
     static_cast<void>(now);

@@ -23,20 +23,6 @@ struct Refusal {
   std::string text;  // one sentence with numbers, for the user
 };
 
-/// What people were promised and have used before a run begins.
-struct AccountsBefore {
-  struct Share {
-    std::string who;  // "alice" or "group/ml"
-    double share = 1;
-  };
-  struct Use {
-    std::string user, group;  // no group: the user by itself
-    double gpu_seconds = 0;
-  };
-  std::vector<Share> shares;
-  std::vector<Use> used;
-};
-
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -91,8 +77,6 @@ class Policy {
   [[nodiscard]] virtual std::optional<Duration> shares_by_use() const noexcept {
     return std::nullopt;
   }
-  /// Then this comes before begin().
-  virtual void set_accounts(const AccountsBefore&) {}
 
   /// Called once, before the first event.
   virtual void begin(const View&) {}
@@ -111,6 +95,8 @@ class Policy {
   [[nodiscard]] virtual bool retries(const View&, JobId, FailureKind, std::span<const Slice>) {
     return false;
   }
+  /// What people are entitled to from now on.
+  virtual void on_entitlements(const View&, const Entitlements&) {}
   virtual void on_capacity_change(const View&, NodeId) {}
 
   virtual void decide(const View& view, Plan& plan, Rng& rng) = 0;

@@ -28,17 +28,18 @@ std::vector<std::int32_t> cores_of_this_machine() {
 /// How far the engine's clock was when the last life began, and by which boot.
 constexpr const char* kClockSetting = "clock";
 
-LiveClock clock_after(const ClockSource& source, const Ledger& ledger) {
+/// `last_pass`: of the engine, which writes nothing into the journal by itself.
+LiveClock clock_after(const ClockSource& source, const Ledger& ledger, Time last_pass) {
+  const Time last = std::max(ledger.now(), last_pass);
   const auto found = ledger.settings().find(kClockSetting);
   if (found != ledger.settings().end()) {
     const auto json = nlohmann::json::parse(found->second, nullptr, false);
     if (json.is_object() && json.value("boot_id", "") != "") {
-      return LiveClock{source, ledger.now(), json.value("boot_id", ""),
-                       json.value("boot", std::int64_t{0}),
+      return LiveClock{source, last, json.value("boot_id", ""), json.value("boot", std::int64_t{0}),
                        Time{Duration{json.value("at", std::int64_t{0})}}};
     }
   }
-  return LiveClock{source, ledger.now()};
+  return LiveClock{source, last};
 }
 
 /// What the engine has to hear of; what it wrote itself it knows.
@@ -51,11 +52,12 @@ bool is_news(const RecordBody& body) {
 }  // namespace
 
 struct Daemon::Parts {
-  Parts(DaemonOptions given, Logger& logger, std::unique_ptr<SqliteStore> opened, Ledger ledger)
+  Parts(DaemonOptions given, Logger& logger, std::unique_ptr<SqliteStore> opened, Ledger ledger,
+        Time last_pass)
       : options(std::move(given)),
         log(logger),
         store(std::move(opened)),
-        clock(clock_after(source, ledger)),
+        clock(clock_after(source, ledger, last_pass)),
         inbox(clock),
         generation(ledger.generation() + 1),
         last_known(ledger.now()),
@@ -252,9 +254,11 @@ Daemon::~Daemon() {
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, Logger& log) {
   BERTH_TRY(auto store, SqliteStore::open({.directory = options.state_dir}));
   BERTH_TRY(Ledger ledger, store->recover());
+  BERTH_TRY(const auto engine, store->engine());
+  const Time last_pass = engine.empty() ? Time{} : engine.back().at;
   const std::size_t jobs = ledger.jobs().size();
-  auto parts =
-      std::make_unique<Parts>(std::move(options), log, std::move(store), std::move(ledger));
+  auto parts = std::make_unique<Parts>(std::move(options), log, std::move(store), std::move(ledger),
+                                       last_pass);
   BERTH_TRY_VOID(parts->begin());
   parts->make_service();
   BERTH_LOG(log, Info, "daemon", "a new life begins", {"generation", parts->generation},

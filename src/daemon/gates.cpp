@@ -269,6 +269,14 @@ void Gates::enter(JobNumber job, Row& row) {
   }
 }
 
+void Gates::let_in(JobNumber job) {
+  const auto found = rows_.find(job);
+  if (found == rows_.end() || found->second.is_in) return;
+  changed_.erase(job);
+  looked_at_.push_back(job);
+  enter(job, found->second);
+}
+
 void Gates::leave(JobNumber job, Row& row) {
   row.is_in = false;
   changed_.erase(job);

@@ -65,6 +65,10 @@ class Gates {
   /// A job that is not over. `wall` is the Unix time in microseconds at `now`: begin times are told
   /// by people's clock.
   void add(const LedgerJob& job, Time now, std::int64_t wall);
+  /// A job that an engine from before has let in already: it is not asked again.
+  void let_in(JobNumber job);
+  /// How a job ended that is over.
+  [[nodiscard]] std::optional<Outcome> outcome_of(JobNumber job) const { return outcome_of_(job); }
   /// A job that runs goes on; it is held when it would be in line again.
   void hold(JobNumber job, bool runs);
   void release(JobNumber job);

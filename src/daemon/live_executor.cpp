@@ -28,6 +28,8 @@ std::optional<JobNumber> job_of(const Message& message) {
   return committed->change.job;
 }
 
+}  // namespace
+
 JobState state_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::Completed: return JobState::Completed;
@@ -36,8 +38,6 @@ JobState state_of(Outcome outcome) {
     default: return JobState::Failed;
   }
 }
-
-}  // namespace
 
 LiveExecutor::LiveExecutor(Parts parts)
     : parts_(std::move(parts)), numbers_(parts_.slots.jobs.size(), 0) {}
@@ -54,6 +54,7 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
   for (const NodeId node : out_of_service) {
     events_.push_back({.kind = EventKind::NodeDown, .job = {}, .node = node});
   }
+  events_.push_back({.kind = EventKind::Shares, .job = {}, .node = {}});
   last_ = parts_.clock.now();
   const std::int64_t wall = parts_.clock.wall();
   for (const LedgerJob& job : jobs) parts_.gates.add(job, last_, wall);
@@ -61,15 +62,21 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
     if (job.attempt || job.stopping != Wish::Cancel) continue;
     end_without_attempt(job.number, Outcome::Cancelled, "cancelled");
   }
+  adopt_or_leave(out_of_service_);
+}
+
+/// Whoever runs and has no slot: brought in one by one, or left to itself where the engine plans
+/// nothing.
+void LiveExecutor::adopt_or_leave(const std::set<NodeId>& out_of_service) {
   std::vector<JobNumber> alone;
   for (const auto& [number, attempt] : parts_.yard.attempts()) {
+    if (attempt.ending != Ending::ByItself || slot_of(number)) continue;
     const auto record = parts_.job(number);
     const bool is_aside = record && record->is_held && record->held_by == kSchedulerName;
     const bool elsewhere = is_aside || !has_all_devices(attempt) ||
                            std::ranges::any_of(attempt.slices, [&](const Slice& slice) {
-                             return out_of_service_.contains(slice.node);
+                             return out_of_service.contains(slice.node);
                            });
-    if (attempt.ending != Ending::ByItself) continue;
     (elsewhere ? alone : adopting_).push_back(number);
   }
   for (const JobNumber job : alone) parts_.yard.leave_alone(job);
@@ -184,7 +191,8 @@ void LiveExecutor::hear_record(const Committed& committed) {
     }
   } else if (const auto* setting = std::get_if<SettingRecord>(&committed.record.body)) {
     const SettingEffect effect = parts_.setting(*setting);
-    if (effect.renew && over_ == Over::No) over_ = Over::Renew;
+    if (effect.renew) renew();
+    if (effect.shares) events_.push_back({.kind = EventKind::Shares, .job = {}, .node = {}});
     if (effect.node) set_node(effect.node->first, effect.node->second);
   }
 }
@@ -235,6 +243,10 @@ void LiveExecutor::hear_end(const AttemptEnd& end) {
     return;
   }
   parts_.gates.add_use(end.job, end.gpu_seconds, last_);
+  tell_end(end);
+}
+
+void LiveExecutor::tell_end(const AttemptEnd& end) {
   const auto slot = slot_of(end.job);
   if (end.verdict.is_final) {
     if (slot) emit(EventKind::Finished, *slot, state_of(end.verdict.outcome));

@@ -25,9 +25,13 @@ namespace berth {
 /// Drained: takes no more jobs; those on it go on, and the engine forgets them.
 enum class NodeService : std::uint8_t { Up, Drained, Down };
 struct SettingEffect {
-  bool renew = false;  // begin again with a new engine
+  bool renew = false;   // begin again with a new engine
+  bool shares = false;  // people are entitled to something else
   std::optional<std::pair<NodeId, NodeService>> node{};
 };
+
+/// To an engine.
+[[nodiscard]] JobState state_of(Outcome outcome);
 
 class LiveExecutor final : public Executor, public RunObserver {
  public:
@@ -41,6 +45,8 @@ class LiveExecutor final : public Executor, public RunObserver {
     std::function<std::optional<LedgerJob>(JobNumber)> job;  // as it is on record
     /// A setting was changed: "quota/user/alice", "policy".
     std::function<SettingEffect(const SettingRecord&)> setting;
+    /// As it is set now; what was used before is told once.
+    std::function<Entitlements()> entitlements;
     /// After a pass, in which nothing is in the middle of changing.
     std::function<void(Time)> pass_done;
     TrainingBook* training = nullptr;
@@ -67,6 +73,7 @@ class LiveExecutor final : public Executor, public RunObserver {
   void set_retry(JobId slot, std::optional<bool> again) override;
   void adjust(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] JobPast past(JobId job) const override;
+  [[nodiscard]] Entitlements entitlements() override { return parts_.entitlements(); }
   [[nodiscard]] std::optional<TrainingReport> report(Time now, JobId job,
                                                      const JobTable& jobs) const override;
   void losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
@@ -92,6 +99,18 @@ class LiveExecutor final : public Executor, public RunObserver {
   /// Jobs that are not over, before the run: those that run are brought in one by one, in the order
   /// in which they were started, so that a policy can keep them where they are.
   void begin(const std::vector<LedgerJob>& jobs, const std::set<NodeId>& out_of_service);
+  /// The same for an engine that stands where the last one stood, jobs and all: what has happened
+  /// since becomes news for it.
+  struct Resumed {
+    const std::vector<LedgerJob>& jobs;
+    std::function<NodeService(NodeId)> service_of;
+    std::function<Reason(JobId)> reason_of;  // of its last start, stop or move
+  };
+  void resume(const Resumed& from);
+  /// The engine begins again with the next pass.
+  void renew() noexcept {
+    if (over_ == Over::No) over_ = Over::Renew;
+  }
   /// Jobs that the engine was told of in this pass: if it fails, one of them may be why.
   [[nodiscard]] const std::vector<JobNumber>& newcomers() const noexcept { return newcomers_; }
 
@@ -101,6 +120,7 @@ class LiveExecutor final : public Executor, public RunObserver {
   void hear_wish(const WishRecord& wish);
   void hear_end(const AttemptEnd& end);
   void kill(JobNumber job, Reason reason);
+  void tell_end(const AttemptEnd& end);
   void hear_rejected(const RejectedJob& rejected);
   void ask_gates(Time now);
   void bring_in(JobNumber job);
@@ -112,6 +132,14 @@ class LiveExecutor final : public Executor, public RunObserver {
   void give_up_slot(JobNumber job);
   void emit(EventKind kind, JobId slot, JobState outcome = JobState::Completed);
   void fill(TraceJob& slot, const LedgerJob& job);
+  void find_slots();
+  void hear_of_meanwhile(const std::vector<LedgerJob>& jobs);
+  void tell_terms(JobNumber job, JobId slot);
+  [[nodiscard]] bool has_news(JobId slot) const;
+  void let_leave(JobNumber job, JobId slot, Reason reason);
+  void find_devices(JobNumber job, JobId slot, Reason reason);
+  void adopt_or_leave(const std::set<NodeId>& out_of_service);
+  [[nodiscard]] bool is_changed(JobId slot, const LedgerJob& job);
 
   Parts parts_;
   const Engine* engine_ = nullptr;

@@ -52,6 +52,12 @@ WaitCode code_of(GateKind gate, const Gates& gates, JobNumber job) {
 
 }  // namespace
 
+bool is_same(PolicyChoice a, PolicyChoice b) {
+  std::ranges::sort(a.settings);
+  std::ranges::sort(b.settings);
+  return a == b;
+}
+
 std::string to_text(const PolicyChoice& choice) {
   nlohmann::json settings = nlohmann::json::object();
   for (const auto& [key, value] : choice.settings) settings[key] = value;
@@ -144,24 +150,53 @@ PolicyChoice Scheduler::choice() const {
   return parts_.options.policy;
 }
 
+NodeService Scheduler::service_of(NodeId node) const {
+  const auto setting = parts_.board.setting("node/" + parts_.cluster.nodes[node.value].name);
+  return setting ? node_service_from(*setting) : NodeService::Up;
+}
+
 std::set<NodeId> Scheduler::out_of_service() const {
   std::set<NodeId> nodes;
   for (std::uint32_t i = 0; i < parts_.cluster.nodes.size(); ++i) {
-    const auto setting = parts_.board.setting("node/" + parts_.cluster.nodes[i].name);
-    if (setting && node_service_from(*setting) != NodeService::Up) nodes.insert(NodeId{i});
+    if (service_of(NodeId{i}) != NodeService::Up) nodes.insert(NodeId{i});
   }
   return nodes;
+}
+
+/// An engine that would be the same as the last one goes on where that one stood.
+EngineMemory Scheduler::recall(const PolicyChoice& chosen) {
+  const SchedulerOptions& options = parts_.options;
+  EngineMemory fresh;
+  fresh.identity =
+      fmt::format("{} {} {} {} {} {}", to_text(chosen), options.placement, options.estimator,
+                  options.cpu, options.seed, fingerprint(parts_.cluster));
+  fresh.wall = parts_.clock.wall();
+  fresh.slots = 2 * parts_.board.all().size() + options.spare_slots;
+  if (!std::exchange(is_first_, false)) return fresh;
+  auto left = parts_.store.engine();
+  if (!left || left->size() < 2) return fresh;
+  std::vector<std::string> passes;
+  for (LoggedPass& pass : *left) passes.push_back(std::move(pass.bytes));
+  auto recalled = engine_memory_from(std::move(passes));
+  if (!recalled || recalled->identity != fresh.identity) return fresh;
+  return *std::move(recalled);
+}
+
+void Scheduler::log_replayed(std::size_t passes) const {
+  if (parts_.log != nullptr)
+    BERTH_LOG(*parts_.log, Info, "scheduler", "the engine goes on where the last one stood",
+              {"passes", passes});
 }
 
 SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) {
   if (setting.key == "policy") {
     trust_.has_fallen_back = false;
     trust_again();
-    return {.renew = true};
+    return {.renew = !is_same(choice(), running_with_)};  // what is in effect changes nothing
   }
   if (setting.key.starts_with("share/")) {
     set_limits(gates);
-    return {.renew = true};  // policies that share by weight read it when they begin
+    return {.shares = shares_by_use_};
   }
   if (!setting.key.starts_with("node/")) return {};
   for (std::uint32_t i = 0; i < parts_.cluster.nodes.size(); ++i) {
@@ -172,8 +207,9 @@ SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) {
 }
 
 /// What is over teaches what to expect; a restart forgets nothing that still matters.
-void Scheduler::learn(Estimator& estimator, Trace& trace) const {
+void Scheduler::learn(Estimator& estimator, Trace& trace, std::int64_t until_wall) const {
   PastQuery query;
+  query.until_wall = until_wall;
   query.outcomes = {Outcome::Completed, Outcome::Failed, Outcome::TimedOut};
   query.limit = parts_.options.learn_from;
   auto past = parts_.store.past_jobs(query);
@@ -195,7 +231,10 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     chosen = choice();
     made = make_policy_of(chosen);
   }
+  running_with_ = chosen;
+  EngineMemory memory = recall(chosen);
   BERTH_TRY(auto policy, std::move(made));
+  shares_by_use_ = policy->shares_by_use().has_value();
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
   BERTH_TRY(const auto estimator, make_estimator(parts_.options.estimator, parts_.options.seed));
@@ -210,9 +249,9 @@ Result<Scheduler::Next> Scheduler::run_engine() {
 
   const std::vector<LedgerJob> jobs = parts_.board.all();
   slots.source = "live";
-  slots.jobs.resize(2 * jobs.size() + parts_.options.spare_slots);
+  slots.jobs.resize(memory.slots);
   estimator->begin(slots);
-  learn(*estimator, slots);
+  learn(*estimator, slots, memory.wall);
   Gates gates{[&](JobNumber job) -> std::optional<Outcome> {
     const auto past = parts_.store.past(job);
     if (!past || !*past) return std::nullopt;
@@ -228,18 +267,25 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                          .clock = parts_.clock,
                          .job = [&](JobNumber job) { return parts_.board.find(job); },
                          .setting = [&](const auto& setting) { return apply(setting, gates); },
+                         .entitlements = [&] { return entitlements(*policy); },
                          .pass_done = [&](Time now) { pass_done(now); },
                          .training = parts_.training,
                          .one_at_a_time = trust_.is_careful,
                          .can = live_abilities(parts_.training != nullptr)}};
+  EngineLog log{
+      {.executor = executor, .observer = executor, .slots = slots, .keep = [&](std::string pass) {
+         memory.bytes += pass.size();
+         ++memory.length;
+         parts_.yard.note_pass({.bytes = std::move(pass)});
+       }}};
   Engine engine{{.trace = slots,
                  .cluster = parts_.cluster,
                  .policy = *policy,
                  .placement = *placement,
                  .estimator = *estimator,
-                 .executor = executor,
+                 .executor = log,
                  .believed = believed,
-                 .observer = &executor,
+                 .observer = &log,
                  .tuner = tuner.get(),
                  .seed = parts_.options.seed,
                  .open = true}};
@@ -251,9 +297,21 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   rules.answer = std::chrono::seconds{parts_.options.training_answer};
   parts_.yard.begin_engine(std::move(rules));
   executor.watch(engine);
-  speeds.watch(executor);
-  executor.begin(jobs, out_of_service());
-  running_.emplace(Running{engine, slots, executor, gates});
+  speeds.watch(executor, log);
+  has_told_uses_ = memory.is_recalled();
+  const std::size_t replayed = memory.passes.size();
+  if (memory.is_recalled()) {
+    log.replay(std::move(memory.passes), [&] {
+      executor.resume({.jobs = jobs,
+                       .service_of = [this](NodeId node) { return service_of(node); },
+                       .reason_of = [&](JobId job) { return log.last_reason(job); }});
+      log_replayed(replayed);
+    });
+  } else {
+    parts_.yard.note_pass({.begins = true, .bytes = to_bytes(memory)});
+    executor.begin(jobs, out_of_service());
+  }
+  running_.emplace(Running{engine, slots, executor, gates, memory});
   {
     const std::lock_guard lock{figures_mutex_};
     ++figures_.engines;
@@ -270,6 +328,13 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     failure = error.what();
   }
   running_.reset();
+  if (failure && log.is_replaying()) {  // nothing was carried out: the next one begins anew
+    if (parts_.log != nullptr)
+      BERTH_LOG(*parts_.log, Warn, "scheduler",
+                "the engine cannot go on where the last one stood, and begins anew",
+                {"policy", chosen.policy}, {"why", *failure});
+    return Next::Renew;
+  }
   if (failure) {
     std::optional<JobNumber> suspect;
     if (engine.handling()) suspect = executor.number_of(*engine.handling());
@@ -348,6 +413,7 @@ void Scheduler::pass_done(Time now) {
     });
   }
   if (++trust_.good_passes == kEnoughPasses) trust_again();
+  if (running_->memory.is_too_long()) running_->executor.renew();
   tell_held_starts();
   parts_.board.set_free(engine.cluster().free_gpus());
   const double seconds = running_->executor.pass_seconds();

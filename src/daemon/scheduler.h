@@ -12,7 +12,9 @@
 #include <string>
 
 #include "base/log.h"
+#include "core/engine_log.h"
 #include "daemon/board.h"
+#include "daemon/engine_memory.h"
 #include "daemon/inbox.h"
 #include "daemon/live_executor.h"
 #include "daemon/training_desk.h"
@@ -28,6 +30,8 @@ struct PolicyChoice {
   Settings settings = {};
   friend bool operator==(const PolicyChoice&, const PolicyChoice&) = default;
 };
+/// In whatever order their settings are written.
+[[nodiscard]] bool is_same(PolicyChoice a, PolicyChoice b);
 /// The setting "policy" as JSON.
 [[nodiscard]] std::string to_text(const PolicyChoice& choice);
 [[nodiscard]] Result<PolicyChoice> policy_choice_from(const std::string& text);
@@ -93,6 +97,10 @@ class Scheduler {
  private:
   enum class Next : std::uint8_t { Stop, Renew };
   [[nodiscard]] Result<Next> run_engine();
+  [[nodiscard]] EngineMemory recall(const PolicyChoice& chosen);
+  [[nodiscard]] Entitlements entitlements(const Policy& policy);
+  void log_replayed(std::size_t passes) const;
+  [[nodiscard]] NodeService service_of(NodeId node) const;
   [[nodiscard]] Result<Next> begin_anew(const std::string& why, std::optional<JobNumber> suspect);
   void fall_back(const std::string& why);
   void trust_again();
@@ -102,7 +110,7 @@ class Scheduler {
   [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy_of(PolicyChoice choice) const;
   void set_limits(Gates& gates) const;
   [[nodiscard]] Result<void> set_uses(Gates& gates) const;
-  void learn(Estimator& estimator, Trace& trace) const;
+  void learn(Estimator& estimator, Trace& trace, std::int64_t until_wall) const;
   void pass_done(Time now);
   void tell_held_starts();
 
@@ -112,6 +120,7 @@ class Scheduler {
     Trace& slots;
     LiveExecutor& executor;
     Gates& gates;
+    EngineMemory& memory;
   };
   std::optional<Running> running_;
   struct Trust {                      // after engines that failed
@@ -121,6 +130,10 @@ class Scheduler {
     bool has_fallen_back = false;
     std::uint64_t good_passes = 0;  // since the last failure
   } trust_;
+  bool is_first_ = true;       // engine of this life: the last one of another may have left a log
+  PolicyChoice running_with_;  // while an engine runs
+  bool has_told_uses_ = false;
+  bool shares_by_use_ = false;                    // it does
   std::map<JobNumber, std::string> held_starts_;  // what the board was told of them
   mutable std::mutex figures_mutex_;
   SchedulerFigures figures_;

@@ -43,21 +43,26 @@ Result<std::unique_ptr<Policy>> Scheduler::make_policy_of(PolicyChoice choice) c
       std::ranges::any_of(choice.settings, is_half_life, &Settings::value_type::first);
   if (has_one && !was_told)
     choice.settings.emplace_back(kHalfLife, fmt::format("{}", parts_.options.half_life));
-  BERTH_TRY(auto policy, make_live_policy(choice.policy, choice.settings));
-  const auto half_life = policy->shares_by_use();
-  if (!half_life) return policy;
-  AccountsBefore before;
+  return make_live_policy(choice.policy, choice.settings);
+}
+
+/// What was used before is told once in the life of an engine, however often shares are set.
+Entitlements Scheduler::entitlements(const Policy& policy) {
+  Entitlements said;
+  const auto half_life = policy.shares_by_use();
+  if (!half_life) return said;
   for (const auto& [key, value] : parts_.board.settings()) {
     const auto share = share_from_setting(key, value);
     if (!share || !(share->shares > 0)) continue;
-    before.shares.push_back(
+    said.shares.push_back(
         {share->kind == "group" ? "group/" + share->name : share->name, share->shares});
   }
-  BERTH_TRY(const auto usage, parts_.store.usage(parts_.clock.wall(), to_seconds(*half_life)));
-  for (const Store::Usage& row : usage)
-    before.used.push_back({row.user, row.group, row.gpu_seconds});
-  policy->set_accounts(before);
-  return policy;
+  if (std::exchange(has_told_uses_, true)) return said;
+  const auto usage = parts_.store.usage(parts_.clock.wall(), to_seconds(*half_life));
+  if (!usage) return said;
+  for (const Store::Usage& row : *usage)
+    said.uses.push_back({row.user, row.group, row.gpu_seconds});
+  return said;
 }
 
 }  // namespace berth

@@ -117,20 +117,57 @@ void TrainingDesk::show(JobNumber job, const TrainingFigures& figures) {
 
 void SpeedsBySlot::take_changed(std::vector<JobId>& jobs) {
   if (hub_ == nullptr) return;
-  for (const JobNumber job : hub_->take_changed()) {
-    if (const auto slot = executor_->slot_of(job)) jobs.push_back(*slot);
-  }
+  const auto changed = log_->answer(
+      [&] {
+        std::vector<JobId> known;
+        for (const JobNumber job : hub_->take_changed()) {
+          if (const auto slot = executor_->slot_of(job)) known.push_back(*slot);
+        }
+        return known;
+      },
+      [](ByteWriter& out, const std::vector<JobId>& known) {
+        out.natural(known.size());
+        for (const JobId job : known) out.natural(job.value);
+      },
+      [](ByteReader& in) {
+        std::vector<JobId> known(static_cast<std::size_t>(in.natural()));
+        for (JobId& job : known) job.value = static_cast<std::uint32_t>(in.natural());
+        return known;
+      });
+  jobs.insert(jobs.end(), changed.begin(), changed.end());
 }
 
 bool SpeedsBySlot::speeds(JobId job, std::int32_t most, std::vector<double>& f) {
-  const auto curve = hub_ != nullptr ? hub_->curve(executor_->number_of(job)) : std::nullopt;
-  if (curve) f = normalised_speeds(*curve, most);
-  return curve.has_value();
+  if (hub_ == nullptr) return false;
+  auto speeds = log_->answer(
+      [&] {
+        const auto curve = hub_->curve(executor_->number_of(job));
+        return curve ? normalised_speeds(*curve, most) : std::vector<double>{};
+      },
+      [](ByteWriter& out, const std::vector<double>& known) {
+        out.natural(known.size());
+        for (const double speed : known) out.real(speed);
+      },
+      [](ByteReader& in) {
+        std::vector<double> known(static_cast<std::size_t>(in.natural()));
+        for (double& speed : known) speed = in.real();
+        return known;
+      });
+  if (speeds.empty()) return false;
+  f = std::move(speeds);
+  return true;
 }
 
 std::optional<std::int32_t> SpeedsBySlot::probe(JobId job, std::int32_t most) {
   if (hub_ == nullptr) return std::nullopt;
-  return hub_->probe(executor_->number_of(job), most);
+  return log_->answer([&] { return hub_->probe(executor_->number_of(job), most); },
+                      [](ByteWriter& out, const std::optional<std::int32_t>& cores) {
+                        out.integer(cores.value_or(-1));
+                      },
+                      [](ByteReader& in) {
+                        const auto cores = static_cast<std::int32_t>(in.integer());
+                        return cores < 0 ? std::nullopt : std::optional{cores};
+                      });
 }
 
 }  // namespace berth

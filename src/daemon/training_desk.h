@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine_log.h"
 #include "daemon/board.h"
 #include "daemon/live_executor.h"
 #include "policies/cpu/measured_speeds.h"
@@ -53,7 +54,11 @@ class TrainingDesk {
 class SpeedsBySlot final : public MeasuredSpeeds {
  public:
   explicit SpeedsBySlot(TrainingHub* hub) : hub_(hub) {}
-  void watch(const LiveExecutor& executor) noexcept { executor_ = &executor; }
+  /// What it answers goes into the engine's log.
+  void watch(const LiveExecutor& executor, const EngineLog& log) noexcept {
+    executor_ = &executor;
+    log_ = &log;
+  }
 
   void take_changed(std::vector<JobId>& jobs) override;
   [[nodiscard]] bool speeds(JobId job, std::int32_t most, std::vector<double>& f) override;
@@ -62,6 +67,7 @@ class SpeedsBySlot final : public MeasuredSpeeds {
  private:
   TrainingHub* hub_;
   const LiveExecutor* executor_ = nullptr;
+  const EngineLog* log_ = nullptr;
 };
 
 }  // namespace berth

@@ -98,6 +98,14 @@ bool Yard::start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus
   return false;
 }
 
+void Yard::keep(JobNumber job, Time held_from, Time work_from) {
+  Attempt& own = attempts_.at(job);
+  own.is_granted = true;
+  own.held_counted = held_from;
+  own.work_counted = work_from;
+  if (own.is_suspended) resuming_.insert(job);
+}
+
 /// Whoever is on these devices without the engine's knowledge has to go: it was there before a
 /// restart, and its policy has other plans for the place now.
 void Yard::push_aside(JobNumber by, std::span<const Slice> slices) {
@@ -119,7 +127,8 @@ std::set<JobNumber> Yard::on_devices(std::span<const Slice> slices) const {
   return jobs;
 }
 
-void Yard::want_stop(Attempt& attempt, Ending ending, std::string why) {
+void Yard::want_stop(Attempt& attempt, Ending ending, std::string why,
+                     const std::set<JobNumber>& rivals) {
   attempt.is_granted = false;
   resuming_.erase(attempt.job);
   leaving_.erase(attempt.job);
@@ -135,8 +144,11 @@ void Yard::want_stop(Attempt& attempt, Ending ending, std::string why) {
   // A cancel or a requeue by name is on record already: that is how we heard of it.
   const bool by_us = ending == Ending::Preempt || ending == Ending::Kill;
   if (by_us) {
-    records_.emplace_back(WishRecord{
-        .job = attempt.job, .wish = wish_of(ending), .by = kSchedulerName, .why = std::move(why)});
+    records_.emplace_back(WishRecord{.job = attempt.job,
+                                     .wish = wish_of(ending),
+                                     .by = kSchedulerName,
+                                     .why = std::move(why),
+                                     .for_jobs = {rivals.begin(), rivals.end()}});
   }
   // Whoever makes way is asked to save and leave before it is warned; who listens to nobody, or is
   // not wanted any more, is warned at once.
@@ -450,6 +462,23 @@ void Yard::send(const Signal& signal) {
   }
 }
 
+void Yard::note_pass(EngineRecord pass) {
+  const std::lock_guard lock{unwritten_->mutex};
+  unwritten_->passes.emplace_back(std::move(pass));
+  has_passes_ = true;
+}
+
+/// Passes first: half of a batch that ends with a pass would be starts that no engine has made.
+Result<void> Yard::write_records() {
+  std::vector<RecordBody> batch = unwritten_->take();
+  has_passes_ = false;
+  batch.insert(batch.end(), std::make_move_iterator(records_.begin()),
+               std::make_move_iterator(records_.end()));
+  records_.clear();
+  BERTH_TRY_VOID(parts_.pen.write(std::move(batch)));
+  return {};
+}
+
 Result<void> Yard::flush() {
   std::vector<JobNumber> begun;
   stop_whom_rules_allow();
@@ -458,7 +487,7 @@ Result<void> Yard::flush() {
   wake_sleepers();
   begin_vacant_starts(begun);
   while (!records_.empty() || !signals_.empty() || !begun.empty()) {
-    if (!records_.empty()) BERTH_TRY_VOID(parts_.pen.write(std::exchange(records_, {})));
+    if (!records_.empty()) BERTH_TRY_VOID(write_records());
     over_.clear();
     crash_point("yard.written");
     for (const AttemptId attempt : std::exchange(forgotten_, {})) parts_.host.forget(attempt);
@@ -470,6 +499,13 @@ Result<void> Yard::flush() {
       launch(job);
       crash_point("yard.launched");
     }
+  }
+  if (std::exchange(has_passes_, false)) {
+    parts_.pen.write_later(
+        {.make = [passes = unwritten_](const Ledger&) -> Result<std::vector<RecordBody>> {
+           return passes->take();
+         },
+         .done = {}});
   }
   return {};
 }

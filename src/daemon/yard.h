@@ -18,6 +18,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -137,7 +139,8 @@ class Yard {
   void stop(JobNumber job, Ending ending, std::string why);
   /// A policy wants its devices: it is stopped as soon as the rules allow, with a flush(). Answers
   /// until when it keeps them at least. The same as stop() for a start that has not happened yet.
-  Time preempt(JobNumber job, std::string why);
+  /// `since`: it was wanted before already; nothing: from now on.
+  Time preempt(JobNumber job, std::string why, std::optional<Time> since = {});
   /// When the next one that makes way is due to be stopped; kNever: nobody is.
   [[nodiscard]] Time next_due() const;
   /// Starts that wait for somebody who may go on for a while.
@@ -157,6 +160,10 @@ class Yard {
   void set_rate(JobNumber job, std::int32_t milli);
   /// Its time limit was changed; nothing if it does not run.
   void set_limit(JobNumber job, std::int64_t seconds);
+  /// The engine goes on from before, and this job where it is: nobody hears of it.
+  void keep(JobNumber job, Time held_from, Time work_from);
+  /// Ends that were found after a restart, since last asked.
+  [[nodiscard]] std::vector<AttemptEnd> take_found_ends() { return std::exchange(found_ends_, {}); }
   /// What happened to a process. An end is judged, and its record goes with the next flush().
   /// One that asks the policy is not ended before the answer.
   [[nodiscard]] std::optional<AttemptEnd> hear(const HostEvent& event);
@@ -170,6 +177,9 @@ class Yard {
   void let_go(JobNumber job);
   /// Writes what was decided, then acts.
   [[nodiscard]] Result<void> flush();
+  /// A pass of the engine, to be written with the records of the next flush(), or soon after it if
+  /// there are none: nobody waits for it.
+  void note_pass(EngineRecord pass);
   /// Jobs whose program was seen to run since last asked.
   [[nodiscard]] std::vector<JobNumber> take_started() { return std::exchange(started_, {}); }
   /// Starts that could not be made after all, since last asked.
@@ -195,7 +205,16 @@ class Yard {
     std::optional<Time> until = {};  // an answer is waited for
   };
   struct Signal {
-    enum class Kind : std::uint8_t { Stop, Suspend, Resume, Cores, Limit, Rate, Leave, Resize } kind{};
+    enum class Kind : std::uint8_t {
+      Stop,
+      Suspend,
+      Resume,
+      Cores,
+      Limit,
+      Rate,
+      Leave,
+      Resize
+    } kind{};
     AttemptId attempt;
     std::int64_t grace = 0;
     std::vector<std::int32_t> cores{};
@@ -222,7 +241,8 @@ class Yard {
   [[nodiscard]] Time due_of(const Attempt& attempt) const;
   void stop_whom_rules_allow();
   [[nodiscard]] std::string min_run_text() const;
-  void want_stop(Attempt& attempt, Ending ending, std::string why);
+  void want_stop(Attempt& attempt, Ending ending, std::string why,
+                 const std::set<JobNumber>& rivals = {});
   void begin_vacant_starts(std::vector<JobNumber>& begun);
   void launch(JobNumber job);
   [[nodiscard]] Result<void> launch_by(const LaunchOrder& order) const;
@@ -236,6 +256,17 @@ class Yard {
   void remove(JobNumber job);
   [[nodiscard]] std::optional<AttemptEnd> ask_or_end(JobNumber job, Verdict verdict,
                                                      const ExitRecord* exit, Ending ending);
+  /// Passes that are not written yet. Shared with orders that are still to be carried out by the
+  /// scribe: whoever comes first takes them all, so that they stay in order.
+  struct Unwritten {
+    std::mutex mutex;
+    std::vector<RecordBody> passes;
+    [[nodiscard]] std::vector<RecordBody> take() {
+      const std::lock_guard lock{mutex};
+      return std::exchange(passes, {});
+    }
+  };
+  [[nodiscard]] Result<void> write_records();
   [[nodiscard]] std::vector<HeldDevices> where(JobNumber job, const PendingStart& start);
   [[nodiscard]] std::vector<Slice> slices_of(const std::vector<HeldDevices>& where) const;
 
@@ -250,9 +281,8 @@ class Yard {
   Rules rules_;
   std::map<JobNumber, Move> moves_;
   std::uint64_t questions_ = 0;
-  std::map<JobNumber, Time> asked_to_leave_;           // the warning follows then
-  std::map<JobNumber, std::string> leaving_;           // preempted, not stopped yet; why
-  std::map<JobNumber, std::set<JobNumber>> made_way_;  // for whom, of jobs that are not over
+  std::map<JobNumber, Time> asked_to_leave_;  // the warning follows then
+  std::map<JobNumber, std::string> leaving_;  // preempted, not stopped yet; why
   std::map<JobNumber, std::int32_t> launch_failures_;
   std::map<JobNumber, std::int32_t> losses_;  // of attempts, in a row
   std::optional<std::set<AttemptId>> seen_to_run_;
@@ -261,6 +291,9 @@ class Yard {
   std::vector<Signal> signals_;
   std::vector<AttemptId> forgotten_;
   std::vector<AttemptEnd> failed_starts_;
+  std::vector<AttemptEnd> found_ends_;
+  std::shared_ptr<Unwritten> unwritten_ = std::make_shared<Unwritten>();
+  bool has_passes_ = false;  // since the last were handed on
   std::vector<JobNumber> started_;
   std::uint64_t counter_ = 0;
 };

@@ -76,7 +76,6 @@ double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,
     over_.insert(job);
     pending_.erase(job);
     launch_failures_.erase(job);
-    made_way_.erase(job);
   }
   const bool is_lost = verdict.outcome == Outcome::NodeFailed && !verdict.is_final;
   if (!is_lost) losses_.erase(job);
@@ -167,23 +166,23 @@ std::optional<AttemptEnd> Yard::answer(JobNumber job, std::optional<bool> again)
 
 void Yard::end_found(const LedgerJob& job, const Finding& finding, Time oldest) {
   const Attempt& attempt = attempts_.at(job.number);
-  if (finding.found == Found::Ended) {
-    end(job.number, judge(*job.spec, attempt.ending, *finding.exit, job.failures), &*finding.exit);
-    return;
-  }
+  const Ending ending = attempt.ending;
+  const auto found = [&](const Verdict& verdict, const ExitRecord* exit,
+                         std::optional<Time> until = {}) {
+    found_ends_.push_back({job.number, verdict, end(job.number, verdict, exit, until), ending});
+  };
+  if (finding.found == Found::Ended)
+    return found(judge(*job.spec, ending, *finding.exit, job.failures), &*finding.exit);
   if (finding.found == Found::Void && !finding.was_alive) {
     // Nobody holds its claim: it was never made, or somebody removed it with the run directory.
     if (!seen_to_run_ && parts_.seen_to_run) seen_to_run_ = parts_.seen_to_run(oldest);
-    if (!seen_to_run_ || !seen_to_run_->contains(attempt.id)) {
-      end(job.number, judge_void(attempt.ending), nullptr);
-      return;
-    }
+    if (!seen_to_run_ || !seen_to_run_->contains(attempt.id))
+      return found(judge_void(ending), nullptr);
   }
   // It ended somewhere between the last word of the life before and now. Nobody is charged for what
   // nobody knows.
   const auto until = finding.was_alive ? std::nullopt : parts_.last_known;
-  end(job.number, judge_lost(*job.spec, attempt.ending, story_of(finding, Seen::Later)), nullptr,
-      until);
+  found(judge_lost(*job.spec, ending, story_of(finding, Seen::Later)), nullptr, until);
 }
 
 Result<void> Yard::recover(const Ledger& ledger) {

@@ -9,8 +9,8 @@
 
 namespace berth {
 
-Time Yard::preempt(JobNumber job, std::string why) {
-  const Time now = parts_.clock.now();
+Time Yard::preempt(JobNumber job, std::string why, std::optional<Time> since) {
+  const Time now = since.value_or(parts_.clock.now());
   pending_.erase(job);
   const auto found = attempts_.find(job);
   if (found == attempts_.end()) return now;
@@ -63,10 +63,11 @@ Time Yard::due_of(const Attempt& attempt) const {
   if (!job) return attempt.since + rules_.min_run;
   if (!job->spec->preemptible) return kNever;
   if (rules_.min_run > Duration::zero() && !can_save(*job)) {
-    const auto known = made_way_.find(attempt.job);
     const auto rivals = rivals_of(attempt);
-    if (known != made_way_.end() && !rivals.empty() && std::ranges::includes(known->second, rivals))
-      return kNever;
+    const auto made_way = [&](JobNumber rival) {
+      return std::ranges::find(job->made_way, rival) != job->made_way.end();
+    };
+    if (!rivals.empty() && std::ranges::all_of(rivals, made_way)) return kNever;
   }
   return attempt.since + rules_.min_run;
 }
@@ -89,8 +90,7 @@ void Yard::stop_whom_rules_allow() {
   for (const auto& [job, why] : std::map{leaving_}) {
     Attempt& attempt = attempts_.at(job);
     if (due_of(attempt) > now) continue;
-    made_way_[job].merge(rivals_of(attempt));
-    want_stop(attempt, Ending::Preempt, why);
+    want_stop(attempt, Ending::Preempt, why, rivals_of(attempt));
   }
 }
 

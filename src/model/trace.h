@@ -46,6 +46,7 @@ struct JobRequest {
   std::int64_t iterations = 0;
   NameId user, group, queue, name, model, study;
   NameId gpu_type;  // acceptable types, "a100|v100" in order of preference; empty = any
+  friend bool operator==(const JobRequest&, const JobRequest&) = default;
 };
 
 /// A request together with what must be declared to be read (deadline, the user's estimate) and
@@ -59,6 +60,7 @@ struct TraceJob : JobRequest {
   std::optional<Time> deadline;      // absolute
   bool soft_deadline = false;        // it may be missed, at a price
   std::optional<Time> cancel_at;     // the user cancels then, if the job has not ended
+  friend bool operator==(const TraceJob&, const TraceJob&) = default;
 };
 
 struct Trace {

@@ -1,8 +1,10 @@
 #include "store/job_rows.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "store/journal_json.h"
@@ -14,8 +16,9 @@ namespace {
 constexpr std::string_view kColumns =
     "number, spec, array, array_index, submitted, submitted_wall, is_held, held_by, held_why, "
     "stopping, attempt_generation, attempt_counter, is_suspended, attempts, failures, preemptions, "
-    "first_start, first_start_wall, gpu_seconds, run_seconds, is_frozen, frozen_by, frozen_why";
-constexpr int kColumnCount = 23;
+    "first_start, first_start_wall, gpu_seconds, run_seconds, is_frozen, frozen_by, frozen_why, "
+    "made_way";
+constexpr int kColumnCount = 24;
 constexpr int kAttemptColumn = kColumnCount;    // held, gpus, begun, begun_wall of the live attempt
 constexpr int kExtraColumn = kColumnCount + 4;  // of a live attempt that had another size before
 constexpr int kPastColumn = kColumnCount + 5;   // outcome … held of a job that is over
@@ -34,6 +37,17 @@ std::string query(std::string_view table, std::string_view more) {
       "CASE WHEN a.outcome IS NULL THEN a.gpu_seconds END{} FROM {} j LEFT JOIN attempts a "
       "ON a.generation = j.attempt_generation AND a.counter = j.attempt_counter ",
       qualified, more, table);
+}
+
+std::vector<JobNumber> numbers_from(std::string_view text) {
+  std::vector<JobNumber> numbers;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at < end; ++at) {
+    JobNumber number = 0;
+    at = std::from_chars(at, end, number).ptr;
+    numbers.push_back(number);
+  }
+  return numbers;
 }
 
 Time time_of(std::int64_t ticks) { return Time{Duration{ticks}}; }
@@ -159,6 +173,7 @@ Result<LedgerJob> read_job(const Statement& row, SpecRows& specs) {
   job.is_frozen = row.integer(20) != 0;
   job.frozen_by = row.text(21);
   job.frozen_why = row.text(22);
+  job.made_way = numbers_from(row.text(23));
   return job;
 }
 
@@ -200,7 +215,8 @@ void bind_job(Statement& statement, const LedgerJob& job, std::optional<std::int
                  generation, counter, job.attempt && job.attempt->is_suspended, job.attempts,
                  job.failures, job.preemptions, first_start, job.first_start_wall, job.gpu_seconds,
                  job.run_seconds, job.is_frozen, std::string_view(job.frozen_by),
-                 std::string_view(job.frozen_why));
+                 std::string_view(job.frozen_why),
+                 std::string_view(fmt::format("{}", fmt::join(job.made_way, " "))));
 }
 
 Result<std::vector<HeldDevices>> read_held(std::string_view text) {

@@ -105,7 +105,9 @@ JobNumber job_of(const RecordBody& body) {
       []<class Body>(const Body& record) -> JobNumber {
         if constexpr (std::is_same_v<Body, SubmitRecord>)
           return record.first;
-        else if constexpr (std::is_same_v<Body, LifeRecord> || std::is_same_v<Body, SettingRecord>)
+        else if constexpr (std::is_same_v<Body, LifeRecord> ||
+                           std::is_same_v<Body, SettingRecord> ||
+                           std::is_same_v<Body, EngineRecord>)
           return 0;
         else
           return record.job;

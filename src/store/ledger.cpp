@@ -14,6 +14,9 @@ namespace berth {
 
 namespace {
 
+/// Of each job that are remembered.
+constexpr std::ptrdiff_t kMostRivals = 100;
+
 /// Far beyond any cluster's life, and within what SQL calls an integer.
 constexpr JobNumber kMaxNumber = JobNumber{1} << 62U;
 
@@ -190,9 +193,18 @@ struct Ledger::Folder {
       case Wish::Requeue:
         if (!job->stopping || strength(wish.wish) > strength(*job->stopping))
           job->stopping = wish.wish;
+        make_way(*job, wish.for_jobs);
         break;
     }
     return told(*job);
+  }
+  static void make_way(LedgerJob& job, const std::vector<JobNumber>& rivals) {
+    for (const JobNumber rival : rivals) {
+      if (std::ranges::find(job.made_way, rival) == job.made_way.end())
+        job.made_way.push_back(rival);
+    }
+    if (std::ssize(job.made_way) > kMostRivals)
+      job.made_way.erase(job.made_way.begin(), job.made_way.end() - kMostRivals);
   }
   static void hold(LedgerJob& job, const WishRecord& wish) {
     job.is_held = true;
@@ -292,6 +304,8 @@ struct Ledger::Folder {
       ledger.settings_[setting.key] = setting.value;
     return Change{};
   }
+
+  Result<Change> operator()(const EngineRecord&) const { return Change{}; }
 };
 
 Result<Ledger::Change> Ledger::apply(const Record& record) { return fold(record, Source::Asked); }
@@ -302,7 +316,9 @@ Result<Ledger::Change> Ledger::fold(const Record& record, Source source) {
   if (generation_ == 0 && !std::holds_alternative<LifeRecord>(record.body))
     return fail(fmt::format("a record '{}' before the first life", kind_of(record.body)));
   auto change = std::visit(Folder{*this, record, source}, record.body);
-  if (change) now_ = std::max(now_, record.at);
+  // A pass of the engine is no part of the journal, and neither is when it was.
+  const bool counts = !std::holds_alternative<EngineRecord>(record.body);
+  if (change && counts) now_ = std::max(now_, record.at);
   return change;
 }
 

@@ -42,6 +42,8 @@ struct LedgerJob {
   /// Suspended by a person, whatever becomes of the attempt: without one it does not start.
   bool is_frozen = false;
   std::string frozen_by{}, frozen_why{};
+  /// For whom it has made way so far, in order, the last hundred.
+  std::vector<JobNumber> made_way{};
   std::optional<Wish> stopping;  // Cancel, Preempt or Requeue is under way
   std::optional<LiveAttempt> attempt;
   std::int32_t attempts = 0;  // begun so far

@@ -33,6 +33,7 @@ class LedgerDigest {
     add(std::uint64_t{job.is_frozen});
     add(job.frozen_by);
     add(job.frozen_why);
+    for (const JobNumber rival : job.made_way) add(rival);
     add(job.stopping ? static_cast<std::uint64_t>(*job.stopping) + 1 : 0);
     add(std::uint64_t{job.attempt.has_value()});
     if (job.attempt) add(*job.attempt);

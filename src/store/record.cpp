@@ -1,5 +1,7 @@
 #include "store/record.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -33,7 +35,9 @@ json body_of(const StartedRecord& r) {
   return {{"job", r.job}, {"attempt", to_text(r.attempt)}, {"pid", r.pid}};
 }
 json body_of(const WishRecord& r) {
-  return {{"job", r.job}, {"wish", to_string(r.wish)}, {"by", r.by}, {"why", r.why}};
+  json body{{"job", r.job}, {"wish", to_string(r.wish)}, {"by", r.by}, {"why", r.why}};
+  if (!r.for_jobs.empty()) body["for"] = r.for_jobs;
+  return body;
 }
 json body_of(const EndRecord& r) {
   json body{{"job", r.job},
@@ -49,6 +53,13 @@ json body_of(const EndRecord& r) {
 }
 json body_of(const ChangeRecord& r) {
   return {{"job", r.job}, {"changes", r.changes}, {"by", r.by}};
+}
+/// Bytes are no text: two letters for each.
+json body_of(const EngineRecord& r) {
+  std::string letters;
+  for (const char byte : r.bytes)
+    letters += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return {{"begins", r.begins}, {"bytes", std::move(letters)}};
 }
 json body_of(const SettingRecord& r) { return {{"key", r.key}, {"value", r.value}, {"by", r.by}}; }
 
@@ -143,6 +154,12 @@ class BodyReader {
   void read(const char*, const json& from, std::vector<HeldDevices>& to) {
     keep(held_from_json(from), to);
   }
+  void read(const char* key, const json& from, std::vector<JobNumber>& to) {
+    const auto is_number = [](const json& value) { return value.is_number_unsigned(); };
+    if (!from.is_array() || !std::ranges::all_of(from, is_number))
+      return fault(key, "a list of numbers expected");
+    to = from.get<std::vector<JobNumber>>();
+  }
   void read(const char*, const json& from, JobSpec& to) { keep(kept_spec(from), to); }
 
   const json& source_;
@@ -185,6 +202,7 @@ Result<RecordBody> read_wish(BodyReader reader) {
   reader.take("wish", r.wish, Need::Required);
   reader.take("by", r.by);
   reader.take("why", r.why);
+  reader.take("for", r.for_jobs);
   return reader.done(std::move(r));
 }
 Result<RecordBody> read_end(BodyReader reader) {
@@ -225,15 +243,29 @@ Result<RecordBody> read_resize(BodyReader reader) {
   return reader.done(std::move(r));
 }
 
+Result<RecordBody> read_engine(BodyReader reader) {
+  EngineRecord r;
+  std::string letters;
+  reader.take("begins", r.begins, Need::Required);
+  reader.take("bytes", letters, Need::Required);
+  for (std::size_t i = 0; i + 1 < letters.size(); i += 2) {
+    unsigned byte = 0;
+    std::from_chars(&letters[i], &letters[i] + 2, byte, 16);
+    r.bytes += static_cast<char>(byte);
+  }
+  return reader.done(std::move(r));
+}
+
 struct Kind {
   std::string_view name;  // kept in the journal: never changes
   Result<RecordBody> (*read)(BodyReader);
 };
 /// In the order of RecordBody's alternatives.
-constexpr Kind kKinds[] = {
-    {"life", read_life},       {"submit", read_submit},   {"intent", read_intent},
-    {"started", read_started}, {"wish", read_wish},       {"end", read_end},
-    {"change", read_change},   {"setting", read_setting}, {"resize", read_resize}};
+constexpr Kind kKinds[] = {{"life", read_life},     {"submit", read_submit},
+                           {"intent", read_intent}, {"started", read_started},
+                           {"wish", read_wish},     {"end", read_end},
+                           {"change", read_change}, {"setting", read_setting},
+                           {"resize", read_resize}, {"engine", read_engine}};
 static_assert(std::size(kKinds) == std::variant_size_v<RecordBody>);
 
 }  // namespace

@@ -88,8 +88,9 @@ inline constexpr const char* kSchedulerName = "@scheduler";
 struct WishRecord {
   JobNumber job = 0;
   Wish wish{};
-  std::string by{};   // user, or kSchedulerName
-  std::string why{};  // for people
+  std::string by{};                   // user, or kSchedulerName
+  std::string why{};                  // for people
+  std::vector<JobNumber> for_jobs{};  // of a preemption: whoever was given its devices
 };
 /// The attempt is over and its processes are gone. `is_final`: so is the job.
 struct EndRecord {
@@ -131,8 +132,16 @@ struct ResizeRecord {
   std::string reason{};
 };
 
+/// A pass of the engine, as its log tells it (core/engine_log.h): what it was told from outside.
+/// Kept beside the journal, and only since the last one that `begins`: the ledger does not know of
+/// it.
+struct EngineRecord {
+  bool begins = false;  // a new engine: `bytes` say which, and what was before is forgotten
+  std::string bytes{};
+};
+
 using RecordBody = std::variant<LifeRecord, SubmitRecord, IntentRecord, StartedRecord, WishRecord,
-                                EndRecord, ChangeRecord, SettingRecord, ResizeRecord>;
+                                EndRecord, ChangeRecord, SettingRecord, ResizeRecord, EngineRecord>;
 
 struct Record {
   Time at;                // the engine's clock: monotone over restarts

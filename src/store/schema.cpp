@@ -89,7 +89,16 @@ WHERE jobs.number = w.job AND jobs.is_suspended AND jobs.outcome IS NULL
       AND w.who <> '@scheduler';
 )sql";
 
-constexpr std::array<const char*, 2> kMigrations{kVersion1, kVersion2};
+// What the engine was told from outside since it began (EngineRecord): the first row says which
+// engine, the others are its passes. Not part of the journal and its chain. And for whom a job has
+// made way: numbers with blanks between.
+constexpr const char* kVersion3 = R"sql(
+CREATE TABLE engine (pass INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes BLOB NOT NULL);
+ALTER TABLE jobs ADD COLUMN made_way TEXT NOT NULL DEFAULT '';
+ALTER TABLE base_jobs ADD COLUMN made_way TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr std::array<const char*, 3> kMigrations{kVersion1, kVersion2, kVersion3};
 
 /// An empty file, or one of ours; anything else belongs to somebody.
 Result<void> check_owner(Database& database, std::int64_t version, const std::string& path) {

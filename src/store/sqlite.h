@@ -14,6 +14,11 @@
 
 namespace berth {
 
+/// Bytes that are no text.
+struct Blob {
+  std::string_view bytes;
+};
+
 class Statement {
  public:
   Statement() = default;
@@ -42,6 +47,10 @@ class Statement {
   void put(int at, std::string_view value) {
     sqlite3_bind_text64(statement_.get(), at, value.data(), value.size(), SQLITE_TRANSIENT,
                         SQLITE_UTF8);
+  }
+  void put(int at, Blob value) {
+    sqlite3_bind_blob64(statement_.get(), at, value.bytes.data(), value.bytes.size(),
+                        SQLITE_TRANSIENT);
   }
   template <class T>
   void put(int at, const std::optional<T>& value) {
@@ -73,6 +82,7 @@ class Statement {
   }
   /// Valid until the next step.
   [[nodiscard]] std::string_view text(int column) const;
+  [[nodiscard]] std::string_view blob(int column) const;
 
  private:
   struct Finalise {

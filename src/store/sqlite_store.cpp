@@ -141,6 +141,11 @@ Result<Ledger> SqliteStore::recover() {
   return load_ledger(parts_->writer.database(), Side::Now);
 }
 
+Result<std::vector<LoggedPass>> SqliteStore::engine() {
+  BERTH_TRY_VOID(usable());
+  return parts_->reader->engine();
+}
+
 Result<void> SqliteStore::append(const Record& record, const Ledger::Change& change) {
   BERTH_TRY_VOID(usable());
   parts_->writer.append(record, change);

@@ -25,6 +25,7 @@ class SqliteStore final : public Store {
   ~SqliteStore() override;
 
   [[nodiscard]] Result<Ledger> recover() override;
+  [[nodiscard]] Result<std::vector<LoggedPass>> engine() override;
   [[nodiscard]] Result<void> append(const Record& record, const Ledger::Change& change) override;
   [[nodiscard]] Result<void> commit() override;
   [[nodiscard]] std::uint64_t space_left() const override;

@@ -40,11 +40,18 @@ struct AttemptRow {  // of any job, past or live
   std::string why;
 };
 
+struct LoggedPass {
+  Time at;
+  std::string bytes;
+};
+
 class Store {
  public:
   virtual ~Store() = default;
   /// The state that the durable records add up to.
   [[nodiscard]] virtual Result<Ledger> recover() = 0;
+  /// What the last engine has left of itself: the record that began it, and its passes since.
+  [[nodiscard]] virtual Result<std::vector<LoggedPass>> engine() = 0;
   /// Adds to the open batch, in memory. `past` goes to the table of past jobs with it.
   [[nodiscard]] virtual Result<void> append(const Record& record, const Ledger::Change& change) = 0;
   /// Makes everything appended so far durable.

@@ -116,6 +116,17 @@ Result<std::unique_ptr<StoreReader>> StoreReader::open(Database database) {
   return reader;
 }
 
+Result<std::vector<LoggedPass>> StoreReader::engine() {
+  const std::lock_guard lock(mutex_);
+  BERTH_TRY(Statement rows, database_.prepare("SELECT at, bytes FROM engine ORDER BY pass"));
+  std::vector<LoggedPass> passes;
+  for (;;) {
+    BERTH_TRY(const bool has_row, rows.step());
+    if (!has_row) return passes;
+    passes.push_back({Time{Duration{rows.integer(0)}}, std::string{rows.blob(1)}});
+  }
+}
+
 Result<std::optional<PastJob>> StoreReader::past(JobNumber job) {
   const std::lock_guard lock(mutex_);
   past_.bind(job);

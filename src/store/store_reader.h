@@ -23,6 +23,7 @@ class StoreReader {
   [[nodiscard]] Result<std::vector<AttemptRow>> attempts(JobNumber job);
   [[nodiscard]] Result<std::optional<JobNumber>> by_key(const std::string& user,
                                                         const std::string& key);
+  [[nodiscard]] Result<std::vector<LoggedPass>> engine();
   [[nodiscard]] Result<std::set<AttemptId>> started_since(Time since);
   [[nodiscard]] Result<std::vector<Store::Usage>> plain_usage();
   /// Every attempt of this sum's span goes into the book.

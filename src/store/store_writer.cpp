@@ -16,7 +16,8 @@ constexpr std::string_view kUpdateJob =
     "submitted_wall = ?6, is_held = ?7, held_by = ?8, held_why = ?9, stopping = ?10, "
     "attempt_generation = ?11, attempt_counter = ?12, is_suspended = ?13, attempts = ?14, "
     "failures = ?15, preemptions = ?16, first_start = ?17, first_start_wall = ?18, "
-    "gpu_seconds = ?19, run_seconds = ?20, is_frozen = ?21, frozen_by = ?22, frozen_why = ?23 "
+    "gpu_seconds = ?19, run_seconds = ?20, is_frozen = ?21, frozen_by = ?22, frozen_why = ?23, "
+    "made_way = ?24 "
     "WHERE number = ?1";
 
 const LedgerJob& job_of(const Ledger::Change& change) {
@@ -64,6 +65,8 @@ Result<void> StoreWriter::prepare() {
       {&usage_,
        "INSERT INTO usage VALUES (?, ?, ?) ON CONFLICT DO UPDATE "
        "SET gpu_seconds = gpu_seconds + excluded.gpu_seconds"},
+      {&forget_passes_, "DELETE FROM engine"},
+      {&pass_, "INSERT INTO engine (at, bytes) VALUES (?, ?)"},
       {&state_, "INSERT OR REPLACE INTO state VALUES ('now', ?, ?, ?, ?, ?, ?, ?)"}};
   for (const auto& [statement, sql] : all) {
     BERTH_TRY(*statement, database_.prepare(sql));
@@ -83,6 +86,10 @@ void StoreWriter::append(const Record& record, const Ledger::Change& change) {
     item.spec = spec_text(submit->spec);
     item.body = submit_body(submit->first, item.spec);
     item.record = SubmitRecord{submit->first, {}};
+  } else if (std::holds_alternative<EngineRecord>(record.body)) {
+    item.record = record.body;
+    batch_.push_back(std::move(item));
+    return;
   } else {
     if (std::holds_alternative<ChangeRecord>(record.body))
       item.spec = spec_text(*change.live->spec);
@@ -151,6 +158,10 @@ struct StoreWriter::TableWriter {
     const std::string_view key = setting.key, value = setting.value;
     return value.empty() ? writer.unset_.run(key) : writer.set_.run(key, value);
   }
+  Result<void> operator()(const EngineRecord& pass) const {
+    if (pass.begins) BERTH_TRY_VOID(writer.forget_passes_.run());
+    return writer.pass_.run(item.at, Blob{pass.bytes});
+  }
 };
 
 Result<void> StoreWriter::commit() {
@@ -161,7 +172,8 @@ Result<void> StoreWriter::commit() {
   BERTH_TRY_VOID(begin_.run());
   BERTH_TRY_VOID(check_generation());
   for (const Item& item : batch_) {
-    BERTH_TRY_VOID(write_journal(item, state));
+    if (!std::holds_alternative<EngineRecord>(item.record))
+      BERTH_TRY_VOID(write_journal(item, state));
     BERTH_TRY_VOID(std::visit(TableWriter{*this, item}, item.record));
   }
   BERTH_TRY_VOID(state_.run(state.next_number, state.generation,

@@ -48,7 +48,8 @@ class StoreWriter {
 
   Database database_;
   Statement begin_, commit_, generation_, journal_, spec_, insert_job_, update_job_, finish_job_,
-      begin_attempt_, resize_attempt_, end_attempt_, set_, unset_, key_, usage_, state_;
+      begin_attempt_, resize_attempt_, end_attempt_, set_, unset_, key_, usage_, state_,
+      forget_passes_, pass_;
   StateRow committed_;
   StateRow next_;  // with the batch
   std::int64_t last_spec_ = 0;

@@ -23,14 +23,14 @@ endmacro()
 mutant(M1 "a submit is acknowledged before it is synced")
 unsynced(submit)
 mutant(M2 "spawned, then written down")
-becomes(${yard} [[    if (!records_.empty()) BERTH_TRY_VOID(parts_.pen.write]]
+becomes(${yard} [[    if (!records_.empty()) BERTH_TRY_VOID(write_records]]
         [[    if (MUTATED) {
       for (const JobNumber job : std::exchange(begun, {})) {
         launch(job);
         crash_point("yard.launched");
       }
     }
-    if (!records_.empty()) BERTH_TRY_VOID(parts_.pen.write]])
+    if (!records_.empty()) BERTH_TRY_VOID(write_records]])
 mutant(M3 "no tombstone in recovery")
 becomes(${host} [[  claims_[attempt] = true;]] [[  if (!MUTATED) claims_[attempt] = true;]])
 mutant(M4 "devices are free when the signal is sent")
@@ -120,8 +120,7 @@ becomes(${ends} [[        on_device_[{slice.node.value, std::countr_zero(mask)}]
 mutant(late-event-taken "an event of an attempt that is over is taken for news")
 becomes(${ends} [[  job_of_.erase(attempt.id);]] [[  if (!MUTATED) job_of_.erase(attempt.id);]])
 mutant(renewal-forgotten "a policy that was set is not taken up")
-becomes(${executor} [[if (effect.renew && over_ == Over::No) over_ = Over::Renew;]]
-        [[if (effect.renew && !MUTATED && over_ == Over::No) over_ = Over::Renew;]])
+becomes(${executor} [[if (effect.renew) renew();]] [[if (effect.renew && !MUTATED) renew();]])
 mutant(attempt-uncharged "a job is not charged for an attempt")
 becomes(${ledger} [[    job.gpu_seconds += end.gpu_seconds;]] [[    if (!MUTATED) job.gpu_seconds += end.gpu_seconds;]])
 mutant(charged-by-our-clock "an attempt is charged until we heard of its end")

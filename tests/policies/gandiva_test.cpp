@@ -6,6 +6,7 @@
 
 #include "support/random_scenario.h"
 #include "support/run.h"
+#include "support/scaling_models.h"
 
 namespace berth::test {
 namespace {
@@ -110,15 +111,13 @@ TEST(Gandiva, EmptiesALooseServerForAGang) {
 }
 
 Scenario growing_scenario(const std::string& step) {
-  ProfileSet profiles;
-  profiles.edit(ProfileSet::fallback()).iteration.gradient_bytes = 0;  // K GPUs, K times as fast
   return {.policy = "gandiva",
           .settings = {{"grow_step", step}},
           .cluster = "1x4",
           .placement = "best-fit",
           .jobs = {{.submit = 0, .gpus = 1, .duration = 2570, .gpus_max = 4},
                    {.submit = 1000, .gpus = 2, .duration = 400}},
-          .profiles = profiles,
+          .profiles = perfect(),  // K GPUs, K times as fast
           .edit_cluster = [](Cluster& cluster) {
             Links& links = cluster.links;
             links.nvlink_latency = links.pcie_latency = links.socket_latency = 0;

@@ -27,7 +27,19 @@ TEST(Record, ReadsBackAsItWasWritten) {
       ++seen[back->index()];
     }
   }
-  for (const int count : seen) EXPECT_GT(count, 10);  // because each kind was tried
+  for (std::size_t i = 0; i < seen.size(); ++i) {  // because each kind was tried
+    if (i == RecordBody{EngineRecord{}}.index()) continue;
+    EXPECT_GT(seen[i], 10) << i;
+  }
+}
+
+TEST(Record, KeepsAnyBytesOfAPass) {
+  EngineRecord pass{.begins = true};
+  for (int byte = 0; byte < 256; ++byte) pass.bytes += static_cast<char>(byte);
+  const auto back = decode("engine", encode(pass));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(std::get<EngineRecord>(*back).bytes, pass.bytes);
+  EXPECT_TRUE(std::get<EngineRecord>(*back).begins);
 }
 
 TEST(Record, KeepsExtremeValues) {

@@ -255,6 +255,33 @@ TEST_F(SqliteStoreTest, TheJournalAddsUpToTheTables) {
   EXPECT_EQ(*checked, 300U);
 }
 
+// Passes of the engine stand beside the journal: since it last began, in order, to the last byte.
+TEST_F(SqliteStoreTest, KeepsWhatTheEngineWasToldSinceItBegan) {
+  const std::string odd{"\0\xff'\n", 4};
+  {
+    const auto store = open();
+    add_some(*store, 20);
+    const auto note = [&](bool begins, const std::string& bytes) {
+      const Record record{Time{Duration{7}}, 0, EngineRecord{begins, bytes}};
+      ASSERT_TRUE(store->append(record, {}));
+    };
+    note(true, "first");
+    note(false, "of the first");
+    note(true, "second");
+    note(false, odd);
+    ASSERT_TRUE(store->commit());
+    note(false, "never committed");
+  }
+  const auto store = open();
+  const auto passes = store->engine();
+  ASSERT_TRUE(passes);
+  ASSERT_EQ(passes->size(), 2U);
+  EXPECT_EQ(passes->front().bytes, "second");
+  EXPECT_EQ(passes->back().bytes, odd);
+  EXPECT_EQ(passes->back().at, Time{Duration{7}});
+  EXPECT_EQ(store->verify(), 20U);
+}
+
 TEST_F(SqliteStoreTest, TamperingIsFound) {
   const std::pair<const char*, const char*> cases[] = {
       {"UPDATE journal SET body = replace(body, 'train', 'trial') WHERE sequence = "

@@ -244,6 +244,8 @@ bool LiveWorld::begin_life() {
   life_ = std::make_unique<Life>(*this, std::move(store), *std::move(ledger));
   Life& life = *life_;
   life.store.set_space_left(space_left_);
+  last_boot_ = boot_id();
+  last_life_ = {micros_, life.clock.now()};
   check_recovered(life);
   host_.set_sink([&life](HostEvent event) { life.inbox.post(std::move(event)); });
   LifeRecord record;

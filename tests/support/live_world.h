@@ -104,6 +104,8 @@ class LiveWorld final : public ClockSource {
   [[nodiscard]] std::uint64_t digest() const noexcept { return committed_.checksum; }
   [[nodiscard]] std::uint64_t records() const noexcept { return committed_.records; }
   [[nodiscard]] const std::deque<std::string>& log() const noexcept { return log_; }
+  /// What the scheduler did to jobs, with the moment and without the names of attempts.
+  [[nodiscard]] const std::vector<std::string>& acts() const noexcept { return acts_; }
   /// How often each fault struck, by its name and the kind of record that was written last.
   using Strikes = std::map<std::pair<std::string, std::string>, std::uint64_t>;
   [[nodiscard]] const Strikes& struck() const noexcept { return struck_; }
@@ -132,6 +134,7 @@ class LiveWorld final : public ClockSource {
   void die();
   void note(std::string line);
   void hear(std::span<const Committed> records);
+  void keep_act(const RecordBody& body);
   void check_recovered(const Life& life);
   void check_alive();
   void check_after_life(Life& life);
@@ -147,6 +150,9 @@ class LiveWorld final : public ClockSource {
   std::int64_t wall_offset_ = 0;
   std::uint64_t space_left_ = std::uint64_t{1} << 40U;
   int boots_ = 1;
+  // The journal's note of when the last life began: by the boot clock and by the engine's.
+  std::string last_boot_;
+  std::pair<std::int64_t, Time> last_life_{};
   SimDisk disk_;
   SimHost host_;
   Rng rng_;
@@ -172,6 +178,7 @@ class LiveWorld final : public ClockSource {
   std::string dying_at_;
   bool is_recovering_ = false, died_in_recovery_ = false;
   std::deque<std::string> log_;
+  std::vector<std::string> acts_;
   std::map<JobNumber, JobView> over_;
   std::vector<std::string> violations_;
 };

@@ -2,11 +2,29 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/elastic.h"
 #include "support/live_world_life.h"
 
 namespace berth::test {
+
+void LiveWorld::keep_act(const RecordBody& body) {
+  const auto keep = [this](JobNumber job, std::string what) {
+    acts_.push_back(fmt::format("{:.6f} job {} {}", seconds(), job, what));
+  };
+  if (const auto* intent = std::get_if<IntentRecord>(&body)) {
+    std::string where;
+    for (const HeldDevices& held : intent->where)
+      where += fmt::format(" {}:{}", held.node, fmt::join(held.devices, ","));
+    keep(intent->job, "starts on" + where);
+  } else if (const auto* wish = std::get_if<WishRecord>(&body)) {
+    keep(wish->job, fmt::format("{} {}", to_string(wish->wish), wish->why));
+  } else if (const auto* end = std::get_if<EndRecord>(&body)) {
+    keep(end->job, fmt::format("{} {} {:.6f} {}", to_string(end->outcome),
+                               end->is_final ? "for good" : "for now", end->gpu_seconds, end->why));
+  }
+}
 
 /// What is told now may never be taken back.
 void LiveWorld::hear(std::span<const Committed> records) {
@@ -14,6 +32,7 @@ void LiveWorld::hear(std::span<const Committed> records) {
                 .checksum = life_->store.checksum_of(life_->store.records())};
   for (const Committed& committed : records) {
     const RecordBody& body = committed.record.body;
+    keep_act(body);
     if (options_.keeps_log) note(fmt::format("{} {}", kind_of(body), encode(body)));
     if (const auto* end = std::get_if<EndRecord>(&body); end != nullptr && end->is_final) {
       if (!ended_seen_.emplace(end->job, end->outcome).second)

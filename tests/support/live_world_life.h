@@ -78,12 +78,18 @@ struct LiveWorld::Life {
       : world(its_world),
         own_store(std::move(opened)),
         store(*own_store),
-        clock(world, ledger.now()),
+        clock(world, last_time(ledger, store), world.last_boot_, world.last_life_.first,
+              world.last_life_.second),
         inbox(world, clock),
         generation(ledger.generation() + 1),
         board(ledger),
         scribe(store, std::move(ledger), clock, [this](auto records) { publish(records); }),
         pen(world, scribe) {}
+
+  [[nodiscard]] static Time last_time(const Ledger& ledger, SimStore& store) {
+    const auto passes = store.engine();
+    return std::max(ledger.now(), passes->empty() ? Time{} : passes->back().at);
+  }
 
   void publish(std::span<const Committed> records) {
     crash_point("world.publishing");
@@ -95,6 +101,7 @@ struct LiveWorld::Life {
                         std::holds_alternative<EndRecord>(committed.record.body) ||
                         std::holds_alternative<StartedRecord>(committed.record.body) ||
                         std::holds_alternative<LifeRecord>(committed.record.body) ||
+                        std::holds_alternative<EngineRecord>(committed.record.body) ||
                         (wish != nullptr && wish->by == kSchedulerName);
       if (!ours) inbox.post(committed);
     }

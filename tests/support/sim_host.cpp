@@ -233,6 +233,8 @@ void SimHost::stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) {
   ++disturbances_[shim.order.job];
   const bool at_once = how == Stop::Kill || !shim.stubborn;
   if (!at_once) count_("stubborn");
+  // It writes its checkpoint already: a second warning does not make it begin again.
+  if (at_once && shim.stopped == Stopped::Warned && shim.stage == Stage::Running) return;
   if (shim.stopped == Stopped::No) shim.stopped = at_once ? Stopped::Warned : Stopped::Killed;
   if (shim.stage == Stage::Forked || shim.stage == Stage::Claimed) {
     shim.left = 0;

@@ -85,6 +85,10 @@ void SimStore::Tables::add(const Record& record, const Ledger::Change& change) {
   if (const auto* submit = std::get_if<SubmitRecord>(&record.body);
       submit && !submit->spec.key.empty())
     keys[{submit->spec.user, submit->spec.key}] = submit->first;
+  if (const auto* pass = std::get_if<EngineRecord>(&record.body)) {
+    if (pass->begins) engine.clear();
+    engine.push_back({record.at, pass->bytes});
+  }
   if (const auto* intent = std::get_if<IntentRecord>(&record.body)) {
     AttemptRow row;
     row.id = intent->attempt;

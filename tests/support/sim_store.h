@@ -19,6 +19,7 @@ class SimStore final : public Store {
   explicit SimStore(SimDisk& disk, std::string file = "journal");
 
   [[nodiscard]] Result<Ledger> recover() override;
+  [[nodiscard]] Result<std::vector<LoggedPass>> engine() override { return tables_.engine; }
   [[nodiscard]] Result<void> append(const Record& record, const Ledger::Change& change) override;
   [[nodiscard]] Result<void> commit() override;
   [[nodiscard]] std::uint64_t space_left() const override { return space_left_; }
@@ -48,6 +49,7 @@ class SimStore final : public Store {
     std::map<JobNumber, std::map<AttemptId, AttemptRow>> attempts;
     std::map<std::pair<std::string, std::string>, JobNumber> keys;
     std::vector<std::pair<std::int64_t, Usage>> ended;
+    std::vector<LoggedPass> engine;
     void add(const Record& record, const Ledger::Change& change);
   };
   [[nodiscard]] Result<void> usable() const;

@@ -32,7 +32,13 @@ double Accounts::share_of(std::string_view name) const {
 }
 
 void Accounts::set_share(const std::string& who, double share) {
-  shares_[who] = share;
+  auto shares = shares_;
+  shares[who] = share;
+  set_shares(std::move(shares));
+}
+
+void Accounts::set_shares(std::map<std::string, double, std::less<>> shares) {
+  shares_ = std::move(shares);
   for (const auto& [name, id] : ids_) rows_[id].share = share_of(name);
 }
 

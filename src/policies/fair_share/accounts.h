@@ -30,8 +30,9 @@ class Accounts {
   explicit Accounts(const Options& options);
 
   /// "alice" (by herself, and inside groups unless said otherwise), "group/ml",
-  /// "group/ml/alice". Shares are above zero; before the first job.
+  /// "group/ml/alice". Shares are above zero; whoever is not named has one.
   void set_share(const std::string& who, double share);
+  void set_shares(std::map<std::string, double, std::less<>> shares);
   /// GPU seconds from before, as of the first settle(). What a user has used in a group counts for
   /// the group.
   void add_use(const std::string& who, double gpu_seconds);

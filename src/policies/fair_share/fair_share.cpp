@@ -4,12 +4,6 @@
 
 namespace berth {
 
-void FairShare::set_accounts(const AccountsBefore& before) {
-  for (const auto& [who, share] : before.shares) accounts_.set_share(who, share);
-  for (const auto& [user, group, gpu_seconds] : before.used)
-    accounts_.add_use(accounts_.leaf(user, group), gpu_seconds);
-}
-
 void FairShare::begin(const View& view) {
   running_.begin(1, view.cluster.pools(), view.jobs.size());
   reservation_.begin(view);
@@ -38,6 +32,15 @@ void FairShare::on_arrival(const View& view, JobId job) {
   accounts_.settle(view.now);
   leaf_[job.value] = leaf_of(view, job);
   push(view, job);
+}
+
+void FairShare::on_entitlements(const View& view, const Entitlements& said) {
+  accounts_.settle(view.now);
+  std::map<std::string, double, std::less<>> shares;
+  for (const auto& [who, own] : said.shares) shares[who] = own;
+  accounts_.set_shares(std::move(shares));
+  for (const auto& [user, group, gpu_seconds] : said.uses)
+    accounts_.add_use(accounts_.leaf(user, group), gpu_seconds);
 }
 
 void FairShare::on_departure(const View& view, JobId job) {

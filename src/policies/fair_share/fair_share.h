@@ -56,9 +56,9 @@ class FairShare final : public Policy {
   [[nodiscard]] std::optional<Duration> shares_by_use() const noexcept override {
     return options_.accounts.half_life;
   }
-  void set_accounts(const AccountsBefore& before) override;
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
+  void on_entitlements(const View& view, const Entitlements& said) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
   void decide(const View& view, Plan& plan, Rng& rng) override;

@@ -1,0 +1,141 @@
+// A restart changes nothing: a life in which the scheduler is killed at some instant and begun
+// again at once takes the same actions, at the same moments and on the same devices, as one in
+// which it is not. Under every policy of the registry, with the real engine, journal and yard; jobs
+// come, end and are preempted meanwhile. The same for settings that set what is set already.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "support/live_world.h"
+#include "support/registry_scenario.h"
+
+namespace berth::test {
+namespace {
+
+using LiveSpec = berth::JobSpec;
+
+struct Workload {
+  WorldOptions options;
+  std::vector<std::pair<double, LiveSpec>> jobs;
+};
+
+/// Times of no common step, estimates wrong both ways, two users in each of two groups.
+Workload draw(const std::string& policy, std::uint64_t seed) {
+  Rng rng = Rng{seed}.fork("restart");
+  const auto odd = [&](double most) { return most * rng.uniform(); };
+  Workload load;
+  load.options.cluster = seed % 2 == 0 ? "1x4" : "2x2";
+  load.options.seed = seed;
+  load.options.deadline = 40'000;
+  load.options.scheduling.policy = {policy, scenario_for(policy, seed).settings};
+  load.options.scheduling.min_run = seed % 3 == 0 ? 5 : 0;
+  load.options.scheduling.spare_slots = 64;
+  load.options.host.device_limit = (*make_policy(policy))->shares_devices() ? 8 : 1;
+  for (int i = 0; i < 10; ++i) {
+    const double length = 3 + odd(40);
+    LiveSpec spec = spec_of({"run", fmt::format("{:.6f}", length)},
+                            std::min<std::int32_t>(4, 1 << rng.below(3)));
+    spec.key = fmt::format("job-{}", i);
+    spec.user = fmt::format("u{}", rng.below(3));
+    spec.group = fmt::format("g{}", rng.below(2));
+    spec.name = fmt::format("n{}", rng.below(3));
+    spec.model = rng.below(2) == 0 ? "resnet50" : "vgg16";
+    spec.priority = static_cast<std::int32_t>(rng.below(3));
+    spec.estimate = static_cast<std::int64_t>(length * (0.4 + rng.uniform())) + 1;
+    if (rng.below(3) == 0) {
+      spec.gpus_min = 1;
+      spec.gpus_max = 4;
+    }
+    if (policy == "hpo") spec.study = "study";
+    if (policy == "chronus" || policy == "elasticflow" || policy == "edf") {
+      if (rng.below(2) == 0) spec.deadline = 0;  // set when it is submitted
+    }
+    load.jobs.emplace_back(odd(40), std::move(spec));
+  }
+  return load;
+}
+
+struct Lived {
+  std::vector<std::string> acts, violations;
+  double seconds = 0;
+};
+
+Lived live(const Workload& load, const std::function<void(LiveWorld&)>& disturb = {}) {
+  LiveWorld world{load.options};
+  for (const auto& [at, job] : load.jobs) {
+    world.at(at, [&world, job = job](LiveService& service) {
+      LiveSpec spec = job;
+      if (spec.deadline) spec.deadline = world.wall_micros() / 1'000'000 + 10 + 3 * spec.estimate;
+      world.submit(service, spec);
+    });
+  }
+  if (disturb) disturb(world);
+  world.run();
+  return {world.acts(), world.violations(), world.seconds()};
+}
+
+/// Empty: there is none.
+std::string first_difference(const Lived& lived, const Lived& calm) {
+  const auto [theirs, ours] = std::ranges::mismatch(lived.acts, calm.acts);
+  const bool none = theirs == lived.acts.end() && ours == calm.acts.end();
+  if (none) return {};
+  return fmt::format("'{}' instead of '{}'", theirs == lived.acts.end() ? "nothing" : *theirs,
+                     ours == calm.acts.end() ? "nothing" : *ours);
+}
+
+class Restart : public ::testing::TestWithParam<std::string> {};
+
+constexpr std::uint64_t kSeeds = 6;
+constexpr int kInstants = 8;
+
+TEST_P(Restart, AtAnyInstantChangesNothing) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Workload load = draw(GetParam(), seed);
+    const Lived calm = live(load);
+    ASSERT_EQ(calm.violations, std::vector<std::string>{}) << "seed " << seed;
+    Rng rng = Rng{seed}.fork("instants");
+    for (int i = 0; i < kInstants; ++i) {
+      const double at = rng.uniform() * std::min(calm.seconds, 120.0);
+      const Lived lived =
+          live(load, [at](LiveWorld& world) { world.crash_at_time(at, CrashKind::Kill); });
+      ASSERT_EQ(lived.violations, std::vector<std::string>{}) << "seed " << seed << " at " << at;
+      ASSERT_EQ(first_difference(lived, calm), "") << "seed " << seed << " at " << at;
+    }
+  }
+}
+
+TEST_P(Restart, NorDoesSettingWhatIsSet) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Workload load = draw(GetParam(), seed);
+    const Lived calm = live(load);
+    Rng rng = Rng{seed}.fork("settings");
+    const double at = rng.uniform() * std::min(calm.seconds, 120.0);
+    const Lived lived = live(load, [&](LiveWorld& world) {
+      world.at(at, [&](LiveService& service) {
+        const PolicyChoice& chosen = load.options.scheduling.policy;
+        ASSERT_TRUE(service.set_policy(kRoot, chosen.policy, chosen.settings));
+        ShareView share;
+        share.kind = "user";
+        share.name = "u0";
+        share.shares = 1;
+        ASSERT_TRUE(service.set_share(kRoot, share));
+      });
+    });
+    ASSERT_EQ(first_difference(lived, calm), "") << "seed " << seed << " at " << at;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, Restart, ::testing::ValuesIn(all_policies()),
+                         [](const auto& row) {
+                           std::string name = row.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace berth::test
