@@ -246,6 +246,18 @@ void reload(const ServeOptions& options, Daemon& daemon, Logger& log) {
 void print_cluster(const ServeConfig& config, const Cluster& cluster) {
   fmt::print("policy {}, state in {}, socket {}\n", config.scheduling.policy.policy,
              config.state_dir, config.socket);
+  const BeliefOptions& beliefs = config.scheduling.beliefs;
+  if (const auto effects = effects_of(beliefs, cluster, config.scheduling.cpu != "off")) {
+    const std::size_t profiles =
+        beliefs.profiles ? beliefs.profiles->size() : built_in_profiles().size();
+    fmt::print("effects {}{}, {} profiles", to_string(*effects),
+               beliefs.effects == "auto" ? " (auto)" : "", profiles - 1);  // without the default
+    if (beliefs.profile_error > 0) fmt::print(", wrong by {}", beliefs.profile_error);
+    const SwitchCosts& costs = beliefs.costs;
+    fmt::print("; costs: start {} s, restart {} s, preempt {} s, migrate {} s\n",
+               to_seconds(costs.start), to_seconds(costs.resume), to_seconds(costs.preempt),
+               to_seconds(costs.migrate));
+  }
   for (const Node& node : cluster.nodes) {
     fmt::print("{}: {} x {}, {} cores, {} MiB\n", node.name, node.gpus,
                cluster.pools[node.pool.value].name, node.cpus_milli / 1000, node.memory_mib);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -14,6 +15,7 @@
 #include "exec/discover.h"
 #include "model/yaml_fields.h"
 #include "model/yaml_guard.h"
+#include "perf/profile_file.h"
 
 namespace berth {
 
@@ -21,6 +23,8 @@ namespace {
 
 constexpr YamlKind kKind{.holds = "configuration", .example = "policy: easy"};
 constexpr double kMost = 1e9;
+constexpr double kMostProfileError = 10;  // beyond, a belief is off by factors of millions
+constexpr Duration kLongestCost = std::chrono::hours{24};
 
 class ConfigReader {
  public:
@@ -44,6 +48,13 @@ class ConfigReader {
                                                 "placement",
                                                 "estimator",
                                                 "cpu",
+                                                "effects",
+                                                "profiles",
+                                                "profile_error",
+                                                "start_cost",
+                                                "restart_cost",
+                                                "preempt_cost",
+                                                "migrate_cost",
                                                 "min_run",
                                                 "training_answer",
                                                 "queues",
@@ -112,6 +123,7 @@ class ConfigReader {
     take(root, "cpu", options.cpu);
     read_span(root, "min_run", options.min_run);
     read_span(root, "training_answer", options.training_answer);
+    read_beliefs(root, options.beliefs);
     const YAML::Node set = YamlFields::child(root, "set");
     if (!set.IsDefined()) return;
     if (!set.IsMap()) return fields_.wrong(set.Mark(), "set has 'parameter: value' lines");
@@ -122,6 +134,88 @@ class ConfigReader {
       }
       options.policy.settings.emplace_back(entry.first.Scalar(), entry.second.Scalar());
     }
+  }
+
+  void read_beliefs(const YAML::Node& root, BeliefOptions& beliefs) {
+    read_effects(root, beliefs.effects);
+    read_profiles(root, beliefs.profiles);
+    if (const auto error = fields_.number(root, "profile_error", {0, kMostProfileError}))
+      beliefs.profile_error = *error;
+    read_cost(root, "start_cost", beliefs.costs.start);
+    read_cost(root, "restart_cost", beliefs.costs.resume);
+    read_cost(root, "preempt_cost", beliefs.costs.preempt);
+    beliefs.costs.migrate = beliefs.costs.resume;
+    read_cost(root, "migrate_cost", beliefs.costs.migrate);
+  }
+
+  /// "sharing,device" or [sharing, device].
+  void read_effects(const YAML::Node& root, std::string& into) {
+    const YAML::Node node = YamlFields::child(root, "effects");
+    if (!node.IsDefined()) return;
+    std::string text;
+    if (node.IsSequence()) {
+      for (const auto& name : node) {
+        if (!name.IsScalar()) return fields_.wrong(name.Mark(), "an effect is a name");
+        text += (text.empty() ? "" : ",") + name.Scalar();
+      }
+      if (text.empty()) text = "none";
+    } else if (node.IsScalar()) {
+      text = node.Scalar();
+    } else {
+      return fields_.wrong(node.Mark(), "effects is auto, none, all, or a list of names");
+    }
+    if (text != "auto") {
+      if (const auto effects = parse_effects(text); !effects)
+        return fields_.wrong(node.Mark(), without_option(effects.error().text()));
+    }
+    into = std::move(text);
+  }
+  /// The message of the command line's option of the same name.
+  static std::string without_option(std::string text) {
+    return text.starts_with("--") ? text.substr(2) : text;
+  }
+
+  /// One file or a list; a later one replaces profiles of the same name. A relative path starts at
+  /// the folder of the configuration.
+  void read_profiles(const YAML::Node& root, std::shared_ptr<const ProfileSet>& into) {
+    const YAML::Node node = YamlFields::child(root, "profiles");
+    if (!node.IsDefined()) return;
+    if (!node.IsScalar() && !node.IsSequence())
+      return fields_.wrong(node.Mark(), "profiles is a file or a list of files");
+    ProfileSet all = built_in_profiles();
+    const auto take_file = [&](const YAML::Node& name) {
+      if (!name.IsScalar() || name.Scalar().empty())
+        return fields_.wrong(name.Mark(), "profiles is a file or a list of files");
+      const std::string path =
+          (std::filesystem::path(file_).parent_path() / name.Scalar()).string();
+      const auto text = read_file(path);
+      if (!text) return fields_.wrong(name.Mark(), text.error().text());
+      auto more = parse_profiles(*text, path, all);
+      if (!more) {
+        for (const std::string& message : more.error().messages)
+          fields_.wrong(name.Mark(), message);
+        return;
+      }
+      all = *std::move(more);
+    };
+    if (node.IsScalar()) {
+      take_file(node);
+    } else {
+      for (const auto& name : node) take_file(name);
+    }
+    into = std::make_shared<const ProfileSet>(std::move(all));
+  }
+
+  /// Seconds, or a time with a unit, as the simulator's options take it.
+  void read_cost(const YAML::Node& root, std::string_view key, Duration& into) {
+    const auto text = fields_.text(root, key);
+    if (!text) return;
+    const auto time = parse_duration(*text);
+    const YAML::Mark mark = YamlFields::child(root, key).Mark();
+    if (!time) return fields_.wrong(mark, fmt::format("{}: {}", key, time.error().text()));
+    if (*time > kLongestCost)
+      return fields_.wrong(mark, fmt::format("{} is at most a day, got '{}'", key, *text));
+    into = *time;
   }
 
   void read_limits(const YAML::Node& root) {

@@ -243,9 +243,9 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   if (parts_.options.cpu != "off") {
     BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy, &speeds));
   }
-  Effects effects;
-  effects.cpu = tuner != nullptr;
-  const RateModel believed{built_in_profiles(), parts_.cluster, effects};
+  BERTH_TRY(const RateModel believed,
+            believed_of(parts_.options.beliefs, parts_.cluster, tuner != nullptr,
+                        parts_.options.seed));
 
   const std::vector<LedgerJob> jobs = parts_.board.all();
   slots.source = "live";

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "core/engine_log.h"
+#include "daemon/beliefs.h"
 #include "daemon/board.h"
 #include "daemon/engine_memory.h"
 #include "daemon/inbox.h"
@@ -41,6 +42,7 @@ struct SchedulerOptions {
   std::string placement = "best-fit";
   std::string estimator = "history";
   std::string cpu = "off";
+  BeliefOptions beliefs = {};
   std::uint64_t seed = 1;
   std::size_t spare_slots = 16'384;   // of an engine, beyond twice the jobs there are
   std::size_t learn_from = 5'000;     // past jobs, for estimates

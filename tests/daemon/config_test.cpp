@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "daemon/config.h"
+#include "support/temporary_directory.h"
 
 namespace berth::test {
 namespace {
@@ -143,6 +146,58 @@ TEST(ServeConfigFile, OnlyTheStateDirectoryMovesEverything) {
   fill_defaults(config);
   EXPECT_EQ(config.run_dir, "/a/jobs");
   EXPECT_EQ(config.socket, "/a/berth.sock");
+}
+
+// because heterogeneity, distance and interference count live only if somebody can say so
+TEST(ServeConfigFile, BeliefsArrive) {
+  const TemporaryDirectory folder;
+  std::ofstream{folder.path() + "/mine.yaml"}
+      << "profiles:\n  - {name: my-net, iteration: {alpha: 0.1, beta: 0.01}}\n";
+  const auto config = parse_serve_config(R"(
+effects: [sharing, device]
+profiles: [mine.yaml]
+profile_error: 0.5
+start_cost: 5
+restart_cost: 30s
+preempt_cost: 2m
+)",
+                                         folder.path() + "/serve.yaml");
+  ASSERT_TRUE(config) << config.error().text();
+  const BeliefOptions& beliefs = config->scheduling.beliefs;
+  EXPECT_EQ(beliefs.effects, "sharing,device");
+  ASSERT_TRUE(beliefs.profiles);
+  EXPECT_TRUE(beliefs.profiles->find("my_net"));
+  EXPECT_TRUE(beliefs.profiles->find("resnet50"));  // the built-in ones stay
+  EXPECT_EQ(beliefs.profile_error, 0.5);
+  EXPECT_EQ(beliefs.costs.start, std::chrono::seconds{5});
+  EXPECT_EQ(beliefs.costs.resume, std::chrono::seconds{30});
+  EXPECT_EQ(beliefs.costs.preempt, std::chrono::minutes{2});
+  EXPECT_EQ(beliefs.costs.migrate, std::chrono::seconds{30});  // unless said: as a restart
+}
+
+TEST(ServeConfigFile, NonsenseAboutBeliefsIsNamedWithItsLine) {
+  EXPECT_NE(complaint("policy: easy\neffects: sharing,warp\n").find("serve.yaml:2:10: effects"),
+            std::string::npos);
+  EXPECT_NE(complaint("effects: {a: b}\n").find("serve.yaml:1:10"), std::string::npos);
+  EXPECT_NE(complaint("profiles: /is/not/there.yaml\n").find("serve.yaml:1:11: /is/not/there.yaml"),
+            std::string::npos);
+  EXPECT_NE(complaint("profile_error: -1\n"), "");
+  EXPECT_NE(complaint("profile_error: .nan\n"), "");
+  EXPECT_NE(complaint("restart_cost: soon\n").find("serve.yaml:1:15"), std::string::npos);
+  EXPECT_NE(complaint("restart_cost: -3\n"), "");
+  EXPECT_NE(complaint("preempt_cost: 400d\n").find("at most a day"), std::string::npos);
+}
+
+// What is known of the machine decides unless somebody does.
+TEST(LiveBeliefs, ByDefaultWhatTheClusterHasCounts) {
+  const auto effects = [](const char* cluster, bool cores = false) {
+    return to_string(*effects_of({}, *load_cluster(cluster), cores));
+  };
+  EXPECT_EQ(effects("1x4"), "sharing");
+  EXPECT_EQ(effects("2x4"), "sharing,locality");
+  EXPECT_EQ(effects("1x4:v100,1x4:k80"), "sharing,locality,device");
+  EXPECT_EQ(effects("1x4", true), "sharing,cpu");
+  EXPECT_EQ(to_string(*effects_of({.effects = "none"}, *load_cluster("2x4"), false)), "none");
 }
 
 }  // namespace
