@@ -20,6 +20,8 @@ namespace {
 constexpr std::uint64_t kListener = 0;
 constexpr std::uint64_t kWaker = 1;
 constexpr double kNewsInterval = 1;
+constexpr double kSamePace = 1.06;  // within this factor a pace is the same
+constexpr double kDrift = 0.02;  // of the whole training, between where it is and is thought to be
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -105,13 +107,11 @@ void TrainingHub::run() {
 /// For ever, unless news wait for their second to be over or somebody has to say hello.
 int TrainingHub::milliseconds_to_sleep(double now) const {
   double wait = 1e9;
-  for (const auto& [id, peer] : peers_) {
-    if (peer.job == 0) wait = std::min(wait, peer.since + options_.hello_seconds - now);
-  }
+  if (!strangers_.empty())
+    wait = peers_.at(*strangers_.begin()).since + options_.hello_seconds - now;
+  // News of many are passed on together: nobody's second is over to the millisecond.
   const std::lock_guard lock{mutex_};
-  for (const auto& [number, job] : jobs_) {
-    if (job.is_news) wait = std::min(wait, job.told_at + kNewsInterval - now);
-  }
+  if (!news_.empty()) wait = std::min(wait, passed_on_at_ + kNewsInterval - now);
   return wait > 1e6 ? -1 : static_cast<int>(std::ceil(std::max(0.0, wait) * 1000));
 }
 
@@ -127,9 +127,11 @@ void TrainingHub::welcome_newcomers(double now) {
       continue;
     }
     const PeerId id = next_peer_++;
+    peer.id = id;
     if (!add_to(poller_, peer.fd(), id)) continue;
     peer.interest = EPOLLIN;
     peers_.emplace(id, std::move(peer));
+    strangers_.insert(id);
     ++peers_of_[uid];
     const std::lock_guard lock{mutex_};
     connections_ = peers_.size();
@@ -173,6 +175,7 @@ void TrainingHub::drop(PeerId id) {
   const JobNumber number = found->second.job;
   const bool resizes = found->second.resizes;
   const std::string token = found->second.token;
+  strangers_.erase(id);
   peers_.erase(found);  // closing takes it out of the poller
   const std::lock_guard lock{mutex_};
   // Counted are those who speak for the attempt that runs now.
@@ -185,29 +188,61 @@ void TrainingHub::drop(PeerId id) {
 
 void TrainingHub::drop_silent(double now) {
   std::vector<PeerId> silent;
-  for (const auto& [id, peer] : peers_) {
-    if (peer.job == 0 && now - peer.since >= options_.hello_seconds) silent.push_back(id);
+  for (const PeerId id : strangers_) {
+    const Peer& peer = peers_.at(id);
+    if (now - peer.since < options_.hello_seconds) break;
+    if (peer.job == 0) silent.push_back(id);
   }
   for (const PeerId id : silent) drop(id);
 }
 
+/// A thousand jobs that go on as they did are no reason to wake the engine.
+bool TrainingHub::is_unexpected(const Job& job, double now) {
+  const auto progress = job.meter.measured(now);
+  const auto& told = job.passed_on;
+  if (!progress || !told.anything) return progress.has_value() != told.anything;
+  if (progress->per_second > 0) {
+    if (told.per_second <= 0) return true;
+    const double ratio = progress->per_second / told.per_second;
+    if (ratio > kSamePace || ratio < 1 / kSamePace) return true;
+  }
+  const double said_at = now - progress->seconds_ago;
+  const double expected = told.iterations + told.per_second * (said_at - told.at);
+  return job.whole > 0 && std::abs(progress->iterations - expected) > kDrift * job.whole;
+}
+
 void TrainingHub::pass_on_news(double now) {
   std::vector<std::pair<JobNumber, TrainingFigures>> news;
-  bool has_learned = false;
+  bool has_learned = false, has_progressed = false;
   {
     const std::lock_guard lock{mutex_};
     has_learned = std::exchange(learned_told_, model_.revision()) != model_.revision();
-    for (auto& [number, job] : jobs_) {
-      if (!job.is_news || now - job.told_at < kNewsInterval) continue;
-      job.is_news = false;
-      job.told_at = now;
+    const bool is_time = now - passed_on_at_ >= kNewsInterval;
+    if (is_time && !news_.empty()) passed_on_at_ = now;
+    for (const JobNumber number : is_time ? std::exchange(news_, {}) : std::set<JobNumber>{}) {
+      const auto found = jobs_.find(number);
+      if (found == jobs_.end()) continue;
+      Job& job = found->second;
       news.emplace_back(number, job.book.figures(now));
+      if (!is_unexpected(job, now)) continue;
+      const auto progress = job.meter.measured(now);
+      job.passed_on = {};
+      if (progress)
+        job.passed_on = {now - progress->seconds_ago, progress->iterations, progress->per_second,
+                         true};
+      progressed_.insert(number);
+      has_progressed = true;
     }
   }
+  if (calls_.nonsense) {
+    for (const auto& [number, why] : nonsense_) calls_.nonsense(number, why);
+  }
+  nonsense_.clear();
   if (calls_.changed) {
     for (const auto& [number, figures] : news) calls_.changed(number, figures);
   }
   if (has_learned && calls_.learned) calls_.learned();
+  if (has_progressed && calls_.progressed) calls_.progressed();
 }
 
 // --- what is told
@@ -286,6 +321,8 @@ void TrainingHub::announce_size(JobNumber job, std::int32_t gpus) { post(job, re
 void TrainingHub::forget(JobNumber job) {
   const std::lock_guard lock{mutex_};
   jobs_.erase(job);
+  progressed_.erase(job);
+  news_.erase(job);
   model_.forget(job);
 }
 
@@ -294,8 +331,29 @@ void TrainingHub::forget(JobNumber job) {
 std::optional<TrainingReport> TrainingHub::report(JobNumber number) const {
   const std::lock_guard lock{mutex_};
   const auto job = jobs_.find(number);
-  if (job == jobs_.end()) return std::nullopt;
+  if (job == jobs_.end() || !job->second.meter.is_believed()) return std::nullopt;
   return job->second.book.report();
+}
+
+std::optional<MeasuredProgress> TrainingHub::progress(JobNumber number) const {
+  const std::lock_guard lock{mutex_};
+  const auto job = jobs_.find(number);
+  if (job == jobs_.end()) return std::nullopt;
+  return job->second.meter.measured(now_seconds());
+}
+
+void TrainingHub::conditions_changed(JobNumber number) {
+  const std::lock_guard lock{mutex_};
+  const auto job = jobs_.find(number);
+  if (job == jobs_.end()) return;
+  job->second.meter.conditions_changed();
+  job->second.passed_on.per_second = 0;  // the next pace is news
+}
+
+void TrainingHub::take_progressed(std::vector<JobNumber>& jobs) {
+  const std::lock_guard lock{mutex_};
+  jobs.insert(jobs.end(), progressed_.begin(), progressed_.end());
+  progressed_.clear();
 }
 
 bool TrainingHub::has_saved(JobNumber number) const {
@@ -324,6 +382,16 @@ std::size_t TrainingHub::connections() const {
 std::vector<JobNumber> TrainingHub::take_changed() {
   const std::lock_guard lock{mutex_};
   return model_.take_changed();
+}
+
+void TrainingHub::take_remembered(std::vector<std::pair<std::string, CorePoints>>& models) {
+  const std::lock_guard lock{mutex_};
+  model_.take_remembered(models);
+}
+
+void TrainingHub::recall(const std::string& model, CorePoints points, double age_seconds) {
+  const std::lock_guard lock{mutex_};
+  model_.recall(model, std::move(points), now_seconds() - age_seconds);
 }
 
 std::optional<std::int32_t> TrainingHub::probe(JobNumber job, std::int32_t most) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "training/job_book.h"
 #include "training/online_model.h"
 #include "training/peer.h"
+#include "training/progress.h"
 #include "training/training_book.h"
 
 namespace berth {
@@ -41,6 +43,7 @@ struct ExpectedAttempt {
   std::int32_t gpus = 1;
   std::vector<std::int32_t> devices{};  // what it holds now, for code that can go on with others
   std::vector<std::int32_t> cores{};
+  double iterations = 0;  // of the whole training; 0 = not said
 };
 
 struct HubCalls {
@@ -52,6 +55,11 @@ struct HubCalls {
   std::function<void(JobNumber, const Resized&)> resized = {};
   /// More is known of how cores feed some job: see take_changed().
   std::function<void()> learned = {};
+  /// Some job's progress is not what was to be expected: see take_progressed().
+  std::function<void()> progressed = {};
+  /// A job says what cannot be, and is not believed until its next attempt; or a line that makes no
+  /// sense. Once for each attempt.
+  std::function<void(JobNumber, std::string_view why)> nonsense = {};
 };
 
 class TrainingHub final : public TrainingBook {
@@ -66,6 +74,9 @@ class TrainingHub final : public TrainingBook {
   void losses(JobNumber job, std::int64_t first, std::vector<double>& losses) const override;
   [[nodiscard]] bool has_saved(JobNumber job) const override;
   void tell(JobNumber job, const Terms& terms) override;
+  [[nodiscard]] std::optional<MeasuredProgress> progress(JobNumber job) const override;
+  void conditions_changed(JobNumber job) override;
+  void take_progressed(std::vector<JobNumber>& jobs) override;
 
   [[nodiscard]] bool is_listening(JobNumber job) const override;
   [[nodiscard]] bool can_resize(JobNumber job) const override;
@@ -79,6 +90,10 @@ class TrainingHub final : public TrainingBook {
   /// Nothing: it has said nothing yet.
   [[nodiscard]] std::optional<TrainingFigures> view(JobNumber job) const;
   [[nodiscard]] std::size_t connections() const;
+
+  /// See OnlineModel: what is known of cores survives the scheduler if somebody keeps it.
+  void take_remembered(std::vector<std::pair<std::string, CorePoints>>& models);
+  void recall(const std::string& model, CorePoints points, double age_seconds);
 
   // What was learned, see training/online_model.h.
   [[nodiscard]] std::vector<JobNumber> take_changed();
@@ -96,8 +111,13 @@ class TrainingHub final : public TrainingBook {
     std::optional<ResizeAsk> asked;  // of this attempt, not answered yet
     std::int32_t listeners = 0;
     std::int32_t resizers = 0;  // of these, who can go on with other devices
-    bool is_news = false;       // said something that was not passed on
-    double told_at = -1e9;
+    ProgressMeter meter;
+    double whole = 0;  // iterations of the training; 0 = not said
+    struct {           // what the engine was told of its progress last
+      double at = 0, iterations = 0, per_second = 0;
+      bool anything = false;
+    } passed_on;
+    bool said_nonsense = false;  // in this attempt
   };
   using PeerId = std::uint64_t;
 
@@ -119,6 +139,8 @@ class TrainingHub final : public TrainingBook {
   void drop_silent(double now);
   void watch(PeerId id, Peer& peer);
   void pass_on_news(double now);
+  [[nodiscard]] static bool is_unexpected(const Job& job, double now);
+  void note_nonsense(Job& job, JobNumber number, std::string why);
   void wake() const;
 
   const HubOptions options_;
@@ -130,13 +152,18 @@ class TrainingHub final : public TrainingBook {
   // Of the hub's thread alone.
   std::map<PeerId, Peer> peers_;
   std::map<std::uint32_t, std::size_t> peers_of_;  // by user
+  std::set<PeerId> strangers_;                     // have not said hello, oldest first
   PeerId next_peer_ = 2;
   std::uint64_t learned_told_ = 0;
-  std::vector<std::string> lines_;  // scratch
+  double passed_on_at_ = -1e9;                               // when news were last passed on
+  std::vector<std::string> lines_;                           // scratch
+  std::vector<std::pair<JobNumber, std::string>> nonsense_;  // to be told
 
   mutable std::mutex mutex_;
   std::map<JobNumber, Job> jobs_;
   mutable OnlineModel model_;
+  std::set<JobNumber> news_;  // jobs that said something that was not passed on
+  std::set<JobNumber> progressed_;
   std::vector<std::pair<JobNumber, std::string>> outbox_;
   std::size_t connections_ = 0;
   bool over_ = false;

@@ -1,4 +1,6 @@
 // What the hub makes of the lines that training code says.
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "training/hub.h"
@@ -23,9 +25,20 @@ bool TrainingHub::complain(Peer& peer, std::string_view why) {
   return heard && ++peer.wrong_lines < options_.peer.wrong_lines;
 }
 
+/// Told when the lock is gone.
+void TrainingHub::note_nonsense(Job& job, JobNumber number, std::string why) {
+  if (!std::exchange(job.said_nonsense, true)) nonsense_.emplace_back(number, std::move(why));
+}
+
 bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
   const auto message = parse_from_code(line);
-  if (!message) return complain(peer, message.error().text());
+  if (!message) {
+    if (peer.job != 0) {
+      const std::lock_guard lock{mutex_};
+      note_nonsense(jobs_[peer.job], peer.job, message.error().text());
+    }
+    return complain(peer, message.error().text());
+  }
   if (const auto* hello = std::get_if<Hello>(&*message)) return hear_hello(peer, *hello, now);
   if (peer.job == 0) return complain(peer, "say hello first");
   if (std::holds_alternative<Bye>(*message)) return false;
@@ -37,7 +50,7 @@ bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
     const std::lock_guard lock{mutex_};
     Job& job = jobs_[peer.job];
     job.book.add(*saved, now);
-    job.is_news = true;
+    news_.insert(peer.job);
   }
   return true;
 }
@@ -58,6 +71,7 @@ bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
     return false;
   }
   peer.job = hello.job;
+  strangers_.erase(peer.id);
   peer.rank = hello.rank;
   peer.resizes = hello.resizes;
   peer.token = hello.token;
@@ -70,9 +84,13 @@ bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
     job.asked.reset();
     job.listeners = job.resizers = 0;
     job.book.begin_attempt();
+    job.meter.begin_attempt();
+    job.said_nonsense = false;
+    job.whole = expected->iterations;
     model_.begin(hello.job, expected->model, expected->gpus, now);
   } else if (job.has_speaker && hello.rank == job.speaker) {
     job.book.reconnect();
+    job.meter.reconnect();
   }
   ++job.listeners;
   if (hello.resizes) ++job.resizers;
@@ -102,14 +120,23 @@ void TrainingHub::hear_report(Peer& peer, const Report& report, double now) {
   const std::lock_guard lock{mutex_};
   Job& job = jobs_[peer.job];
   if (!job.has_speaker || peer.rank < job.speaker) {
-    if (job.has_speaker) job.book.begin_attempt();
+    if (job.has_speaker) {
+      job.book.begin_attempt();
+      job.meter.reconnect();
+    }
     job.has_speaker = true;
     job.speaker = peer.rank;
   }
   if (peer.rank != job.speaker) return;
+  if (!job.meter.is_believed()) return;
+  if (auto why = job.meter.add(report, now)) {
+    note_nonsense(job, peer.job, "not believed any more: " + *why);
+    news_.insert(peer.job);
+    return;
+  }
   const auto sample = job.book.add(report, now);
   if (sample) model_.add(peer.job, *sample, now);
-  job.is_news = true;
+  news_.insert(peer.job);
 }
 
 }  // namespace berth

@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t kKeptPaces = 64;
 constexpr double kPaceSeconds = 60;  // older reports do not count while there are newer ones
 constexpr std::size_t kMostEpochs = 100'000;
+constexpr double kMostLoss = 1e15;   // beyond, a training has come apart and no curve fits it
+constexpr double kMostNoise = 1e12;  // samples
 
 }  // namespace
 
@@ -29,7 +31,7 @@ std::optional<IterationSample> JobBook::add(const Report& report, double now) {
   heard_at_ = now;
   if (report.batch) batch_ = static_cast<double>(*report.batch);
   sub_steps_ = std::max(1, report.sub_steps);
-  if (report.noise_scale) noise_scale_ = *report.noise_scale;
+  if (report.noise_scale && *report.noise_scale <= kMostNoise) noise_scale_ = *report.noise_scale;
   keep_loss(report);
   iteration_ = report.iteration;
 
@@ -63,9 +65,10 @@ void JobBook::add(const Checkpointed& checkpointed, double now) {
 /// The loss after a whole epoch is the first one heard from there on. A job that goes back to a
 /// checkpoint does epochs again that are known already.
 void JobBook::keep_loss(const Report& report) {
-  if (report.loss) loss_ = report.loss;
+  const bool has_loss = report.loss && std::abs(*report.loss) <= kMostLoss;
+  if (has_loss) loss_ = report.loss;
   if (report.epoch) epoch_ = report.epoch;
-  if (!report.loss || !report.epoch) return;
+  if (!has_loss || !report.epoch) return;
   const auto epochs =
       static_cast<std::size_t>(std::min(*report.epoch, static_cast<double>(kMostEpochs - 1)));
   while (epoch_losses_.size() <= epochs) epoch_losses_.push_back(*report.loss);

@@ -129,6 +129,19 @@ void OnlineModel::remember(const Job& job, double now) {
   Memory& memory = memory_[job.model];
   memory.points[*job.shape] = job.known.at(*job.shape).points;
   memory.at = now;
+  remembered_.insert(job.model);
+}
+
+void OnlineModel::take_remembered(std::vector<std::pair<std::string, CorePoints>>& models) {
+  for (const std::string& model : std::exchange(remembered_, {})) {
+    const auto found = memory_.find(model);
+    if (found != memory_.end()) models.emplace_back(model, found->second.points);
+  }
+}
+
+void OnlineModel::recall(const std::string& model, CorePoints points, double now) {
+  if (memory_.size() >= kMostModels || memory_.contains(model)) return;
+  memory_[model] = {.points = std::move(points), .at = now};
 }
 
 std::vector<JobNumber> OnlineModel::take_changed() {

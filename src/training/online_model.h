@@ -33,6 +33,9 @@ struct RunShape {
   friend auto operator<=>(const RunShape&, const RunShape&) = default;
 };
 
+/// Samples per second of one worker, by shape and cores.
+using CorePoints = std::map<RunShape, std::map<double, double>>;
+
 class OnlineModel {
  public:
   /// A new attempt speaks. `model` may be empty: then nothing is remembered beyond the job.
@@ -41,6 +44,12 @@ class OnlineModel {
   void set_cores(JobNumber job, double cores);
   void add(JobNumber job, const IterationSample& sample, double now);
   void forget(JobNumber job);
+
+  /// What is remembered by model, for a life after this one: names of which more is known than when
+  /// last asked.
+  void take_remembered(std::vector<std::pair<std::string, CorePoints>>& models);
+  /// From a life before.
+  void recall(const std::string& model, CorePoints points, double now);
 
   /// Jobs about which more is known than when last asked.
   [[nodiscard]] std::vector<JobNumber> take_changed();
@@ -92,6 +101,7 @@ class OnlineModel {
 
   std::map<JobNumber, Job> jobs_;
   std::map<std::string, Memory> memory_;
+  std::set<std::string> remembered_;  // since last asked
   std::set<JobNumber> changed_;
   std::uint64_t revision_ = 0;
   DesignTable designs_;

@@ -29,7 +29,8 @@ class Peer {
 
   const std::uint32_t uid;
   const double since;
-  JobNumber job = 0;  // 0: has not said hello
+  JobNumber job = 0;     // 0: has not said hello
+  std::uint64_t id = 0;  // of the hub
   std::int32_t rank = 0;
   bool resizes = false;
   std::string token{};  // of the attempt it speaks for

@@ -12,6 +12,15 @@
 
 namespace berth {
 
+/// As far as the code can be believed.
+struct MeasuredProgress {
+  double iterations = 0;         // done since the training began
+  double seconds_ago = 0;        // when that was said
+  double per_second = 0;         // since conditions last changed; 0 = not known yet
+  double first_seconds_ago = 0;  // when the attempt said its first word
+  double batch = 0;              // samples per iteration and worker; 0 = not said
+};
+
 class TrainingBook {
  public:
   virtual ~TrainingBook() = default;
@@ -28,6 +37,16 @@ class TrainingBook {
   virtual void ask_checkpoint(JobNumber, double, AfterCheckpoint) {}
   /// Terms that the code itself must follow.
   virtual void tell(JobNumber job, const Terms& terms) = 0;
+
+  /// Nothing: it has said nothing since it last started, or nothing that could be.
+  [[nodiscard]] virtual std::optional<MeasuredProgress> progress(JobNumber job) const {
+    static_cast<void>(job);
+    return std::nullopt;
+  }
+  /// Other devices, neighbours or terms: its pace so far says nothing any more.
+  virtual void conditions_changed(JobNumber job) { static_cast<void>(job); }
+  /// Appends jobs whose progress is not what what was said before leads to expect.
+  virtual void take_progressed(std::vector<JobNumber>& jobs) { static_cast<void>(jobs); }
 };
 
 }  // namespace berth
