@@ -152,6 +152,12 @@ Answered revoke_token(const Call& call) {
 
 Answered show_caller(const Call& call) { return json_answer(to_json(call.request.caller)); }
 
+Answered show_profiles(const Call& call) {
+  JsonWriter out;
+  out.begin_object().field("profiles", call.service.learnt_profiles(call.request.caller));
+  return json_answer(out.end_object().str());
+}
+
 Answered show_metrics(const Call& call) {
   PrometheusText text;
   call.meter.write(text);

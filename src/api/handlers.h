@@ -35,6 +35,7 @@ void submit_job(const Call& call, Reply reply);
 [[nodiscard]] Answered revoke_token(const Call& call);
 [[nodiscard]] Answered show_caller(const Call& call);
 [[nodiscard]] Answered show_metrics(const Call& call);
+[[nodiscard]] Answered show_profiles(const Call& call);
 [[nodiscard]] Answered show_health(const Call& call);
 [[nodiscard]] Answered show_openapi(const Call& call);
 

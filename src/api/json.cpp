@@ -48,6 +48,13 @@ void write(JsonWriter& out, const TrainingView& training) {
   out.end_object();
 }
 
+void write(JsonWriter& out, const PaceView& pace) {
+  out.begin_object().field("rate", pace.rate);
+  if (pace.progress) out.field("progress", *pace.progress);
+  if (pace.seconds_left) out.field("seconds_left", *pace.seconds_left);
+  out.field("source", pace.source).end_object();
+}
+
 void write(JsonWriter& out, const std::vector<std::pair<std::string, std::string>>& settings) {
   out.begin_object();
   for (const auto& [name, value] : settings) out.field(name, value);
@@ -100,6 +107,11 @@ void write_whole(JsonWriter& out, const JobView& job, Detail detail, SpecText& l
     write(out, *job.training);
   else
     out.null();
+  out.key("pace");
+  if (job.pace)
+    write(out, *job.pace);
+  else
+    out.null();
   out.end_object();
 }
 
@@ -137,6 +149,10 @@ void write_brief(JsonWriter& out, const JobView& job, SpecText& last) {
   if (job.training) {
     out.key("training");
     write(out, *job.training);
+  }
+  if (job.pace) {
+    out.key("pace");
+    write(out, *job.pace);
   }
   out.end_object();
 }

@@ -136,6 +136,8 @@ std::vector<Route> make_routes() {
              {"NodeReason", "Node"}, set_node),
       change(Post, {"/api/v1/nodes/{node}/down", "downNode", "It is gone: its jobs run elsewhere"},
              {"NodeReason", "Node"}, set_node),
+      get(kSlow, {"/api/v1/profiles", "showProfiles", "What jobs have shown of themselves"},
+          "Profiles", show_profiles),
       get(kQuick, {"/api/v1/policy", "showPolicy", "The policy and its settings"}, "Policy",
           show_policy),
       change(Put, {"/api/v1/policy", "setPolicy", "Go on with another policy"},

@@ -25,6 +25,13 @@ const char* schemas_json() noexcept {
   "loss":{"type":"number","nullable":true},
   "sub_steps":{"type":"integer"},
   "last_heard_seconds_ago":{"type":"number"}}},
+"Profiles":{"type":"object","properties":{
+  "profiles":{"type":"string","description":"a profile file, YAML (docs/formats/profiles.md)"}}},
+"Pace":{"type":"object","nullable":true,"description":"how fast a running job gets on against its own estimate","properties":{
+  "rate":{"type":"number","description":"1: as its estimate says"},
+  "progress":{"type":"number","description":"share of the whole; absent: nobody knows how long it is"},
+  "seconds_left":{"type":"number","description":"at this rate; absent: not known, or more than was believed"},
+  "source":{"type":"string","enum":["reports","belief","request"],"description":"its training code, what is believed of where it runs, its request"}}},
 "Job":{"type":"object","properties":{
   "number":{"type":"integer"},
   "array":{"type":"integer","description":"number of the first job of its array; 0: none"},
@@ -49,7 +56,8 @@ const char* schemas_json() noexcept {
   "pid":{"type":"integer"},
   "output":{"type":"string"},
   "error":{"type":"string"},
-  "training":{"$ref":"#/components/schemas/Training"}}},
+  "training":{"$ref":"#/components/schemas/Training"},
+  "pace":{"$ref":"#/components/schemas/Pace"}}},
 "State":{"type":"string","enum":["held","blocked","pending","starting","running","suspended","stopping","completed","failed","cancelled","timed-out","preempted","node-failed","rejected"]},
 "Outcome":{"type":"string","nullable":true,"enum":["completed","failed","cancelled","timed-out","preempted","node-failed","requeued","not-started","rejected",null]},
 "JobPage":{"type":"object","properties":{

@@ -143,6 +143,17 @@ void CommandLine::add_export() {
   take(sub, "-o,--out", export_.out, "FILE", "the CSV to write; - is standard output (required)",
        kOutput);
   flag(sub, "-q,--quiet", export_.quiet, "no notes", kOutput);
+
+  CLI::App* profiles =
+      add("profiles", "write what jobs of a live scheduler have shown of themselves",
+          "berth profiles export -o mine.yaml\n"
+          "berth simulate --trace last-week.csv --cluster 1x8 --policy srtf --profiles mine.yaml",
+          [this]() -> Result<Command> { return profiles_; });
+  take(profiles, "VERB", profiles_.verb, "export", "what to do: export")->required();
+  take(profiles, "--server", profiles_.server, "ADDRESS",
+       "socket path or URL (default: BERTH_URL, BERTH_SOCKET)");
+  take(profiles, "-o,--out", profiles_.out, "FILE",
+       "the profile file to write; - is standard output (default -)", kOutput);
 }
 
 void CommandLine::add_lists() {

@@ -88,6 +88,7 @@ class CommandLine {
   ServeOptions serve_;
   DemoOptions demo_;
   ExportOptions export_;
+  ProfilesOptions profiles_;
   std::vector<std::string> serve_settings_;
   PoliciesOptions policies_;
   ModelsOptions models_;

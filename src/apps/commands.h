@@ -19,6 +19,7 @@ namespace berth {
 [[nodiscard]] Exit execute(const ServeOptions& options);
 [[nodiscard]] Exit execute(const DemoOptions& options);
 [[nodiscard]] Exit execute(const ExportOptions& options);
+[[nodiscard]] Exit execute(const ProfilesOptions& options);
 [[nodiscard]] Exit execute(const PrintOptions& options);
 
 }  // namespace berth

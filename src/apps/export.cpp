@@ -4,6 +4,7 @@
 
 #include "apps/commands.h"
 #include "apps/history_trace.h"
+#include "base/file.h"
 #include "client/commands.h"
 #include "client/moment.h"
 #include "trace/writer.h"
@@ -47,6 +48,22 @@ Exit execute(const ExportOptions& options) {
   if (const auto written = write_trace_csv(trace, options.out); !written)
     return complain(Exit::Failure, written.error());
   if (!options.quiet) say(fmt::format("wrote {} jobs to {}", trace.jobs.size(), options.out));
+  return Exit::Success;
+}
+
+Exit execute(const ProfilesOptions& options) {
+  if (options.verb != "export")
+    return complain(Exit::Misuse,
+                    fmt::format("profiles: '{}' is no verb of it (did you mean `berth profiles "
+                                "export`? Profiles of models are listed by `berth models`)",
+                                options.verb));
+  const auto endpoint = client::find_endpoint(options.server, client::process_variables());
+  if (!endpoint) return complain(Exit::Misuse, endpoint.error());
+  const auto profiles = client::Scheduler{*endpoint}.learnt_profiles();
+  if (!profiles) return complain(Exit::Failure, profiles.error());
+  if (options.out == "-") return write_stdout(*profiles);
+  if (const auto written = write_file(options.out, *profiles); !written)
+    return complain(Exit::Failure, written.error());
   return Exit::Success;
 }
 

@@ -13,4 +13,11 @@ struct ExportOptions {
   bool quiet = false;
 };
 
+/// `berth profiles export`: what jobs of a live scheduler have shown of themselves.
+struct ProfilesOptions {
+  std::string verb;
+  std::string out = "-";
+  std::string server;
+};
+
 }  // namespace berth

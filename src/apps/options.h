@@ -135,9 +135,10 @@ struct PrintOptions {
   std::string text;
 };
 
-using Command = std::variant<SimulateOptions, CompareOptions, GenerateCommand, ConvertOptions,
-                             CheckOptions, ReportOptions, PoliciesOptions, ListOptions,
-                             ModelsOptions, TopologyOptions, FitOptions, ReproduceCommand,
-                             ServeOptions, DemoOptions, ExportOptions, PrintOptions>;
+using Command =
+    std::variant<SimulateOptions, CompareOptions, GenerateCommand, ConvertOptions, CheckOptions,
+                 ReportOptions, PoliciesOptions, ListOptions, ModelsOptions, TopologyOptions,
+                 FitOptions, ReproduceCommand, ServeOptions, DemoOptions, ExportOptions,
+                 ProfilesOptions, PrintOptions>;
 
 }  // namespace berth

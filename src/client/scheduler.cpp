@@ -353,4 +353,12 @@ Result<std::unique_ptr<HttpStream>> Scheduler::stream(const std::string& path, H
   return tl::unexpected<Error>(error_of(reply, http_->endpoint()));
 }
 
+Result<std::string> Scheduler::learnt_profiles() {
+  BERTH_TRY(const std::string text, get("/profiles"));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("profiles") || !json["profiles"].is_string())
+    return fail("the scheduler's answer was not understood (is it older than this program?)");
+  return json["profiles"].get<std::string>();
+}
+
 }  // namespace berth::client

@@ -77,6 +77,8 @@ class Scheduler {
     SubmitReply reply;
     std::string json;
   };
+  /// What jobs have shown of themselves: a profile file.
+  [[nodiscard]] Result<std::string> learnt_profiles();
   [[nodiscard]] Result<SubmitAnswer> submit(JobSpec spec);
   [[nodiscard]] Result<JobPage> jobs(const JobQuery& query);
   [[nodiscard]] Result<JobRow> job(JobNumber number);

@@ -13,6 +13,17 @@ namespace berth::client {
 
 namespace {
 
+/// "0.5 of what its estimate says, 40% done, 2.0 min left (as it reports)"
+std::string pace_text(const PaceRow& pace) {
+  std::string text = fmt::format("{:.3g} of what its estimate says", pace.rate);
+  if (pace.progress) text += fmt::format(", {:.0f}% done", 100 * *pace.progress);
+  if (pace.seconds_left) text += fmt::format(", {} left", human_duration(*pace.seconds_left));
+  const std::string_view from = pace.source == "reports"  ? "as it reports"
+                                : pace.source == "belief" ? "as is believed of where it runs"
+                                                          : "nothing else is known";
+  return fmt::format("{} ({})", text, from);
+}
+
 /// Lines no longer than the terminal is wide, and no blanks at their ends.
 std::string fitted(const std::string& table, int width) {
   std::string text;
@@ -270,6 +281,7 @@ void add_run(std::string& text, const JobRow& job) {
   if (job.attempts > 1 || job.preemptions > 0 || job.failures > 0)
     line("attempts", fmt::format("{}, {} preemptions, {} failures", job.attempts, job.preemptions,
                                  job.failures));
+  if (job.pace) line("pace", pace_text(*job.pace));
   if (job.training) {
     line("training",
          fmt::format("iteration {:.0f}, {:.3g}/s{}{}, heard {} ago", job.training->iterations,

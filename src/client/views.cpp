@@ -119,6 +119,11 @@ JobRow job_of(const json& object, KeepJson keep) {
         training.loss, "sub_steps", training.sub_steps, "last_heard_seconds_ago",
         training.last_heard_seconds_ago);
   }
+  if (const auto found = object.find("pace"); found != object.end() && found->is_object()) {
+    PaceRow& pace = row.pace.emplace();
+    get(*found, "rate", pace.rate, "progress", pace.progress, "seconds_left", pace.seconds_left,
+        "source", pace.source);
+  }
   if (keep == KeepJson::Yes) row.json = object.dump(-1, ' ', false, json::error_handler_t::replace);
   return row;
 }

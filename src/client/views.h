@@ -58,6 +58,12 @@ struct Training {
   double last_heard_seconds_ago = 0;
 };
 
+struct PaceRow {  // how fast it gets on against its own estimate
+  double rate = 1;
+  std::optional<double> progress, seconds_left;
+  std::string source;
+};
+
 struct JobRow {
   JobNumber number = 0, array = 0;
   std::int32_t array_index = 0;
@@ -75,6 +81,7 @@ struct JobRow {
   std::int64_t pid = 0;
   std::string output, error;
   std::optional<Training> training;
+  std::optional<PaceRow> pace;
   std::string json;  // as it came, if that was asked for
 
   [[nodiscard]] std::string node_list() const;  // "n1,n2"

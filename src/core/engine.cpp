@@ -94,6 +94,7 @@ Result<void> Engine::run() {
       apply(event);
     }
     handling_.reset();
+    if (open_) absorb_rates();
     // Somebody only asked: a policy that decided now would decide because of that.
     const bool is_due = !due_.empty() || *now >= wakeup || passes_ == 0;
     if (!is_due && !executor_.calls_for_pass()) {
@@ -166,10 +167,11 @@ void Engine::tune() {
 void Engine::absorb_rates() {
   rate_changes_.clear();
   executor_.rates(view_.now, jobs_, rate_changes_);
-  for (const auto& [job, rate] : rate_changes_) {
-    jobs_.work[job] = jobs_.work_done(job, view_.now);
-    jobs_.work_from[job] = std::max(jobs_.work_from[job], view_.now);
+  for (const auto& [job, rate, work] : rate_changes_) {
+    jobs_.work[job] = work.value_or(jobs_.work_done(job, view_.now));
+    jobs_.work_from[job] = work ? view_.now : std::max(jobs_.work_from[job], view_.now);
     jobs_.rate[job] = rate;
+    if (open_) policy_.on_rate(view_, job);
   }
 }
 
@@ -250,6 +252,7 @@ void Engine::restore(JobId job, const JobPast& past) {
   jobs_.service[job] = past.service;
   jobs_.preemptions[job] = past.preemptions;
   jobs_.failures[job] = past.failures;
+  if (past.profile) jobs_.profile[job] = *past.profile;
   if (!past.slices.empty()) plan_.pin(job, past.slices);
 }
 

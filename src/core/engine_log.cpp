@@ -51,11 +51,13 @@ void pass_field(ByteReader& in, T& value) {
     value.value = static_cast<decltype(value.value)>(in.natural());
 }
 
-void pass_field(ByteWriter& out, const std::optional<Time>& value) {
+template <class T>
+void pass_field(ByteWriter& out, const std::optional<T>& value) {
   out.flag(value.has_value());
   if (value) pass_field(out, *value);
 }
-void pass_field(ByteReader& in, std::optional<Time>& value) {
+template <class T>
+void pass_field(ByteReader& in, std::optional<T>& value) {
   value.reset();
   if (in.flag()) pass_field(in, value.emplace());
 }
@@ -125,6 +127,8 @@ void EngineLog::collect(Time now, std::vector<Event>& due) {
   const auto first = static_cast<std::ptrdiff_t>(due.size());
   if (is_replaying()) {
     get_names();
+    for (std::uint64_t left = reader_->natural(); left > 0; --left)
+      parts_.executor.repeat(reader_->text());
     for (std::uint64_t left = reader_->natural(); left > 0; --left) {
       Event event;
       pass_event(*reader_, event);
@@ -138,16 +142,27 @@ void EngineLog::collect(Time now, std::vector<Event>& due) {
     return;
   }
   parts_.executor.collect(now, due);
-  is_decided_ =
-      std::ssize(due) > first || now >= wakeup_ || is_first_ || parts_.executor.calls_for_pass();
-  if (!is_decided_) return;
-  is_first_ = false;
+  std::vector<std::string> notes;
+  parts_.executor.take_notes(notes);
+  is_kept_ = std::ssize(due) > first || now >= wakeup_ || is_first_ || !notes.empty() ||
+             names_ < parts_.slots.names.size();
   put_names();
+  writer_.natural(notes.size());
+  for (const std::string& note : notes) writer_.text(note);
   writer_.natural(static_cast<std::uint64_t>(std::ssize(due) - first));
   for (auto event = due.begin() + first; event != due.end(); ++event) {
     pass_event(writer_, *event);
     if (event->kind == EventKind::Arrival) pass_job(writer_, parts_.slots.jobs[event->job.value]);
   }
+}
+
+/// Asked where nothing else makes the pass due.
+bool EngineLog::calls_for_pass() const {
+  const bool calls = answer([&] { return parts_.executor.calls_for_pass(); },
+                            [](ByteWriter& out, bool said) { out.flag(said); },
+                            [](ByteReader& in) { return in.flag(); });
+  is_kept_ = is_kept_ || calls;
+  return calls;
 }
 
 StartReceipt EngineLog::start(Time now, const Action& action, const JobTable& jobs) {
@@ -228,7 +243,8 @@ void EngineLog::power(Time now, const Action& action) {
 
 JobPast EngineLog::past(JobId job) const {
   const auto pass = [](auto& bytes, auto& past) {
-    pass_fields(bytes, past.first_start, past.held, past.service, past.preemptions, past.failures);
+    pass_fields(bytes, past.first_start, past.held, past.service, past.preemptions, past.failures,
+                past.profile);
   };
   return answer([&] { return parts_.executor.past(job); },
                 [&](ByteWriter& out, const JobPast& past) {
@@ -294,18 +310,19 @@ void EngineLog::rates(Time now, const JobTable& jobs, std::vector<RateChange>& c
       [&](ByteWriter& out, const std::vector<RateChange>& more) {
         out.natural(more.size());
         for (const RateChange& change : more) {
-          pass_field(out, change.job);
+          pass_fields(out, change.job, change.work);
           out.natural(change.rate.raw());
         }
       },
       [](ByteReader& in) {
         std::vector<RateChange> more(static_cast<std::size_t>(in.natural()));
         for (RateChange& change : more) {
-          pass_field(in, change.job);
+          pass_fields(in, change.job, change.work);
           change.rate = Rate::from_raw(in.natural());
         }
         return more;
       });
+  is_kept_ = is_kept_ || !said.empty();
   changes.insert(changes.end(), said.begin(), said.end());
 }
 
@@ -341,7 +358,8 @@ void EngineLog::check_end() {
 
 void EngineLog::instant_done(Time now) {
   if (!is_replaying()) {
-    if (is_decided_) {
+    if (is_kept_) {
+      is_first_ = false;
       writer_.natural(decided_.value());
       parts_.keep(writer_.take());
     } else {

@@ -64,9 +64,7 @@ class EngineLog final : public Executor, public RunObserver {
     return is_replaying() || parts_.executor.expects_events();
   }
   void collect(Time now, std::vector<Event>& due) override;
-  [[nodiscard]] bool calls_for_pass() const noexcept override {
-    return is_replaying() || parts_.executor.calls_for_pass();
-  }
+  [[nodiscard]] bool calls_for_pass() const override;
   [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] Capabilities capabilities() const noexcept override {
@@ -106,7 +104,7 @@ class EngineLog final : public Executor, public RunObserver {
   Digest decided_;
   Time wakeup_{};
   bool is_first_ = true;
-  bool is_decided_ = false;            // this pass
+  mutable bool is_kept_ = false;       // this pass: something was told, or asks for a decision
   mutable std::vector<Slice> slices_;  // of the last past()
 };
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/id.h"
@@ -62,6 +64,8 @@ struct StartReceipt {
 struct RateChange {
   JobId job;
   Rate rate;
+  /// What it has done by now, if that is not what it was thought to have done: it says so itself.
+  std::optional<Duration> work = {};
 };
 
 /// What a job has behind it that comes to an engine which does not know it: it was there before a
@@ -72,6 +76,8 @@ struct JobPast {
   Duration service{};
   std::uint32_t preemptions = 0;
   std::uint32_t failures = 0;
+  /// What was learnt of jobs like it, one of the believed profiles; nothing: by its model's name.
+  std::optional<ProfileId> profile = {};
   /// Where it still runs. A policy that starts it is given these devices if it leaves the choice to
   /// the placement.
   std::span<const Slice> slices;
@@ -92,7 +98,11 @@ class Executor {
   /// Something has changed since the last collect() that is no event, but may be news to a policy
   /// or a tuner: a job is known better. Otherwise nobody decides at an instant without events that
   /// is before the wake-up asked for.
-  [[nodiscard]] virtual bool calls_for_pass() const noexcept { return false; }
+  [[nodiscard]] virtual bool calls_for_pass() const { return false; }
+  /// What else has been set in the last collect() that an engine's decisions rest on, as texts of its
+  /// own (what was learnt of jobs): repeat() sets it again for an engine that is told the same.
+  virtual void take_notes(std::vector<std::string>& notes) { static_cast<void>(notes); }
+  virtual void repeat(std::string_view note) { static_cast<void>(note); }
   [[nodiscard]] virtual StartReceipt start(Time now, const Action& action,
                                            const JobTable& jobs) = 0;
   /// Preempt, kill, cancel or a lost node; answers until when the devices stay held (saving a
@@ -146,7 +156,8 @@ class Executor {
     static_cast<void>(first);
     static_cast<void>(losses);
   }
-  /// After everything of one instant: jobs whose rate differs from what the job table says.
+  /// After everything of one instant: jobs whose rate differs from what the job table says. In an
+  /// open run also before a policy decides, for what has become known since.
   virtual void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
     static_cast<void>(now);
     static_cast<void>(jobs);

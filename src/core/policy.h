@@ -98,6 +98,9 @@ class Policy {
   /// What people are entitled to from now on.
   virtual void on_entitlements(const View&, const Entitlements&) {}
   virtual void on_capacity_change(const View&, NodeId) {}
+  /// In an open run: a running job's rate or work is not what it was to be expected. Whoever keeps
+  /// an order by work left looks at it again.
+  virtual void on_rate(const View&, JobId) {}
 
   virtual void decide(const View& view, Plan& plan, Rng& rng) = 0;
   /// Earliest time at which decide() must be called again even if nothing happens.

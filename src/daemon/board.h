@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/pace.h"
 #include "daemon/scribe.h"
 #include "daemon/service.h"
 #include "store/ledger.h"
@@ -32,6 +33,8 @@ struct JobNote {
   bool is_blocked = false;  // by a gate: it does not compete yet
   std::optional<TrainingView> training;
   std::int64_t training_heard = 0;  // Unix microseconds
+  std::optional<Pace> pace{};       // while it runs
+  std::int64_t pace_wall = 0;       // Unix microseconds of its moment
 };
 
 class Board final {

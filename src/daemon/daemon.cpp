@@ -171,7 +171,9 @@ void Daemon::Parts::open_desk() {
        .resized =
            [this](JobNumber job, const Resized& answer) {
              inbox.post(ResizeAnswer{job, answer.id, answer.done});
-           }});
+           },
+       .wake_for_rates = [this] { inbox.post(Question{.ask = [] {}}); },
+       .log = &log});
   if (opened) {
     desk = *std::move(opened);
   } else {

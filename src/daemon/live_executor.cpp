@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/check_scope.h"
@@ -40,7 +41,34 @@ JobState state_of(Outcome outcome) {
 }
 
 LiveExecutor::LiveExecutor(Parts parts)
-    : parts_(std::move(parts)), numbers_(parts_.slots.jobs.size(), 0) {}
+    : parts_(std::move(parts)), numbers_(parts_.slots.jobs.size(), 0) {
+  if (parts_.believed == nullptr) return;
+  rates_.emplace(LiveRates::Parts{
+      .slots = parts_.slots,
+      .believed = *parts_.believed,
+      .training = parts_.training,
+      .number = [this](JobId slot) { return number_of(slot); },
+      .whole = [this](JobId slot) { return whole_of(slot); },
+      .seconds_per_iteration = [this](JobId slot) -> std::optional<double> {
+        const auto job = parts_.job(number_of(slot));
+        const LearntKind* kind = job ? learnt_of(*job->spec) : nullptr;
+        if (kind == nullptr || kind->seconds_per_iteration <= 0 || kind->gpus != job->spec->gpus)
+          return std::nullopt;
+        return kind->seconds_per_iteration;
+      },
+      .shown =
+          [this](JobId slot, const Pace& pace) {
+            if (parts_.show_pace) parts_.show_pace(number_of(slot), pace);
+          }});
+}
+
+/// What policies believe, if they asked anybody; otherwise what the request says.
+Duration LiveExecutor::whole_of(JobId slot) const {
+  const bool is_estimated = engine_ != nullptr && !engine_->estimates().empty();
+  const Duration whole =
+      is_estimated ? engine_->estimates()[slot] : parts_.slots.jobs[slot.value].duration;
+  return std::max(whole, Duration{1});
+}
 
 std::optional<JobId> LiveExecutor::slot_of(JobNumber job) const {
   const auto found = slots_.find(job);
@@ -146,6 +174,13 @@ void LiveExecutor::collect(Time now, std::vector<Event>& due) {
   } else {
     ask_gates(now);
   }
+  if (parts_.training != nullptr && rates_) {
+    progressed_.clear();
+    parts_.training->take_progressed(progressed_);
+    for (const JobNumber job : progressed_) {
+      if (const auto slot = slot_of(job)) rates_->hear(*slot);
+    }
+  }
   std::ranges::stable_sort(events_, {}, [](const Event& event) {
     return std::tuple(event.kind, event.job, event.node);
   });
@@ -154,6 +189,8 @@ void LiveExecutor::collect(Time now, std::vector<Event>& due) {
 }
 
 void LiveExecutor::emit(EventKind kind, JobId slot, JobState outcome) {
+  const bool leaves = kind == EventKind::Finished || kind == EventKind::Withdrawn;
+  if (leaves && rates_) rates_->leave(slot);
   events_.push_back({.kind = kind, .outcome = outcome, .job = slot, .node = {}});
 }
 
@@ -243,6 +280,14 @@ void LiveExecutor::hear_end(const AttemptEnd& end) {
     return;
   }
   parts_.gates.add_use(end.job, end.gpu_seconds, last_);
+  if (const auto since = leaves_since_.extract(end.job);
+      !since.empty() && parts_.learnt != nullptr) {
+    const auto job = parts_.job(end.job);
+    const bool left = end.ending == Ending::Preempt && job && last_ >= since.mapped();
+    if (left)
+      parts_.learnt->learn_stop(*job->spec, to_seconds(last_ - since.mapped()),
+                                parts_.clock.wall() / 1'000'000);
+  }
   tell_end(end);
 }
 
@@ -376,6 +421,7 @@ void LiveExecutor::bring_in(JobNumber number) {
   numbers_[slot.value] = number;
   slots_[number] = slot;
   fill(parts_.slots.jobs[slot.value], *job);
+  believe_kind(slot, *job->spec);
   emit(EventKind::Arrival, slot);
   newcomers_.push_back(number);
 }
@@ -397,6 +443,20 @@ void LiveExecutor::fill(TraceJob& slot, const LedgerJob& job) {
   slot.estimate = said_duration(spec);
   slot.duration =
       slot.estimate > Duration::zero() ? slot.estimate : Duration{std::chrono::hours{1}};
+  // Jobs of its kind have shown how long it is, if it says how many iterations it has.
+  const LearntKind* kind = spec.iterations > 0 && spec.estimate == 0 ? learnt_of(spec) : nullptr;
+  if (kind != nullptr && kind->seconds_per_iteration > 0 && kind->gpus == spec.gpus) {
+    const double seconds = static_cast<double>(spec.iterations) * kind->seconds_per_iteration;
+    const double most =
+        spec.time_limit > 0 ? static_cast<double>(spec.time_limit) : kMaxInputSeconds;
+    slot.duration = slot.estimate = seconds_to_duration(std::clamp(seconds, 1.0, most));
+    if (parts_.lengths != nullptr) {
+      parts_.lengths->set(slot, slot.duration);
+      notes_.push_back(nlohmann::json{{"job", parts_.slots.names.text(slot.id)},
+                                      {"micros", slot.duration.count()}}
+                           .dump());
+    }
+  }
   if (spec.deadline) slot.deadline = time_of(*spec.deadline);
   slot.soft_deadline = spec.soft_deadline;
 }
@@ -411,17 +471,121 @@ std::optional<JobId> LiveExecutor::suppose(const LedgerJob& job) {
 
 // --- what the engine decides
 
+/// Believed: what its processes do before they get on. What the configuration says goes before what
+/// jobs of the kind have shown.
+Duration LiveExecutor::cost_of(const Action& action, const JobTable& jobs) const {
+  Duration cost = parts_.costs.resume;
+  if (changes_devices(action.kind)) cost = parts_.costs.migrate;
+  if (jobs.first_start[action.job] == kNever) cost = parts_.costs.start;
+  if (cost > Duration::zero() || parts_.learnt == nullptr) return cost;
+  const auto job = parts_.job(number_of(action.job));
+  const LearntKind* kind = job ? learnt_of(*job->spec) : nullptr;
+  return kind != nullptr ? seconds_to_duration(kind->start_seconds) : cost;
+}
+
+const LearntKind* LiveExecutor::learnt_of(const JobSpec& spec) const {
+  return parts_.learnt != nullptr ? parts_.learnt->find(kind_of(spec)) : nullptr;
+}
+
+/// The newcomer is believed to be what jobs of its kind have shown. Profiles are only ever added:
+/// those that others have stay what they are.
+void LiveExecutor::believe_kind(JobId slot, const JobSpec& spec) {
+  const LearntKind* kind = learnt_of(spec);
+  if (kind == nullptr || parts_.believed == nullptr) return;
+  const std::string key = kind->key();
+  auto known = believed_kinds_.find(key);
+  if (known == believed_kinds_.end() || known->second.first != kind->version) {
+    std::vector<PairSlowdown> pairs;
+    for (const auto& [other, theirs] : believed_kinds_) {
+      PairSlowdown pair{.other = theirs.second};
+      if (const auto times = kind->beside.find(other); times != kind->beside.end())
+        pair.of = times->second;
+      const LearntKind* beside = parts_.learnt->find(other);
+      if (beside != nullptr && beside->beside.contains(key)) pair.of_other = beside->beside.at(key);
+      if (other != key && (pair.of || pair.of_other)) pairs.push_back(pair);
+    }
+    const ProfileId next{static_cast<std::uint32_t>(parts_.believed->profiles().size())};
+    if (const auto times = kind->beside.find(key); times != kind->beside.end())
+      pairs.push_back({.other = next, .of = times->second});  // beside others like itself
+    nlohmann::json note{{"kind", to_json(*kind)}, {"pairs", nlohmann::json::array()}};
+    for (const PairSlowdown& pair : pairs)
+      note["pairs"].push_back({pair.other.value, pair.of.value_or(0), pair.of_other.value_or(0)});
+    notes_.push_back(note.dump());
+    repeat(notes_.back());
+    known = believed_kinds_.find(key);
+  }
+  profile_of_[slot] = known->second.second;
+}
+
+void LiveExecutor::take_notes(std::vector<std::string>& notes) {
+  notes.insert(notes.end(), std::make_move_iterator(notes_.begin()),
+               std::make_move_iterator(notes_.end()));
+  notes_.clear();
+}
+
+/// What was learnt of a kind, or how long a job is believed to be, as an engine was told before.
+void LiveExecutor::repeat(std::string_view text) {
+  const auto note = nlohmann::json::parse(text);
+  if (note.contains("kind")) {
+    const auto kind = learnt_from_json(note["kind"].get<std::string>());
+    if (!kind) return;
+    Profile profile = profile_of(*kind, parts_.believed->profiles());
+    profile.name = fmt::format("learnt:{}#{}", kind->key(), kind->version);
+    const auto said = [](double times) {
+      return times > 0 ? std::optional{times} : std::nullopt;  // a slowdown is above zero
+    };
+    std::vector<PairSlowdown> pairs;
+    for (const auto& pair : note["pairs"])
+      pairs.push_back({.other = ProfileId{pair[0].get<std::uint32_t>()},
+                       .of = said(pair[1].get<double>()),
+                       .of_other = said(pair[2].get<double>())});
+    const ProfileId id = parts_.believed->add(std::move(profile), pairs);
+    believed_kinds_[kind->key()] = {kind->version, id};
+  } else if (parts_.lengths != nullptr) {
+    TraceJob job;
+    job.id = parts_.slots.names.intern(note["job"].get<std::string>());
+    parts_.lengths->set(job, Duration{note["micros"].get<std::int64_t>()});
+  }
+}
+
+void LiveExecutor::learn_from(JobId slot, const JobTable& jobs) {
+  const auto measured = rates_->measured(slot);
+  if (!measured || parts_.learnt == nullptr) return;
+  const JobNumber number = number_of(slot);
+  const auto job = parts_.job(number);
+  const auto progress = parts_.training->progress(number);
+  if (!job || !progress) return;
+  const std::int64_t wall = parts_.clock.wall() / 1'000'000;
+  const JobSpec& spec = *job->spec;
+  if (measured->company.empty() && jobs.granted[slot] == spec.gpus) {
+    const double reference = measured->seconds_per_iteration * measured->believed;
+    parts_.learnt->learn_speed(spec, reference, progress->batch, wall);
+  } else if (measured->company.size() == 1 && measured->alone_seconds) {
+    if (const auto other = parts_.job(number_of(measured->company.front())))
+      parts_.learnt->learn_beside(spec, kind_of(*other->spec),
+                                  measured->seconds_per_iteration / *measured->alone_seconds, wall);
+  }
+  const Attempt* attempt = parts_.yard.alive(number);
+  if (attempt == nullptr) return;
+  const double ran = to_seconds(last_ - attempt->since);
+  parts_.learnt->learn_start(
+      spec, std::max(0.0, ran - progress->first_seconds_ago - measured->seconds_per_iteration),
+      wall);
+}
+
 StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable& jobs) {
-  static_cast<void>(jobs);
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   const bool stays =
       parts_.yard.start(job, action.slices, action.gpus, action.reason, action.terms.cores_milli);
   parts_.yard.set_rate(job, action.terms.throttle_milli);
   if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
+  if (rates_)
+    rates_->enter(action.job, action.pool, action.slices,
+                  stays ? LiveRates::Attempt::SameOne : LiveRates::Attempt::New);
   if (!stays) {
     const Time from = std::max(now, parts_.yard.start_waits_until(job).value_or(now));
-    return {.held_from = from, .work_from = from};
+    return {.held_from = from, .work_from = from + cost_of(action, jobs)};
   }
   // It was there before this engine, was about to make way, or slept.
   const Attempt& attempt = *parts_.yard.alive(job);
@@ -429,10 +593,23 @@ StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable&
           .work_from = std::min(now, attempt.work_counted)};
 }
 
+/// Until when it is believed to hold its devices: for as long as the rules let it go on, and while
+/// it saves.
+Time LiveExecutor::leave(Time now, JobNumber number, std::string why) {
+  const bool runs = parts_.yard.alive(number) != nullptr;
+  const Time until = std::max(now, parts_.yard.preempt(number, std::move(why)));
+  if (runs) leaves_since_[number] = until;
+  if (parts_.costs.preempt > Duration::zero()) return until + parts_.costs.preempt;
+  const auto job = runs ? parts_.job(number) : std::nullopt;
+  const LearntKind* kind = job ? learnt_of(*job->spec) : nullptr;
+  return kind != nullptr ? until + seconds_to_duration(kind->stop_seconds) : until;
+}
+
 Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
   static_cast<void>(jobs);
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
+  if (rates_) rates_->leave(action.job);
   switch (action.kind) {
     case ActionKind::Suspend: parts_.yard.suspend(job); break;
     case ActionKind::Kill:
@@ -444,7 +621,7 @@ Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
       if (changes_devices(action.kind) && parts_.yard.can_change_in_place(job, action.slices))
         break;
       if (action.reason != Reason::NodeLost)
-        return std::max(now, parts_.yard.preempt(job, std::string{to_string(action.reason)}));
+        return leave(now, job, std::string{to_string(action.reason)});
       parts_.yard.stop(job, Ending::Preempt, std::string{to_string(action.reason)});
       break;
   }
@@ -473,6 +650,17 @@ void LiveExecutor::adjust(Time now, const Action& action, const JobTable& jobs) 
     parts_.yard.set_cores(job, (action.terms.cores_milli * jobs.granted[action.job] + 999) / 1000);
   if (action.kind == ActionKind::SetShare) parts_.yard.set_rate(job, action.terms.throttle_milli);
   if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
+  if (rates_) rates_->touch(action.job);
+}
+
+/// A policy that does not look at rates need not decide because of one.
+void LiveExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+  if (!rates_) return;
+  rates_->rates(now, jobs, changes);
+  for (const JobNumber job : std::exchange(progressed_, {})) {
+    if (const auto slot = slot_of(job); slot && jobs.is_running(*slot)) learn_from(*slot, jobs);
+  }
+  calls_for_pass_ = calls_for_pass_ || (parts_.policy_minds_rates && !changes.empty());
 }
 
 JobPast LiveExecutor::past(JobId slot) const {
@@ -484,7 +672,10 @@ JobPast LiveExecutor::past(JobId slot) const {
                .service = seconds_to_duration(job->gpu_seconds),
                .preemptions = static_cast<std::uint32_t>(job->preemptions),
                .failures = static_cast<std::uint32_t>(job->failures),
+               .profile = std::nullopt,
                .slices = {}};
+  if (const auto learnt = profile_of_.find(slot); learnt != profile_of_.end())
+    past.profile = learnt->second;
   const Attempt* attempt = parts_.yard.alive(job->number);
   if (attempt != nullptr && attempt->ending == Ending::ByItself) past.slices = attempt->slices;
   return past;
@@ -522,6 +713,7 @@ void LiveExecutor::instant_done(Time now) {
     for (; rejected_seen_ < engine_->rejected().size(); ++rejected_seen_)
       hear_rejected(engine_->rejected()[rejected_seen_]);
   }
+  if (parts_.before_writing) parts_.before_writing();
   if (const auto written = parts_.yard.flush(); !written) {
     over_ = Over::Failed;
     error_ = written.error();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,8 +17,11 @@
 #include "core/executor.h"
 #include "daemon/gates.h"
 #include "daemon/inbox.h"
+#include "daemon/learnt.h"
+#include "daemon/live_rates.h"
 #include "daemon/yard.h"
 #include "model/trace.h"
+#include "sim/sim_executor.h"
 #include "training/training_book.h"
 
 namespace berth {
@@ -50,6 +54,14 @@ class LiveExecutor final : public Executor, public RunObserver {
     /// After a pass, in which nothing is in the middle of changing.
     std::function<void(Time)> pass_done;
     TrainingBook* training = nullptr;
+    RateModel* believed = nullptr;  // absent: every job runs at rate 1; grows by what is learnt
+    LearntBook* learnt = nullptr;   // what jobs have shown of themselves
+    LearntLengths* lengths = nullptr;
+    std::function<void()> before_writing = {};
+    bool policy_minds_rates = false;  // it decides otherwise when a job turns out faster or slower
+    SwitchCosts costs = {};           // believed
+    /// How fast a running job gets on, for people.
+    std::function<void(JobNumber, const Pace&)> show_pace = {};
     /// Newcomers come one in a pass: somebody among many has made an engine fail.
     bool one_at_a_time = false;
     Capabilities can = Capabilities::all();
@@ -66,7 +78,9 @@ class LiveExecutor final : public Executor, public RunObserver {
   [[nodiscard]] Capabilities capabilities() const noexcept override { return parts_.can; }
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
   void collect(Time now, std::vector<Event>& due) override;
-  [[nodiscard]] bool calls_for_pass() const noexcept override { return calls_for_pass_; }
+  [[nodiscard]] bool calls_for_pass() const override { return calls_for_pass_; }
+  void take_notes(std::vector<std::string>& notes) override;
+  void repeat(std::string_view note) override;
   [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
   void discard(Time now, const Action& action, const JobTable& jobs) override;
@@ -78,6 +92,7 @@ class LiveExecutor final : public Executor, public RunObserver {
                                                      const JobTable& jobs) const override;
   void losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
               std::vector<double>& losses) const override;
+  void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) override;
 
   void instant_done(Time now) override;
 
@@ -140,10 +155,21 @@ class LiveExecutor final : public Executor, public RunObserver {
   void find_devices(JobNumber job, JobId slot, Reason reason);
   void adopt_or_leave(const std::set<NodeId>& out_of_service);
   [[nodiscard]] bool is_changed(JobId slot, const LedgerJob& job);
+  [[nodiscard]] Duration whole_of(JobId slot) const;
+  [[nodiscard]] const LearntKind* learnt_of(const JobSpec& spec) const;
+  void believe_kind(JobId slot, const JobSpec& spec);
+  void learn_from(JobId slot, const JobTable& jobs);
+  [[nodiscard]] Duration cost_of(const Action& action, const JobTable& jobs) const;
+  [[nodiscard]] Time leave(Time now, JobNumber number, std::string why);
 
   Parts parts_;
   const Engine* engine_ = nullptr;
-  std::vector<JobNumber> numbers_;  // by slot
+  std::optional<LiveRates> rates_;
+  std::map<std::string, std::pair<std::uint32_t, ProfileId>> believed_kinds_;  // version, profile
+  std::vector<std::string> notes_;                   // for an engine that is told the same again
+  std::unordered_map<JobId, ProfileId> profile_of_;  // learnt ones
+  std::map<JobNumber, Time> leaves_since_;           // preempted, from when on it may go
+  std::vector<JobNumber> numbers_;                   // by slot
   std::unordered_map<JobNumber, JobId> slots_;
   std::uint32_t next_slot_ = 0;
   std::vector<JobNumber> adopting_;  // they run already; the last one comes first
@@ -151,9 +177,10 @@ class LiveExecutor final : public Executor, public RunObserver {
   std::vector<Message> messages_;
   std::vector<Event> events_;
   std::vector<Question> questions_;
-  std::deque<JobNumber> line_;        // may compete, one at a time
-  std::vector<JobNumber> newcomers_;  // of this pass
-  bool is_new_ = true;                // nobody has been let in yet
+  std::vector<JobNumber> progressed_;  // scratch
+  std::deque<JobNumber> line_;         // may compete, one at a time
+  std::vector<JobNumber> newcomers_;   // of this pass
+  bool is_new_ = true;                 // nobody has been let in yet
   bool calls_for_pass_ = false;
   Time last_{};
   Time pass_began_{};

@@ -34,6 +34,10 @@ bool LiveExecutor::is_changed(JobId slot, const LedgerJob& job) {
       now.deadline.has_value() == then.deadline.has_value() &&
       (!now.deadline || std::chrono::abs(*now.deadline - *then.deadline) < kJitter);
   then.deadline = now.deadline;
+  if (job.spec->iterations > 0 && job.spec->estimate == 0) {  // meanwhile more may be known of it
+    then.estimate = now.estimate;
+    then.duration = now.duration;
+  }
   return !same_deadline || now != then;
 }
 
@@ -47,6 +51,11 @@ void LiveExecutor::resume(const Resumed& from) {
     if (!engine_->cluster().is_up(NodeId{i})) out_of_service_.insert(NodeId{i});
   }
   hear_of_meanwhile(from.jobs);
+  for (const auto& [job, slot] : slots_) {
+    if (rates_ && engine_->jobs().is_running(slot))
+      rates_->enter(slot, engine_->jobs().allocation[slot].pool, engine_->slices(slot),
+                    LiveRates::Attempt::SameOne);
+  }
   for (const auto& [job, slot] : slots_) {
     const Attempt* attempt = parts_.yard.alive(job);
     const bool stays = engine_->jobs().is_running(slot) && attempt != nullptr &&

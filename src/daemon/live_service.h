@@ -97,6 +97,7 @@ class LiveService final : public Service {
   }
   [[nodiscard]] std::uint64_t latest() const override { return parts_.board.latest(); }
   [[nodiscard]] std::string metrics() override;
+  [[nodiscard]] std::string learnt_profiles(const Caller& caller) override;
 
  private:
   struct Submission;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/learnt.h"
 #include "daemon/live_service.h"
 #include "daemon/share_settings.h"
 #include "daemon/tokens.h"
@@ -284,6 +285,15 @@ std::optional<Caller> LiveService::caller_of(const std::string& text) {
   }
   if (token.expires != 0 && token.expires <= now) return std::nullopt;
   return Caller{.user = token.user, .uid = kNoUid, .gid = kNoUid, .role = role_of_token(token)};
+}
+
+std::string LiveService::learnt_profiles(const Caller& caller) {
+  const LearntBook book{parts_.board.settings()};
+  std::vector<LearntKind> kinds;
+  for (const auto& [key, kind] : book.kinds()) {
+    if (caller.role != Role::User || kind.user == caller.user) kinds.push_back(kind);
+  }
+  return learnt_yaml(kinds);
 }
 
 }  // namespace berth

@@ -25,6 +25,12 @@ constexpr std::size_t kMostBlamed = 4;
 constexpr int kMostUnblamed = 3;
 constexpr std::uint64_t kEnoughPasses = 1'000;
 
+/// It reads how much work jobs have left, or how fast they run.
+bool minds_rates(const Policy& policy) {
+  return includes(policy.needs(), Need::RunTime | Need::Profile | Need::Reports) ||
+         policy.shares_devices();
+}
+
 WaitCode code_of(const FullLimit& full) {
   switch (full.of) {
     case FullLimit::Of::Gpus: return full.is_groups ? WaitCode::GroupGpus : WaitCode::UserGpus;
@@ -83,6 +89,13 @@ NodeService node_service_from(const std::string& value) noexcept {
 }
 
 Result<void> Scheduler::run() {
+  learnt_.emplace(parts_.board.settings());
+  const std::int64_t now = parts_.clock.wall() / 1'000'000;
+  for (const auto& [key, kind] : learnt_->kinds()) {
+    if (parts_.hub != nullptr && !kind.cores.empty())
+      parts_.hub->recall(key, kind.cores,
+                         static_cast<double>(std::max<std::int64_t>(0, now - kind.at)));
+  }
   for (;;) {
     BERTH_TRY(const Next next, run_engine());
     if (next == Next::Stop) return {};
@@ -237,21 +250,21 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   shares_by_use_ = policy->shares_by_use().has_value();
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
-  BERTH_TRY(const auto estimator, make_estimator(parts_.options.estimator, parts_.options.seed));
+  BERTH_TRY(auto guesses, make_estimator(parts_.options.estimator, parts_.options.seed));
+  LearntLengths estimator{std::move(guesses)};
   SpeedsBySlot speeds{parts_.hub};
   std::unique_ptr<NodeTuner> tuner;
   if (parts_.options.cpu != "off") {
     BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy, &speeds));
   }
-  BERTH_TRY(const RateModel believed,
-            believed_of(parts_.options.beliefs, parts_.cluster, tuner != nullptr,
-                        parts_.options.seed));
+  BERTH_TRY(RateModel believed, believed_of(parts_.options.beliefs, parts_.cluster,
+                                            tuner != nullptr, parts_.options.seed));
 
   const std::vector<LedgerJob> jobs = parts_.board.all();
   slots.source = "live";
   slots.jobs.resize(memory.slots);
-  estimator->begin(slots);
-  learn(*estimator, slots, memory.wall);
+  estimator.begin(slots);
+  learn(estimator, slots, memory.wall);
   Gates gates{[&](JobNumber job) -> std::optional<Outcome> {
     const auto past = parts_.store.past(job);
     if (!past || !*past) return std::nullopt;
@@ -270,6 +283,13 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                          .entitlements = [&] { return entitlements(*policy); },
                          .pass_done = [&](Time now) { pass_done(now); },
                          .training = parts_.training,
+                         .believed = &believed,
+                         .learnt = &*learnt_,
+                         .lengths = &estimator,
+                         .before_writing = [this] { keep_what_was_learnt(); },
+                         .policy_minds_rates = minds_rates(*policy),
+                         .costs = parts_.options.beliefs.costs,
+                         .show_pace = [&](JobNumber job, const Pace& pace) { show(job, pace); },
                          .one_at_a_time = trust_.is_careful,
                          .can = live_abilities(parts_.training != nullptr)}};
   EngineLog log{
@@ -282,7 +302,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .cluster = parts_.cluster,
                  .policy = *policy,
                  .placement = *placement,
-                 .estimator = *estimator,
+                 .estimator = estimator,
                  .executor = log,
                  .believed = believed,
                  .observer = &log,
@@ -423,6 +443,26 @@ void Scheduler::pass_done(Time now) {
   figures_.worst_pass_seconds = std::max(figures_.worst_pass_seconds, seconds);
   figures_.gpus = engine.cluster().usable_gpus();
   figures_.gpus_free = engine.cluster().free_gpus();
+}
+
+void Scheduler::keep_what_was_learnt() {
+  if (parts_.hub != nullptr) {
+    std::vector<std::pair<std::string, CorePoints>> curves;
+    parts_.hub->take_remembered(curves);
+    for (const auto& [kind, points] : curves)
+      learnt_->learn_cores(kind, points, parts_.clock.wall() / 1'000'000);
+  }
+  std::vector<RecordBody> records;
+  learnt_->take_records(records);
+  for (RecordBody& record : records) parts_.yard.note(std::move(record));
+}
+
+void Scheduler::show(JobNumber job, const Pace& pace) {
+  const std::int64_t wall = parts_.clock.wall() + (pace.at - parts_.clock.now()).count();
+  parts_.board.note(job, [&](JobNote& note) {
+    note.pace = pace;
+    note.pace_wall = wall;
+  });
 }
 
 /// To the policy they run already; people see what they wait for.

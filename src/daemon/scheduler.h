@@ -17,6 +17,7 @@
 #include "daemon/board.h"
 #include "daemon/engine_memory.h"
 #include "daemon/inbox.h"
+#include "daemon/learnt.h"
 #include "daemon/live_executor.h"
 #include "daemon/training_desk.h"
 #include "daemon/why.h"
@@ -115,6 +116,8 @@ class Scheduler {
   void learn(Estimator& estimator, Trace& trace, std::int64_t until_wall) const;
   void pass_done(Time now);
   void tell_held_starts();
+  void show(JobNumber job, const Pace& pace);
+  void keep_what_was_learnt();
 
   Parts parts_;
   struct Running {  // while an engine runs
@@ -135,7 +138,8 @@ class Scheduler {
   bool is_first_ = true;       // engine of this life: the last one of another may have left a log
   PolicyChoice running_with_;  // while an engine runs
   bool has_told_uses_ = false;
-  bool shares_by_use_ = false;                    // it does
+  bool shares_by_use_ = false;  // it does
+  std::optional<LearntBook> learnt_;
   std::map<JobNumber, std::string> held_starts_;  // what the board was told of them
   mutable std::mutex figures_mutex_;
   SchedulerFigures figures_;

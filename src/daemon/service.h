@@ -98,6 +98,14 @@ struct TrainingView {  // what its code says of itself; absent if it says nothin
   double last_heard_seconds_ago = 0;
 };
 
+/// How fast a running job gets on against its own estimate, and what that leaves.
+struct PaceView {
+  double rate = 1;
+  std::optional<double> progress{};      // share of the whole; absent: nobody knows how long it is
+  std::optional<double> seconds_left{};  // the same, or it has outlived what was believed
+  std::string source{};                  // "reports", "belief", "request"
+};
+
 struct JobView {
   JobNumber number = 0;
   JobNumber array = 0;
@@ -122,6 +130,7 @@ struct JobView {
   std::int64_t pid = 0;
   std::string output, error;  // paths, patterns replaced
   std::optional<TrainingView> training;
+  std::optional<PaceView> pace{};      // of one that runs
   std::vector<std::int32_t> folded{};  // indices of the jobs it stands for; empty: itself alone
 };
 
@@ -286,6 +295,8 @@ class Service {
 
   /// In Prometheus' text form.
   [[nodiscard]] virtual std::string metrics() = 0;
+  /// What jobs have shown of themselves, as a profile file; a user sees what is of their own jobs.
+  [[nodiscard]] virtual std::string learnt_profiles(const Caller&) { return {}; }
 };
 
 }  // namespace berth

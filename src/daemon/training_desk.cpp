@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "daemon/launch.h"
+#include "daemon/learnt.h"
 #include "daemon/tokens.h"
 #include "exec/account.h"
 #include "perf/cpu_allocation.h"
@@ -68,7 +69,10 @@ Result<std::unique_ptr<TrainingDesk>> TrainingDesk::open(const std::string& sock
                  .changed = [&self](JobNumber job,
                                     const TrainingFigures& figures) { self.show(job, figures); },
                  .resized = self.parts_.resized,
-                 .learned = self.parts_.wake}));
+                 .learned = self.parts_.wake,
+                 .progressed = self.parts_.wake_for_rates,
+                 .nonsense = [&self](JobNumber job,
+                                     std::string_view why) { self.log_nonsense(job, why); }}));
   return desk;
 }
 
@@ -98,10 +102,17 @@ std::optional<ExpectedAttempt> TrainingDesk::expected(JobNumber number) const {
   HeldDevices held = on_this_machine(job->attempt->where, parts_.cluster);
   return ExpectedAttempt{.token = token(number, job->attempt->id),
                          .uid = account->uid,
-                         .model = job->spec->model,
+                         .model = kind_of(*job->spec),
                          .gpus = job->attempt->gpus,
                          .devices = std::move(held.devices),
-                         .cores = std::move(held.cores)};
+                         .cores = std::move(held.cores),
+                         .iterations = static_cast<double>(job->spec->iterations)};
+}
+
+void TrainingDesk::log_nonsense(JobNumber job, std::string_view why) const {
+  if (parts_.log != nullptr)
+    BERTH_LOG(*parts_.log, Warn, "training", "a job reports what makes no sense", {"job", job},
+              {"why", why});
 }
 
 void TrainingDesk::show(JobNumber job, const TrainingFigures& figures) {

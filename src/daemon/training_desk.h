@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "core/engine_log.h"
 #include "daemon/board.h"
 #include "daemon/live_executor.h"
@@ -25,6 +26,8 @@ class TrainingDesk {
     const Cluster& cluster;
     /// Code has answered a request for another size.
     std::function<void(JobNumber, const Resized&)> resized = {};
+    std::function<void()> wake_for_rates = {};  // the same, and nobody need decide because of it
+    Logger* log = nullptr;
   };
   /// `key_file` is made if it is not there. The tokens of attempts follow from it, so that jobs
   /// that were started by an earlier life can go on speaking.
@@ -42,6 +45,7 @@ class TrainingDesk {
   [[nodiscard]] std::string token(JobNumber job, AttemptId attempt) const;
   [[nodiscard]] std::optional<ExpectedAttempt> expected(JobNumber job) const;
   void show(JobNumber job, const TrainingFigures& figures);
+  void log_nonsense(JobNumber job, std::string_view why) const;
 
   const std::string socket_;
   const std::string key_;

@@ -175,6 +175,8 @@ class Yard {
   void set_aside(JobNumber job, std::string why);
   /// It was not the job's fault.
   void let_go(JobNumber job);
+  /// Something for the journal that goes with the next flush().
+  void note(RecordBody record) { records_.push_back(std::move(record)); }
   /// Writes what was decided, then acts.
   [[nodiscard]] Result<void> flush();
   /// A pass of the engine, to be written with the records of the next flush(), or soon after it if

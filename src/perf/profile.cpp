@@ -59,6 +59,11 @@ ProfileId ProfileSet::add(Profile profile) {
   return id;
 }
 
+ProfileId ProfileSet::append(Profile profile) {
+  profiles_.push_back(std::move(profile));
+  return ProfileId{static_cast<std::uint32_t>(profiles_.size() - 1)};
+}
+
 std::optional<ProfileId> ProfileSet::find(std::string_view model) const {
   const auto found = by_name_.find(plain_model_name(model));
   if (found == by_name_.end()) return std::nullopt;

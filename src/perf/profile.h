@@ -113,6 +113,8 @@ class ProfileSet {
 
   /// Replaces a profile of the same name.
   ProfileId add(Profile profile);
+  /// One more, whatever its name: found by its id alone, and nobody else's id means another one.
+  ProfileId append(Profile profile);
   [[nodiscard]] std::size_t size() const noexcept { return profiles_.size(); }
   [[nodiscard]] const Profile& operator[](ProfileId id) const noexcept {
     return profiles_[id.value];

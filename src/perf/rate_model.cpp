@@ -104,6 +104,17 @@ RateModel::RateModel(ProfileSet profiles, const Cluster& cluster, Effects effect
     rack_size_[i] = racks[i].empty() ? 0 : *std::ranges::max_element(racks[i]);
 }
 
+ProfileId RateModel::add(Profile profile, std::span<const PairSlowdown> pairs) {
+  std::vector<double>& speeds = speeds_.emplace_back();
+  for (const DeviceType& device : cluster_->pools) speeds.push_back(speed_of(profile, device));
+  const ProfileId id = profiles_.append(std::move(profile));
+  for (const PairSlowdown& pair : pairs) {
+    if (pair.of) profiles_.set_slowdown(id, pair.other, *pair.of);
+    if (pair.of_other) profiles_.set_slowdown(pair.other, id, *pair.of_other);
+  }
+  return id;
+}
+
 double RateModel::speed(ProfileId profile, PoolId pool) const noexcept {
   return effects_.device ? speeds_[profile.value][pool.value] : 1.0;
 }

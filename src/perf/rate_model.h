@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,9 +62,20 @@ struct CoRunner {
   Terms terms{};
 };
 
+/// How a profile gets on beside one that was there before it.
+struct PairSlowdown {
+  ProfileId other;
+  std::optional<double> of{};        // of the new one beside the other; nothing: as the rules say
+  std::optional<double> of_other{};  // of the other beside the new one
+};
+
 class RateModel {
  public:
   RateModel(ProfileSet profiles, const Cluster& cluster, Effects effects);
+
+  /// One more profile, learnt during a run. What is there already stays as it is: ids keep their
+  /// meaning, and what was believed with them.
+  ProfileId add(Profile profile, std::span<const PairSlowdown> pairs);
 
   [[nodiscard]] const ProfileSet& profiles() const noexcept { return profiles_; }
   [[nodiscard]] const Profile& profile(ProfileId id) const noexcept { return profiles_[id]; }

@@ -68,9 +68,21 @@ void Neighbourhood::rates(Time now, const JobTable& jobs, std::vector<RateChange
     BERTH_CHECK(speed > 0 || jobs.terms[job].throttle_milli == 0,
                 "only a job that is held back stands still");
     if (speed > 0 && rate.is_zero()) rate = Rate::from(1e-9);
-    rated.push_back({job, rate});
+    rated.push_back({.job = job, .rate = rate});
   }
   changed_.clear();
+}
+
+void Neighbourhood::company(JobId job, std::vector<JobId>& others) const {
+  const std::size_t first = others.size();
+  for (const Slice& slice : slices(job)) {
+    for (const Resident& other : residents_[slice.node.value]) {
+      if (other.job != job && (other.devices & slice.devices) != 0) others.push_back(other.job);
+    }
+  }
+  const auto mine = others.begin() + static_cast<std::ptrdiff_t>(first);
+  std::sort(mine, others.end());
+  others.erase(std::unique(mine, others.end()), others.end());
 }
 
 double Neighbourhood::rate_of(Time now, JobId job, const JobTable& jobs) {

@@ -1,4 +1,5 @@
-// Who runs beside whom in the simulated world, and how fast each job really goes there. Only jobs
+// Who runs beside whom, and how fast each job goes there: really, in a simulated world; by belief
+// where nobody measures it. Only jobs
 // in a changed neighbourhood are rated again: those on the same devices, and if servers or links
 // have an effect, those on the same nodes.
 #pragma once
@@ -29,6 +30,8 @@ class Neighbourhood {
   [[nodiscard]] std::span<const Slice> slices(JobId job) const noexcept {
     return places_.slices(standing_[job].place);
   }
+  /// Appends who else is on its devices, each once.
+  void company(JobId job, std::vector<JobId>& others) const;
   /// Appends the true rate of every job around a change since the last call, by JobId.
   void rates(Time now, const JobTable& jobs, std::vector<RateChange>& rated);
 

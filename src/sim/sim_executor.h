@@ -57,7 +57,7 @@ class SimExecutor final : public Executor {
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override;
   [[nodiscard]] bool expects_events() const noexcept override;
   void collect(Time now, std::vector<Event>& due) override;
-  [[nodiscard]] bool calls_for_pass() const noexcept override { return has_news_; }
+  [[nodiscard]] bool calls_for_pass() const override { return has_news_; }
   [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override;
   [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override;
   void adjust(Time now, const Action& action, const JobTable& jobs) override;

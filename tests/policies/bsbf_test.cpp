@@ -37,7 +37,7 @@ TEST(BsbfPair, SubBatchByMemory) {
 
 struct PairRow {
   double left_a, length_b;
-  PairSlowdown slowdown;
+  SharingSlowdown slowdown;
   double sharing, waiting;
   bool share;
 };
@@ -61,7 +61,7 @@ TEST(BsbfPair, WorkedExamples) {
 }
 
 /// Two jobs on one device, both there from now on, by their rates alone.
-std::pair<double, double> simulate_pair(double a, double b, const PairSlowdown& slow) {
+std::pair<double, double> simulate_pair(double a, double b, const SharingSlowdown& slow) {
   const double both = std::min(a * slow.running, b * slow.newcomer);
   const double a_end = a * slow.running <= both ? both : both + a - both / slow.running;
   const double b_end = b * slow.newcomer <= both ? both : both + b - both / slow.newcomer;
@@ -73,7 +73,7 @@ TEST(BsbfPair, FormulasEqualTheTwoJobSystem) {
   for (int i = 0; i < 1000; ++i) {
     const double a = 1 + 1000 * rng.uniform();
     const double b = 1 + 1000 * rng.uniform();
-    const PairSlowdown slow{1 + 2 * rng.uniform(), 1 + 2 * rng.uniform()};
+    const SharingSlowdown slow{1 + 2 * rng.uniform(), 1 + 2 * rng.uniform()};
     const auto [a_end, b_end] = simulate_pair(a, b, slow);
     EXPECT_NEAR(average_if_sharing(a, b, slow), (a_end + b_end) / 2, 1e-9 * (a + b));
     // Starting later is never better than both ends of the interval.
@@ -91,7 +91,7 @@ TEST(BsbfPair, TheThresholdSeparatesPartners) {
   for (int i = 0; i < 20000; ++i) {
     const double alone = 1 + 500 * rng.uniform();
     const double shared = i % 2 == 0 ? alone : alone * (1 + rng.uniform());
-    const PairSlowdown slow{1 + 2 * rng.uniform(), 1 + 2 * rng.uniform()};
+    const SharingSlowdown slow{1 + 2 * rng.uniform(), 1 + 2 * rng.uniform()};
     const double least = least_partner_left(shared, alone, slow);
     for (const double factor : {0.2, 0.9, 0.999, 1.001, 1.1, 5.0}) {
       const double left = std::max(least, 1.0) * factor;
@@ -396,7 +396,7 @@ class Plain final : public Policy {
     const double b = to_seconds(view.estimated_left(job));
     for (const auto& [mate, devices] : singles) {
       const double a = to_seconds(view.estimated_left(mate));
-      const PairSlowdown slow{
+      const SharingSlowdown slow{
           view.believed().profiles().slowdown(view.jobs.profile[mate], view.jobs.profile[job]),
           view.believed().profiles().slowdown(view.jobs.profile[job], view.jobs.profile[mate])};
       const double sharing = average_if_sharing(a, b, slow);

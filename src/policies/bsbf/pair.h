@@ -10,7 +10,7 @@
 namespace berth {
 
 /// How many times longer an iteration of each takes beside the other.
-struct PairSlowdown {
+struct SharingSlowdown {
   double running = 1;   // of A
   double newcomer = 1;  // of B
 };
@@ -19,7 +19,7 @@ struct PairSlowdown {
 [[nodiscard]] double average_if_waiting(double left_a, double length_b) noexcept;
 /// The same if both share from now on.
 [[nodiscard]] double average_if_sharing(double left_a, double length_b,
-                                        const PairSlowdown& slowdown) noexcept;
+                                        const SharingSlowdown& slowdown) noexcept;
 /// A tie means wait, also in floating point.
 [[nodiscard]] constexpr bool is_better(double sharing, double waiting) noexcept {
   return sharing < waiting * (1 - 1e-9);
@@ -28,7 +28,7 @@ struct PairSlowdown {
 /// Sharing is better exactly for partners with more than this left. `shared_b` is the length of B
 /// with the sub-batch it would use beside A, `alone_b` without gradient accumulation.
 [[nodiscard]] double least_partner_left(double shared_b, double alone_b,
-                                        const PairSlowdown& slowdown) noexcept;
+                                        const SharingSlowdown& slowdown) noexcept;
 
 struct PairSetting {
   double sharing = 0;  // average completion times

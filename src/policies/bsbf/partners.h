@@ -40,7 +40,7 @@ struct PartnerClass {
 /// What a newcomer would be beside jobs of one class.
 struct BesideClass {
   bool fits = false;  // within the memory that is left
-  PairSlowdown slowdown{};
+  SharingSlowdown slowdown{};
   double stretch = 1;  // its length with that sub-batch over its length without
   std::int32_t sub_steps = 1;
 };

@@ -41,6 +41,7 @@ class ExpectedEnds {
     for (const JobId job : fresh_) {
       if (!where_[job.value].member || !view.jobs.is_running(job)) continue;
       const Duration left = std::max(Duration::zero(), view.estimate(job) - view.jobs.work[job]);
+      if (view.jobs.rate[job].is_zero()) continue;  // held back: nobody knows
       const Time at = view.jobs.work_from[job] + view.jobs.rate[job].time_for(left);
       if (at == where_[job.value].at) continue;
       const PoolId pool = where_[job.value].pool;
@@ -50,6 +51,10 @@ class ExpectedEnds {
     }
     fresh_.clear();
     return moved;
+  }
+  /// It turned out faster or slower: its end is looked at with those of the last pass.
+  void has_changed(JobId job) {
+    if (where_[job.value].member) fresh_.push_back(job);
   }
   [[nodiscard]] const RankedSet<EndKey>& pool(PoolId pool) const noexcept {
     return pools_[pool.value];

@@ -36,6 +36,7 @@ class Conservative final : public Policy {
   void on_arrival(const View&, JobId job) override { waiting_.push(job); }
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
+  void on_rate(const View&, JobId job) override { fresh_.push_back(job); }
   void on_capacity_change(const View& view, NodeId node) override;
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;

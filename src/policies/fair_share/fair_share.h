@@ -61,6 +61,7 @@ class FairShare final : public Policy {
   void on_entitlements(const View& view, const Entitlements& said) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
+  void on_rate(const View&, JobId job) override { reservation_.ends().has_changed(job); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 

@@ -47,10 +47,18 @@ void Lucid::learn_scores(const View& view) {
     if (const auto speed = mean_packed_speed(profiles, ProfileId{i}))
       samples.push_back({features_of(profiles[ProfileId{i}]), score_from_speed(*speed)});
   }
-  const SharingTree tree =
+  tree_ =
       samples.size() >= kEnoughSamples ? SharingTree::trained(samples) : SharingTree::untrained();
-  for (std::uint32_t i = 0; i < profiles.size(); ++i)
-    score_of_profile_.push_back(tree.predict(features_of(profiles[ProfileId{i}])));
+}
+
+SharingScore Lucid::score_of(const View& view, JobId job) {
+  const ProfileSet& profiles = view.believed().profiles();
+  const std::uint32_t profile = view.jobs.profile[job].value;
+  while (score_of_profile_.size() <= profile) {
+    const ProfileId next{static_cast<std::uint32_t>(score_of_profile_.size())};
+    score_of_profile_.push_back(tree_->predict(features_of(profiles[next])));
+  }
+  return score_of_profile_[profile];
 }
 
 ShapeId Lucid::class_of(const View& view, JobId job) {
@@ -116,7 +124,7 @@ void Lucid::note_start(const View& view, const Plan& plan, JobId job) {
                                  .job = job,
                                  .pool = pool,
                                  .gpus = view.gpus(job),
-                                 .score = score_of_profile_[view.jobs.profile[job].value],
+                                 .score = score_of(view, job),
                                  .memory_left_mib = all - memory_mib(view, job),
                                  .expected_end = {}};
   ++running_;
@@ -159,7 +167,8 @@ void Lucid::unpack_sufferers(const View& view, Plan& plan) {
   for (; !trials_.empty() && trials_.front().due <= view.now; trials_.pop_front()) {
     const auto [due, newcomer, host] = trials_.front();
     if (rows_[newcomer.value].mate != host) continue;
-    const double slower = std::min(view.jobs.rate[newcomer].value(), view.jobs.rate[host].value());
+    const double slower = std::min(view.jobs.rate[newcomer].value(),
+                                   view.jobs.rate[host].value() / rows_[host.value].rate_alone);
     if (slower >= kBearableSpeed) continue;
     plan.preempt(newcomer, Reason::Interference);
     rows_[newcomer.value].stays_alone = true;
@@ -172,7 +181,7 @@ bool Lucid::try_pack(const View& view, Plan& plan, JobId job) {
   const Shape& shape = view.shape(job);
   if (rows_[job.value].stays_alone || shape.is_fraction()) return false;
   const Newcomer newcomer{.gpus = shape.gpus,
-                          .score = score_of_profile_[view.jobs.profile[job].value],
+                          .score = score_of(view, job),
                           .memory_mib = memory_mib(view, job),
                           .left = std::max(Duration::zero(), view.estimated_left(job))};
   std::optional<Partner> host;
@@ -189,6 +198,9 @@ bool Lucid::try_pack(const View& view, Plan& plan, JobId job) {
   JobRow& row = rows_[job.value];
   JobRow& other = rows_[host->job.value];
   row.place = other.place = Place::Packed;
+  // Against what it did alone: one that is slower than its estimate says suffers from nobody.
+  const double alone = view.jobs.rate[host->job].value();
+  other.rate_alone = alone > 0 ? alone : 1;
   row.mate = host->job;
   other.mate = job;
   if (options_.unpack) trials_.push_back({view.now + kTrialTime, job, host->job});

@@ -59,6 +59,7 @@ class Lucid final : public Policy {
   struct JobRow {
     Place place = Place::Waiting;
     bool stays_alone = false;  // was unpacked once
+    double rate_alone = 1;     // of a host, before somebody came beside it
     JobId mate = kNobody;
     Partner as_partner;  // while it runs in the main part
   };
@@ -70,6 +71,7 @@ class Lucid final : public Policy {
   [[nodiscard]] ShapeId class_of(const View& view, JobId job);
   void enqueue(const View& view, JobId job);
   void learn_scores(const View& view);
+  [[nodiscard]] SharingScore score_of(const View& view, JobId job);
   [[nodiscard]] double memory_mib(const View& view, JobId job) const;
   void look_at_the_forecast(Time now);
   /// The job holds nothing any more and waits nowhere.
@@ -86,6 +88,7 @@ class Lucid final : public Policy {
 
   LucidOptions options_;
   std::vector<SharingScore> score_of_profile_;
+  std::optional<SharingTree> tree_;  // for profiles that are learnt while we run
   std::map<std::tuple<ShapeId, ProfileId, std::int32_t>, std::uint32_t> classes_;
   ShapeQueues waiting_;  // by class
   PackingIndex partners_;

@@ -9,11 +9,17 @@ namespace berth {
 void Muri::begin(const View& view) {
   const ProfileSet& profiles = view.believed().profiles();
   overhead_ = options_.overhead.value_or(profiles.interleave_overhead());
-  for (std::uint32_t i = 0; i < profiles.size(); ++i)
-    stages_.push_back(stages_of(profiles[ProfileId{i}]));
   active_at_.resize(view.jobs.size());
   is_holding_.resize(view.jobs.size());
   first_slice_.resize(view.jobs.size());
+}
+
+/// Profiles may be learnt while we run.
+const StageTimes& Muri::stages(const View& view, ProfileId profile) {
+  const ProfileSet& profiles = view.believed().profiles();
+  while (stages_.size() <= profile.value)
+    stages_.push_back(stages_of(profiles[ProfileId{static_cast<std::uint32_t>(stages_.size())}]));
+  return stages_[profile.value];
 }
 
 Int128 Muri::key_of(const View& view, JobId job) const {
@@ -95,7 +101,7 @@ MuriCandidate Muri::candidate(const View& view, JobId job) {
   const ProfileId profile = view.jobs.profile[job];
   return {.gpus = view.gpus(job),
           .bucket = shape.bucket,
-          .stages = stages_[profile.value],
+          .stages = stages(view, profile),
           .memory_mib = view.believed().memory_mib(profile, view.jobs.batch[job], Terms{}),
           .device_memory_mib = shape.device_memory_mib};
 }
@@ -206,7 +212,7 @@ void Muri::take_apart_losers(const View& view, Plan& plan) {
     std::vector<StageTimes> stages;
     for (const JobId job : here) {
       members.push_back({key_of(view, job), job});
-      stages.push_back(stages_[view.jobs.profile[job].value]);
+      stages.push_back(this->stages(view, view.jobs.profile[job]));
     }
     const double round = best_interleaving(stages).seconds * overhead_.of(stages.size());
     if (total_speed(stages, round) >= 1) continue;

@@ -59,6 +59,7 @@ class Muri final : public Policy {
     std::vector<Slice> slices;
   };
 
+  [[nodiscard]] const StageTimes& stages(const View& view, ProfileId profile);
   [[nodiscard]] Int128 key_of(const View& view, JobId job) const;
   /// What all jobs of a shape have in common.
   struct ShapeFacts {

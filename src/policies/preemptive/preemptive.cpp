@@ -74,6 +74,14 @@ void Preemptive::on_requeue(const View& view, JobId job) {
   on_arrival(view, job);
 }
 
+/// Its key moves otherwise from now on.
+void Preemptive::on_rate(const View& view, JobId job) {
+  if (!by_work() || !is_holding(job)) return;
+  has_changed_ = true;
+  leave(job);
+  join(view, view.jobs.allocation[job].pool, job);
+}
+
 /// What the executor made of the last pass, and overheads that have ended since. A start may take
 /// effect later than decided, which changes how the key moves; a stop may have added service
 /// (saving a checkpoint), which changes the key of a job that waits.

@@ -58,6 +58,7 @@ class Preemptive final : public Policy {
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
   void on_capacity_change(const View&, NodeId) override { has_changed_ = true; }
+  void on_rate(const View& view, JobId job) override;
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 

@@ -15,6 +15,7 @@
 
 #include "daemon/daemon.h"
 #include "model/cluster.h"
+#include "perf/profile_file.h"
 #include "support/temporary_directory.h"
 
 namespace berth::test {
@@ -73,6 +74,12 @@ class LiveTraining : public testing::Test {
     spec.estimate = estimate;
     spec.gpus = 1;
     const auto submitted = daemon_->service().submit(kAdmin, spec);
+    EXPECT_TRUE(submitted.has_value());
+    return submitted ? submitted->first : 0;
+  }
+  JobNumber submit(JobSpec spec) {
+    spec.workdir = folder_.path();
+    const auto submitted = daemon_->service().submit(kAdmin, std::move(spec));
     EXPECT_TRUE(submitted.has_value());
     return submitted ? submitted->first : 0;
   }
@@ -216,6 +223,105 @@ TEST_F(LiveTraining, AHungryJobFindsItsCores) {
   if (!has_settled && !does_a_second_core_help())
     GTEST_SKIP() << "SKIP: this machine became busy meanwhile";
   EXPECT_TRUE(has_settled);
+}
+
+// --- how fast jobs really run
+
+/// A step takes 100 ms at least, whatever else the machine does.
+std::vector<std::string> slow_trainer(int steps) {
+  return {BERTH_TRAINER, "--epochs", "1",           "--samples", fmt::format("{}", steps * 8),
+          "--batch",     "8",        "--device-ms", "100"};
+}
+
+JobSpec slow_job(const std::string& name, int steps) {
+  JobSpec spec;
+  spec.command = slow_trainer(steps);
+  spec.name = name;
+  spec.output = "%j.out";
+  spec.iterations = steps;
+  spec.gpus = 1;
+  return spec;
+}
+
+// 400 steps of 100 ms are 40 s or more; its estimate says 20 s. Who goes by the estimate alone
+// would have it over when half of it is done.
+TEST_F(LiveTraining, ATrainerSlowerThanItsEstimateIsKnownToBe) {
+  SchedulerOptions options;
+  options.policy.policy = "srtf";
+  serve(cluster_of(1, 2), options);
+  if (!daemon_) return;
+  JobSpec spec = slow_job("slow", 400);
+  spec.estimate = 20;
+  const JobNumber job = submit(spec);
+  ASSERT_TRUE(wait_until([&] {
+    const JobView now = view(job);
+    return now.pace && now.pace->source == "reports" && now.pace->rate < 0.7;
+  })) << (view(job).pace ? view(job).pace->rate : -1);
+  const JobView now = view(job);
+  ASSERT_TRUE(now.pace->progress && now.pace->seconds_left && now.training);
+  // 0.5 at most: a busy machine makes it slower, never faster.
+  EXPECT_LT(now.pace->rate, 0.55);
+  EXPECT_NEAR(*now.pace->progress, now.training->iterations / 400, 0.1);
+  EXPECT_GT(*now.pace->seconds_left, 0.9 * (1 - *now.pace->progress) * 40);
+}
+
+// The profile says that one takes twice as long beside the other; nobody reports.
+TEST_F(LiveTraining, TwoOnOneDeviceRunAtHalfSpeed) {
+  const auto known = parse_profiles(
+      "profiles:\n  - {name: half, gpu_utilisation: 0.5, memory: {fixed_mib: 100, per_sample_mib: "
+      "1}}\npairs:\n  - [half, half, 2]\n",
+      "test", built_in_profiles());
+  ASSERT_TRUE(known.has_value()) << known.error().text();
+  SchedulerOptions options;
+  options.policy.policy = "sjf-ffs";
+  options.beliefs.profiles = std::make_shared<const ProfileSet>(*known);
+  serve(cluster_of(1, 2), options);
+  if (!daemon_) return;
+  JobSpec spec;
+  spec.command = {"sleep", "600"};
+  spec.name = "half";
+  spec.model = "half";
+  spec.estimate = 1000;
+  spec.gpus = 1;
+  const JobNumber a = submit(spec);
+  ASSERT_TRUE(wait_until([&] { return view(a).pace && view(a).pace->rate == 1; }));
+  const JobNumber b = submit(spec);
+  ASSERT_TRUE(wait_until([&] {
+    return view(a).pace && view(b).pace && view(a).pace->rate < 0.6 && view(b).pace->rate < 0.6;
+  }));
+  EXPECT_NEAR(view(a).pace->rate, 0.5, 0.01);
+  EXPECT_NEAR(*view(b).pace->seconds_left, 2000, 120);
+  EXPECT_EQ(view(a).pace->source, "belief");
+  JobFilter filter;
+  filter.numbers = {b};
+  static_cast<void>(daemon_->service().act(kAdmin, Verb::Cancel, filter, "", 0));
+  ASSERT_TRUE(wait_until([&] { return view(a).pace && view(a).pace->rate == 1; }));
+}
+
+// What the first job has shown is in the journal, exported, and believed of the next one.
+TEST_F(LiveTraining, WhatOneJobHasShownIsBelievedOfTheNext) {
+  serve(cluster_of(1, 2), {});
+  if (!daemon_) return;
+  const JobNumber first = submit(slow_job("again", 100));
+  ASSERT_TRUE(wait_until([&] {
+    return daemon_->service().learnt_profiles(kAdmin).find("name: again") != std::string::npos;
+  }));
+  ASSERT_TRUE(wait_until([&] { return !line(first, "loss").empty(); }));
+  leave();
+  serve(cluster_of(1, 2), {});  // another life, the same journal
+  const auto read =
+      parse_profiles(daemon_->service().learnt_profiles(kAdmin), "export", built_in_profiles());
+  ASSERT_TRUE(read.has_value()) << read.error().text();
+  const auto profile = read->find("again");
+  ASSERT_TRUE(profile);
+  EXPECT_GT((*read)[*profile].iteration.alpha + 8 * (*read)[*profile].iteration.beta, 0.095);
+  // Nobody says how long this one is: 3,000 steps of 100 ms or more.
+  const JobNumber second = submit(slow_job("again", 3000));
+  ASSERT_TRUE(wait_until([&] { return view(second).pace && view(second).pace->seconds_left; }));
+  EXPECT_GT(*view(second).pace->seconds_left, 0.9 * 300);
+  EXPECT_LT(*view(second).pace->seconds_left, 3000);  // an hour is what nobody knows better
+  const Caller other{.user = "nobody", .uid = 65534, .gid = 65534, .role = Role::User};
+  EXPECT_EQ(daemon_->service().learnt_profiles(other).find("again"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,172 @@
+#include "daemon/live_rates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace berth {
+
+namespace {
+
+constexpr double kStepsPerOctave = 16;  // 1, 1/2, 1/4 are steps
+constexpr double kNear = 0.75;          // of a step: the nearest one may be another by then
+// An estimate that is off by more is nobody's estimate; the table needs some number.
+constexpr double kSlowest = 1e-4;
+constexpr double kFastest = 1e4;
+constexpr double kDrift = 0.02;      // of the whole: work that is off by more is set right
+constexpr double kLeastDrift = 0.5;  // seconds
+
+}  // namespace
+
+Rate rate_step(double rate, Rate now) noexcept {
+  const double limited = std::clamp(rate, kSlowest, kFastest);
+  const double step = std::log2(limited) * kStepsPerOctave;
+  const double here = now.is_zero() ? -1e9 : std::log2(now.value()) * kStepsPerOctave;
+  if (std::abs(step - here) <= kNear) return now;
+  return Rate::from(std::exp2(std::round(step) / kStepsPerOctave));
+}
+
+LiveRates::LiveRates(Parts parts)
+    : parts_(std::move(parts)),
+      neighbours_(parts_.slots, parts_.believed),
+      rows_(parts_.slots.jobs.size()) {}
+
+void LiveRates::enter(JobId job, PoolId pool, std::span<const Slice> slices, Attempt attempt) {
+  leave(job);
+  if (slices.empty()) return;
+  Row& row = rows_[job.value];
+  const Row before = row;
+  row = Row{};
+  row.is_here = true;
+  row.calibration = before.calibration;
+  row.is_measured = before.is_measured;
+  row.seconds_per_iteration = before.seconds_per_iteration;
+  row.has_reported = attempt == Attempt::SameOne && before.has_reported;
+  neighbours_.enter(job, pool, slices);
+  dirty_.insert(job);
+  if (parts_.training != nullptr) parts_.training->conditions_changed(parts_.number(job));
+}
+
+void LiveRates::leave(JobId job) {
+  Row& row = rows_[job.value];
+  if (!row.is_here) return;
+  row.is_here = false;
+  neighbours_.leave(job);
+  dirty_.erase(job);
+}
+
+void LiveRates::touch(JobId job) {
+  if (rows_[job.value].is_here) neighbours_.touch(job);
+}
+
+void LiveRates::hear(JobId job) {
+  if (rows_[job.value].is_here) dirty_.insert(job);
+}
+
+/// Of its code only what it says from now on tells how fast it is.
+void LiveRates::believe(JobId job, double rate, const JobTable& jobs) {
+  Row& row = rows_[job.value];
+  if (row.believed == rate) return;
+  // A job that is held back completely says nothing, and its calibration stays.
+  row.believed = jobs.terms[job].throttle_milli == 0 ? 0 : std::max(rate, kSlowest);
+  row.per_second = 0;
+  if (parts_.training != nullptr) parts_.training->conditions_changed(parts_.number(job));
+}
+
+double LiveRates::work_per_iteration(JobId job, const MeasuredProgress& progress) {
+  Row& row = rows_[job.value];
+  const TraceJob& slot = parts_.slots.jobs[job.value];
+  if (slot.iterations > 0) {
+    return to_seconds(parts_.whole(job)) / static_cast<double>(slot.iterations);
+  }
+  if (row.seconds_per_iteration > 0) return row.seconds_per_iteration;
+  if (parts_.seconds_per_iteration) {
+    if (const auto known = parts_.seconds_per_iteration(job)) return *known;
+  }
+  if (progress.per_second > 0) row.seconds_per_iteration = row.believed / progress.per_second;
+  return row.seconds_per_iteration;
+}
+
+void LiveRates::look_at(JobId job, Time now, const JobTable& jobs,
+                        std::vector<RateChange>& changes) {
+  Row& row = rows_[job.value];
+  if (!row.is_here || !jobs.is_running(job)) return;
+  std::optional<MeasuredProgress> progress;
+  if (parts_.training != nullptr) progress = parts_.training->progress(parts_.number(job));
+  std::optional<Duration> work;
+  RateChange change{.job = job, .rate = jobs.rate[job]};
+  row.has_reported = false;
+  if (progress) {
+    const double unit = work_per_iteration(job, *progress);
+    if (progress->per_second > 0) {
+      row.per_second = progress->per_second;
+      company_.clear();
+      neighbours_.company(job, company_);
+      if (company_.empty()) row.alone_seconds = 1 / row.per_second;
+      if (unit > 0 && row.believed > 0) {
+        row.calibration = std::clamp(row.per_second * unit, kSlowest, kFastest) / row.believed;
+        row.is_measured = true;
+      }
+    }
+    row.has_reported = unit > 0;
+    if (unit > 0) {
+      const double since = row.per_second * progress->seconds_ago;
+      work = seconds_to_duration(std::min((progress->iterations + since) * unit, kMaxInputSeconds));
+    }
+  }
+  // Before it has a pace of its own, jobs of its kind tell how far off its estimate is.
+  const std::int64_t all = parts_.slots.jobs[job.value].iterations;
+  if (!row.is_measured && all > 0 && parts_.seconds_per_iteration) {
+    const double unit = to_seconds(parts_.whole(job)) / static_cast<double>(all);
+    if (const auto known = parts_.seconds_per_iteration(job))
+      row.calibration = std::clamp(unit / *known, kSlowest, kFastest);
+  }
+  const double rate = row.calibration * row.believed;
+  // What is believed alone is as exact as it is in a simulation.
+  if (rate <= 0)
+    change.rate = Rate{};
+  else if (row.calibration == 1)
+    change.rate = Rate::from(std::clamp(rate, kSlowest, kFastest));
+  else
+    change.rate = rate_step(rate, jobs.rate[job]);
+  if (work) {
+    const double whole = to_seconds(parts_.whole(job));
+    const double off = std::abs(to_seconds(*work - jobs.work_done(job, now)));
+    if (off > std::max(kLeastDrift, kDrift * whole)) change.work = work;
+  }
+  const bool is_news = change.rate != jobs.rate[job] || change.work;
+  if (is_news) changes.push_back(change);
+  if (!parts_.shown) return;
+  const TraceJob& slot = parts_.slots.jobs[job.value];
+  const bool has_whole = slot.estimate > Duration::zero() || slot.iterations > 0;
+  parts_.shown(job, {.rate = rate,
+                     .work_seconds = to_seconds(work.value_or(jobs.work_done(job, now))),
+                     .whole_seconds = has_whole ? to_seconds(parts_.whole(job)) : 0,
+                     .at = std::max(now, jobs.work_from[job]),
+                     .source = row.has_reported ? RateSource::Reports
+                               : rate != 1.0    ? RateSource::Belief
+                                                : RateSource::Request});
+}
+
+void LiveRates::rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+  by_belief_.clear();
+  neighbours_.rates(now, jobs, by_belief_);
+  for (const RateChange& change : by_belief_) {
+    believe(change.job, change.rate.value(), jobs);
+    dirty_.insert(change.job);
+  }
+  for (const JobId job : dirty_) look_at(job, now, jobs, changes);
+  dirty_.clear();
+}
+
+std::optional<LiveRates::Measured> LiveRates::measured(JobId job) const {
+  const Row& row = rows_[job.value];
+  if (!row.is_here || row.per_second <= 0 || row.believed <= 0) return std::nullopt;
+  Measured measured{.seconds_per_iteration = 1 / row.per_second, .believed = row.believed};
+  if (row.alone_seconds > 0) measured.alone_seconds = row.alone_seconds;
+  neighbours_.company(job, measured.company);
+  return measured;
+}
+
+}  // namespace berth

@@ -1,0 +1,100 @@
+// What jobs have shown of themselves: kept by kind, bounded, written only when it is news.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "daemon/learnt.h"
+#include "perf/profile_file.h"
+
+namespace berth::test {
+namespace {
+
+JobSpec job(const std::string& user, const std::string& name, const std::string& model = "") {
+  JobSpec spec;
+  spec.user = user;
+  spec.name = name;
+  spec.model = model;
+  spec.gpus = 1;
+  return spec;
+}
+
+std::map<std::string, std::string> written(LearntBook& book) {
+  std::vector<RecordBody> records;
+  book.take_records(records);
+  std::map<std::string, std::string> settings;
+  for (const RecordBody& record : records) {
+    const auto& setting = std::get<SettingRecord>(record);
+    settings[setting.key] = setting.value;
+  }
+  return settings;
+}
+
+TEST(LearntBook, KeepsAKindOverARestart) {
+  LearntBook book{{}};
+  const JobSpec spec = job("ann", "a/b%", "my net");
+  book.learn_speed(spec, 0.5, 32, 1000);
+  book.learn_beside(spec, kind_of(job("bob", "x")), 1.8, 1001);
+  book.learn_start(spec, 12, 1002);
+  book.learn_cores(kind_of(spec), {{RunShape{.gpus = 1, .batch = 32}, {{1, 10}, {2, 19}}}}, 1003);
+  const auto settings = written(book);
+  ASSERT_EQ(settings.size(), 1U);
+  EXPECT_EQ(settings.begin()->first, "learnt/ann/a%2Fb%25/my net");
+  const LearntBook again{settings};
+  const LearntKind* kind = again.find(kind_of(spec));
+  ASSERT_NE(kind, nullptr);
+  EXPECT_EQ(kind->seconds_per_iteration, 0.5);
+  EXPECT_EQ(kind->batch, 32);
+  EXPECT_EQ(kind->start_seconds, 12);
+  EXPECT_EQ(kind->beside.at("bob/x/"), 1.8);
+  EXPECT_EQ(kind->cores.begin()->second.at(2), 19);
+  EXPECT_EQ(kind->version, 4U);
+}
+
+// because a thousand jobs of one kind must not fill the journal
+TEST(LearntBook, WritesOnlyWhatIsNews) {
+  LearntBook book{{}};
+  const JobSpec spec = job("ann", "train");
+  book.learn_speed(spec, 0.5, 32, 1000);
+  EXPECT_EQ(written(book).size(), 1U);
+  for (int i = 0; i < 100; ++i) book.learn_speed(spec, 0.5 + 0.0002 * i, 32, 1000 + i);
+  EXPECT_TRUE(written(book).empty());
+  book.learn_speed(spec, 0.6, 32, 2000);
+  EXPECT_EQ(written(book).size(), 1U);
+}
+
+TEST(LearntBook, IgnoresWhatCannotBeAndForgetsTheOldest) {
+  LearntBook book{{}};
+  book.learn_speed(job("ann", "train"), -1, 1, 0);
+  book.learn_speed(job("ann", "train"), std::numeric_limits<double>::quiet_NaN(), 1, 0);
+  book.learn_speed(job("ann", "train"), 1e300, 1, 0);
+  EXPECT_TRUE(written(book).empty());
+  for (int i = 0; i < 1'200; ++i) book.learn_speed(job("u", fmt::format("{}", i)), 1, 1, i);
+  EXPECT_LE(book.kinds().size(), 1'000U);
+  EXPECT_EQ(book.find(kind_of(job("u", "0"))), nullptr);
+  EXPECT_NE(book.find(kind_of(job("u", "1199"))), nullptr);
+  for (const char* text : {"", "{}", "[]", "{\"user\":1}", "{\"user\":\"a\",\"name\":\"b\"}"})
+    EXPECT_FALSE(learnt_from_json(text));
+}
+
+// What was exported is read by a simulation.
+TEST(LearntBook, IsExportedAsProfiles) {
+  LearntBook book{{}};
+  book.learn_speed(job("ann", "train", "MyNet"), 0.5, 16, 1000);
+  book.learn_beside(job("ann", "train", "MyNet"), kind_of(job("bob", "other")), 1.7, 1000);
+  book.learn_speed(job("bob", "other"), 0.25, 8, 1000);
+  std::vector<LearntKind> kinds;
+  for (const auto& [key, kind] : book.kinds()) kinds.push_back(kind);
+  const std::string text = learnt_yaml(kinds);
+  const auto read = parse_profiles(text, "learnt.yaml", built_in_profiles());
+  ASSERT_TRUE(read) << read.error().text() << text;
+  const auto mine = read->find("mynet");
+  const auto other = read->find("other");
+  ASSERT_TRUE(mine && other) << text;
+  const Profile& profile = (*read)[*mine];
+  EXPECT_EQ(profile.batch, 16);
+  EXPECT_NEAR(profile.iteration.alpha + 16 * profile.iteration.beta, 0.5, 1e-6);
+  EXPECT_NEAR(read->slowdown(*mine, *other), 1.7, 1e-5);
+}
+
+}  // namespace
+}  // namespace berth::test
