@@ -305,8 +305,10 @@ void LiveExecutor::tell_end(const AttemptEnd& end) {
     parts_.gates.ended(end.job, end.verdict.outcome, false, last_ + end.verdict.pause);
     return;
   }
-  // After a preemption, however it went, the engine has it waiting or started anew already.
-  if (end.ending != Ending::Preempt) emit(EventKind::Lost, *slot);
+  // After a preemption, however it went, the engine has it waiting or started anew already; after
+  // another end too, if it preempted it before that.
+  if (end.ending != Ending::Preempt && !parts_.yard.waits_to_start(end.job))
+    emit(EventKind::Lost, *slot);
 }
 
 /// The engine has it waiting, or over, by the same answer.

@@ -145,6 +145,8 @@ class Yard {
   [[nodiscard]] Time next_due() const;
   /// Starts that wait for somebody who may go on for a while.
   [[nodiscard]] std::vector<HeldStart> held_starts() const;
+  /// Its next attempt is decided and has not begun: its devices are not free yet.
+  [[nodiscard]] bool waits_to_start(JobNumber job) const { return pending_.contains(job); }
   /// Until when a start of this job waits for others to have run long enough.
   [[nodiscard]] std::optional<Time> start_waits_until(JobNumber job) const;
   /// It goes on, and the engine plans without it: whoever is given its devices waits for its end.

@@ -89,6 +89,42 @@ TEST(Found, LeastAttainedServiceTakesTurnsByTheQuantum) {
   }
 }
 
+// It was stopped by name, preempted and started anew before its process was gone. Its end was heard
+// as the loss of the new start, whose devices went to somebody else as well.
+TEST(Found, AnEndThatComesAfterTheNextStartLosesNothing) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    LiveWorld world{{.cluster = "1x1",
+                     .scheduling = {.policy = {.policy = "srtf"}},
+                     .seed = seed,
+                     .oversleeping = {.most_micros = 1'000, .seconds = 0.5}}};
+    const auto estimated = [](const char* kind, const char* seconds, std::int64_t estimate) {
+      JobSpec spec = spec_of({kind, seconds});
+      spec.estimate = estimate;
+      return spec;
+    };
+    JobNumber stopped = 0, gone = 0;
+    world.at(1, [&](LiveService& service) {
+      JobSpec spec = estimated("stubborn", "100", 1'000);
+      spec.grace_seconds = 20;
+      stopped = world.submit(service, spec);
+    });
+    world.at(5, [&](LiveService& service) {
+      static_cast<void>(service.act(kRoot, Verb::Requeue, only(stopped), "", 0));
+    });
+    world.at(10,
+             [&](LiveService& service) { gone = world.submit(service, estimated("run", "5", 5)); });
+    world.at(13, [&](LiveService& service) {
+      static_cast<void>(service.act(kRoot, Verb::Cancel, only(gone), "", 0));
+    });
+    world.at(26, [&](LiveService& service) {
+      static_cast<void>(world.submit(service, estimated("run", "50", 50)));
+    });
+    world.run();
+    expect_clean(world);
+  }
+}
+
 // Its end is written once, however often it is cancelled before that, and at its very last moment.
 TEST(Found, ACancelThatComesTwiceEndsAJobOnce) {
   for (const double when : {2.0, 11.0}) {  // 11: the job ends by itself
