@@ -123,12 +123,24 @@ void EngineLog::get_names() {
   }
 }
 
+void EngineLog::put_notes() {
+  notes_.clear();
+  parts_.executor.take_notes(notes_);
+  is_kept_ = is_kept_ || !notes_.empty();
+  writer_.natural(notes_.size());
+  for (const std::string& note : notes_) writer_.text(note);
+}
+
+void EngineLog::get_notes() {
+  for (std::uint64_t left = reader_->natural(); left > 0; --left)
+    parts_.executor.repeat(reader_->text());
+}
+
 void EngineLog::collect(Time now, std::vector<Event>& due) {
   const auto first = static_cast<std::ptrdiff_t>(due.size());
   if (is_replaying()) {
     get_names();
-    for (std::uint64_t left = reader_->natural(); left > 0; --left)
-      parts_.executor.repeat(reader_->text());
+    get_notes();
     for (std::uint64_t left = reader_->natural(); left > 0; --left) {
       Event event;
       pass_event(*reader_, event);
@@ -142,13 +154,10 @@ void EngineLog::collect(Time now, std::vector<Event>& due) {
     return;
   }
   parts_.executor.collect(now, due);
-  std::vector<std::string> notes;
-  parts_.executor.take_notes(notes);
-  is_kept_ = std::ssize(due) > first || now >= wakeup_ || is_first_ || !notes.empty() ||
-             names_ < parts_.slots.names.size();
+  is_kept_ =
+      std::ssize(due) > first || now >= wakeup_ || is_first_ || names_ < parts_.slots.names.size();
   put_names();
-  writer_.natural(notes.size());
-  for (const std::string& note : notes) writer_.text(note);
+  put_notes();
   writer_.natural(static_cast<std::uint64_t>(std::ssize(due) - first));
   for (auto event = due.begin() + first; event != due.end(); ++event) {
     pass_event(writer_, *event);
@@ -334,15 +343,16 @@ void EngineLog::append(Time now, const Action& action) {
     decided_.add(static_cast<std::uint64_t>(slice.node.value));
     decided_.add(slice.devices);
   }
-  if (is_replaying())
-    reasons_[action.job] = action.reason;
-  else
-    parts_.observer.append(now, action);
+  if (!is_replaying()) return parts_.observer.append(now, action);
+  Reasons& reasons = reasons_[action.job];
+  const bool moves = changes_devices(action.kind);
+  if (moves || begins_stretch(action.kind)) reasons.given = action.reason;
+  if (moves || ends_stretch(action.kind)) reasons.taken = action.reason;
 }
 
-Reason EngineLog::last_reason(JobId job) const {
+EngineLog::Reasons EngineLog::last_reasons(JobId job) const {
   const auto found = reasons_.find(job);
-  return found == reasons_.end() ? Reason::None : found->second;
+  return found == reasons_.end() ? Reasons{} : found->second;
 }
 
 void EngineLog::finished(Time now, JobId job, JobState outcome) {
@@ -350,6 +360,7 @@ void EngineLog::finished(Time now, JobId job, JobState outcome) {
 }
 
 void EngineLog::check_end() {
+  get_notes();
   if (reader_->natural() != decided_.value())
     throw Diverged(fmt::format("pass {} of {} decides otherwise", at_ + 1, past_.size()));
   if (!reader_->is_at_end())
@@ -358,6 +369,7 @@ void EngineLog::check_end() {
 
 void EngineLog::instant_done(Time now) {
   if (!is_replaying()) {
+    put_notes();
     if (is_kept_) {
       is_first_ = false;
       writer_.natural(decided_.value());

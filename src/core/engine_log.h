@@ -46,8 +46,12 @@ class EngineLog final : public Executor, public RunObserver {
   void replay(std::vector<std::string> passes, std::function<void()> caught_up);
   [[nodiscard]] bool is_replaying() const noexcept { return !past_.empty(); }
 
-  /// Why the job was last started, stopped or moved in what was replayed.
-  [[nodiscard]] Reason last_reason(JobId job) const;
+  /// Why the job was last given devices, and why they were last taken from it, in what was
+  /// replayed.
+  struct Reasons {
+    Reason given = Reason::None, taken = Reason::None;
+  };
+  [[nodiscard]] Reasons last_reasons(JobId job) const;
 
   /// Something else from outside that policies or tuners are told, in the order of asking: `ask` is
   /// called and its answer put down, or it is read from the log.
@@ -88,6 +92,8 @@ class EngineLog final : public Executor, public RunObserver {
 
  private:
   void open_pass();
+  void put_notes();
+  void get_notes();
   void put_names();
   void get_names();
   void check_end();
@@ -100,7 +106,8 @@ class EngineLog final : public Executor, public RunObserver {
   mutable ByteWriter writer_;
   std::size_t between_ = 0;  // bytes of what was answered since the last pass, before this one
   std::size_t names_ = 1;    // known to the log; the empty one always is
-  std::unordered_map<JobId, Reason> reasons_;  // while replaying; lookup only
+  std::vector<std::string> notes_;              // scratch
+  std::unordered_map<JobId, Reasons> reasons_;  // while replaying; lookup only
   Digest decided_;
   Time wakeup_{};
   bool is_first_ = true;

@@ -9,6 +9,7 @@ namespace berth {
 struct Entitlement {
   std::string who;  // "alice", "group/ml", "group/ml/alice"
   double shares = 1;
+  friend bool operator==(const Entitlement&, const Entitlement&) = default;
 };
 /// GPU time from before this run, decayed to its beginning.
 struct PastUse {

@@ -99,8 +99,8 @@ class Executor {
   /// or a tuner: a job is known better. Otherwise nobody decides at an instant without events that
   /// is before the wake-up asked for.
   [[nodiscard]] virtual bool calls_for_pass() const { return false; }
-  /// What else has been set in the last collect() that an engine's decisions rest on, as texts of its
-  /// own (what was learnt of jobs): repeat() sets it again for an engine that is told the same.
+  /// What else has been set since last asked that decisions rest on, as texts of its own (what was
+  /// learnt of jobs): repeat() sets it again for an engine that is told the same.
   virtual void take_notes(std::vector<std::string>& notes) { static_cast<void>(notes); }
   virtual void repeat(std::string_view note) { static_cast<void>(note); }
   [[nodiscard]] virtual StartReceipt start(Time now, const Action& action,

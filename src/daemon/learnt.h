@@ -43,6 +43,10 @@ struct LearntKind {
   std::map<std::string, double> beside{};  // slowdown by kind
 
   [[nodiscard]] std::string key() const;
+  /// More than what a start or a stop costs.
+  [[nodiscard]] bool says_of_speed() const {
+    return seconds_per_iteration > 0 || !cores.empty() || !beside.empty();
+  }
 };
 [[nodiscard]] std::string to_json(const LearntKind& kind);
 /// Nothing: another version wrote it, or somebody by a way around us.

@@ -59,6 +59,14 @@ LiveExecutor::LiveExecutor(Parts parts)
       .shown =
           [this](JobId slot, const Pace& pace) {
             if (parts_.show_pace) parts_.show_pace(number_of(slot), pace);
+          },
+      .noted =
+          [this](JobId slot, const LiveRates::Known& known) {
+            notes_.push_back(nlohmann::json{{"slot", slot.value},
+                                            {"calibration", known.calibration},
+                                            {"unit", known.seconds_per_iteration},
+                                            {"own", known.is_measured}}
+                                 .dump());
           }});
 }
 
@@ -493,7 +501,7 @@ const LearntKind* LiveExecutor::learnt_of(const JobSpec& spec) const {
 /// those that others have stay what they are.
 void LiveExecutor::believe_kind(JobId slot, const JobSpec& spec) {
   const LearntKind* kind = learnt_of(spec);
-  if (kind == nullptr || parts_.believed == nullptr) return;
+  if (kind == nullptr || parts_.believed == nullptr || !kind->says_of_speed()) return;
   const std::string key = kind->key();
   auto known = believed_kinds_.find(key);
   if (known == believed_kinds_.end() || known->second.first != kind->version) {
@@ -525,7 +533,8 @@ void LiveExecutor::take_notes(std::vector<std::string>& notes) {
   notes_.clear();
 }
 
-/// What was learnt of a kind, or how long a job is believed to be, as an engine was told before.
+/// What was learnt of a kind, how far belief of a job is off, since when one may leave, or how long
+/// one is believed to be, as an engine was told before.
 void LiveExecutor::repeat(std::string_view text) {
   const auto note = nlohmann::json::parse(text);
   if (note.contains("kind")) {
@@ -543,6 +552,15 @@ void LiveExecutor::repeat(std::string_view text) {
                        .of_other = said(pair[2].get<double>())});
     const ProfileId id = parts_.believed->add(std::move(profile), pairs);
     believed_kinds_[kind->key()] = {kind->version, id};
+  } else if (note.contains("leaves")) {
+    leaves_since_[note["leaves"].get<JobNumber>()] =
+        Time{Duration{note["since"].get<std::int64_t>()}};
+  } else if (note.contains("slot")) {
+    if (rates_)
+      rates_->recall(JobId{note["slot"].get<std::uint32_t>()},
+                     {.calibration = note["calibration"].get<double>(),
+                      .seconds_per_iteration = note["unit"].get<double>(),
+                      .is_measured = note["own"].get<bool>()});
   } else if (parts_.lengths != nullptr) {
     TraceJob job;
     job.id = parts_.slots.names.intern(note["job"].get<std::string>());
@@ -600,7 +618,11 @@ StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable&
 Time LiveExecutor::leave(Time now, JobNumber number, std::string why) {
   const bool runs = parts_.yard.alive(number) != nullptr;
   const Time until = std::max(now, parts_.yard.preempt(number, std::move(why)));
-  if (runs) leaves_since_[number] = until;
+  if (runs) {
+    leaves_since_[number] = until;
+    notes_.push_back(
+        nlohmann::json{{"leaves", number}, {"since", until.time_since_epoch().count()}}.dump());
+  }
   if (parts_.costs.preempt > Duration::zero()) return until + parts_.costs.preempt;
   const auto job = runs ? parts_.job(number) : std::nullopt;
   const LearntKind* kind = job ? learnt_of(*job->spec) : nullptr;

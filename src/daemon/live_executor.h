@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/engine.h"
+#include "core/engine_log.h"
 #include "core/executor.h"
 #include "daemon/gates.h"
 #include "daemon/inbox.h"
@@ -119,7 +120,7 @@ class LiveExecutor final : public Executor, public RunObserver {
   struct Resumed {
     const std::vector<LedgerJob>& jobs;
     std::function<NodeService(NodeId)> service_of;
-    std::function<Reason(JobId)> reason_of;  // of its last start, stop or move
+    std::function<EngineLog::Reasons(JobId)> reasons_of;
   };
   void resume(const Resumed& from);
   /// The engine begins again with the next pass.

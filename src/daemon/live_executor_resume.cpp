@@ -51,11 +51,18 @@ void LiveExecutor::resume(const Resumed& from) {
     if (!engine_->cluster().is_up(NodeId{i})) out_of_service_.insert(NodeId{i});
   }
   hear_of_meanwhile(from.jobs);
+  std::erase_if(leaves_since_, [&](const auto& row) {
+    const Attempt* attempt = parts_.yard.alive(row.first);
+    return attempt == nullptr || attempt->since > row.second || attempt->is_granted;
+  });
+  std::vector<JobId> running;
   for (const auto& [job, slot] : slots_) {
-    if (rates_ && engine_->jobs().is_running(slot))
-      rates_->enter(slot, engine_->jobs().allocation[slot].pool, engine_->slices(slot),
-                    LiveRates::Attempt::SameOne);
+    if (rates_ && engine_->jobs().is_running(slot)) running.push_back(slot);
   }
+  std::ranges::sort(running);
+  for (const JobId slot : running)
+    rates_->resume(slot, engine_->jobs().allocation[slot].pool, engine_->slices(slot),
+                   engine_->jobs());
   for (const auto& [job, slot] : slots_) {
     const Attempt* attempt = parts_.yard.alive(job);
     const bool stays = engine_->jobs().is_running(slot) && attempt != nullptr &&
@@ -68,10 +75,10 @@ void LiveExecutor::resume(const Resumed& from) {
   // Whoever leaves is known before anybody starts: who is neither kept nor leaving is in the way.
   // One that has news hears first that its attempt has ended.
   for (const auto& [job, slot] : slots_) {
-    if (!has_news(slot)) let_leave(job, slot, from.reason_of(slot));
+    if (!has_news(slot)) let_leave(job, slot, from.reasons_of(slot).taken);
   }
   for (const auto& [job, slot] : slots_) {
-    if (!has_news(slot)) find_devices(job, slot, from.reason_of(slot));
+    if (!has_news(slot)) find_devices(job, slot, from.reasons_of(slot).given);
   }
   std::set<NodeId> out_of_service;
   for (std::uint32_t i = 0; i < nodes; ++i) {

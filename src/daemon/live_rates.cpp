@@ -9,22 +9,21 @@ namespace berth {
 
 namespace {
 
-constexpr double kStepsPerOctave = 16;  // 1, 1/2, 1/4 are steps
-constexpr double kNear = 0.75;          // of a step: the nearest one may be another by then
+constexpr double kStepsPerOctave = 128;  // 1, 1/2, 1/4 are steps
+constexpr double kNear = 6;              // steps: noise
 // An estimate that is off by more is nobody's estimate; the table needs some number.
 constexpr double kSlowest = 1e-4;
 constexpr double kFastest = 1e4;
+constexpr double kSame = 1e-6;       // of a rate that was worked out another way
 constexpr double kDrift = 0.02;      // of the whole: work that is off by more is set right
 constexpr double kLeastDrift = 0.5;  // seconds
 
 }  // namespace
 
-Rate rate_step(double rate, Rate now) noexcept {
-  const double limited = std::clamp(rate, kSlowest, kFastest);
-  const double step = std::log2(limited) * kStepsPerOctave;
-  const double here = now.is_zero() ? -1e9 : std::log2(now.value()) * kStepsPerOctave;
-  if (std::abs(step - here) <= kNear) return now;
-  return Rate::from(std::exp2(std::round(step) / kStepsPerOctave));
+double step_near(double ratio, double now) noexcept {
+  const double step = std::log2(std::clamp(ratio, kSlowest, kFastest)) * kStepsPerOctave;
+  if (std::abs(step - std::log2(now) * kStepsPerOctave) <= kNear) return now;
+  return std::exp2(std::round(step) / kStepsPerOctave);
 }
 
 LiveRates::LiveRates(Parts parts)
@@ -39,14 +38,24 @@ void LiveRates::enter(JobId job, PoolId pool, std::span<const Slice> slices, Att
   const Row before = row;
   row = Row{};
   row.is_here = true;
-  row.calibration = before.calibration;
-  row.is_measured = before.is_measured;
-  row.seconds_per_iteration = before.seconds_per_iteration;
+  row.known = before.known;
   row.has_reported = attempt == Attempt::SameOne && before.has_reported;
   neighbours_.enter(job, pool, slices);
   dirty_.insert(job);
   if (parts_.training != nullptr) parts_.training->conditions_changed(parts_.number(job));
 }
+
+void LiveRates::resume(JobId job, PoolId pool, std::span<const Slice> slices,
+                       const JobTable& jobs) {
+  if (slices.empty()) return;
+  Row& row = rows_[job.value];
+  row.is_here = true;
+  row.believed = jobs.rate[job].value() / row.known.calibration;
+  neighbours_.enter(job, pool, slices);
+  neighbours_.settle();
+}
+
+void LiveRates::recall(JobId job, const Known& known) { rows_[job.value].known = known; }
 
 void LiveRates::leave(JobId job) {
   Row& row = rows_[job.value];
@@ -67,7 +76,7 @@ void LiveRates::hear(JobId job) {
 /// Of its code only what it says from now on tells how fast it is.
 void LiveRates::believe(JobId job, double rate, const JobTable& jobs) {
   Row& row = rows_[job.value];
-  if (row.believed == rate) return;
+  if (std::abs(row.believed - rate) <= kSame * rate) return;
   // A job that is held back completely says nothing, and its calibration stays.
   row.believed = jobs.terms[job].throttle_milli == 0 ? 0 : std::max(rate, kSlowest);
   row.per_second = 0;
@@ -80,12 +89,14 @@ double LiveRates::work_per_iteration(JobId job, const MeasuredProgress& progress
   if (slot.iterations > 0) {
     return to_seconds(parts_.whole(job)) / static_cast<double>(slot.iterations);
   }
-  if (row.seconds_per_iteration > 0) return row.seconds_per_iteration;
+  if (row.known.seconds_per_iteration > 0) return row.known.seconds_per_iteration;
   if (parts_.seconds_per_iteration) {
-    if (const auto known = parts_.seconds_per_iteration(job)) return *known;
+    // From now on it counts by this, whatever else its kind shows.
+    if (const auto known = parts_.seconds_per_iteration(job))
+      return row.known.seconds_per_iteration = *known;
   }
-  if (progress.per_second > 0) row.seconds_per_iteration = row.believed / progress.per_second;
-  return row.seconds_per_iteration;
+  if (progress.per_second > 0) row.known.seconds_per_iteration = row.believed / progress.per_second;
+  return row.known.seconds_per_iteration;
 }
 
 void LiveRates::look_at(JobId job, Time now, const JobTable& jobs,
@@ -96,6 +107,7 @@ void LiveRates::look_at(JobId job, Time now, const JobTable& jobs,
   if (parts_.training != nullptr) progress = parts_.training->progress(parts_.number(job));
   std::optional<Duration> work;
   RateChange change{.job = job, .rate = jobs.rate[job]};
+  const Known before = row.known;
   row.has_reported = false;
   if (progress) {
     const double unit = work_per_iteration(job, *progress);
@@ -105,8 +117,9 @@ void LiveRates::look_at(JobId job, Time now, const JobTable& jobs,
       neighbours_.company(job, company_);
       if (company_.empty()) row.alone_seconds = 1 / row.per_second;
       if (unit > 0 && row.believed > 0) {
-        row.calibration = std::clamp(row.per_second * unit, kSlowest, kFastest) / row.believed;
-        row.is_measured = true;
+        row.known.calibration =
+            step_near(row.per_second * unit / row.believed, row.known.calibration);
+        row.known.is_measured = true;
       }
     }
     row.has_reported = unit > 0;
@@ -117,19 +130,14 @@ void LiveRates::look_at(JobId job, Time now, const JobTable& jobs,
   }
   // Before it has a pace of its own, jobs of its kind tell how far off its estimate is.
   const std::int64_t all = parts_.slots.jobs[job.value].iterations;
-  if (!row.is_measured && all > 0 && parts_.seconds_per_iteration) {
+  if (!row.known.is_measured && all > 0 && parts_.seconds_per_iteration) {
     const double unit = to_seconds(parts_.whole(job)) / static_cast<double>(all);
     if (const auto known = parts_.seconds_per_iteration(job))
-      row.calibration = std::clamp(unit / *known, kSlowest, kFastest);
+      row.known.calibration = step_near(unit / *known, row.known.calibration);
   }
-  const double rate = row.calibration * row.believed;
-  // What is believed alone is as exact as it is in a simulation.
-  if (rate <= 0)
-    change.rate = Rate{};
-  else if (row.calibration == 1)
-    change.rate = Rate::from(std::clamp(rate, kSlowest, kFastest));
-  else
-    change.rate = rate_step(rate, jobs.rate[job]);
+  if (parts_.noted && row.known != before) parts_.noted(job, row.known);
+  const double rate = row.known.calibration * row.believed;
+  change.rate = rate <= 0 ? Rate{} : Rate::from(std::clamp(rate, kSlowest, kFastest));
   if (work) {
     const double whole = to_seconds(parts_.whole(job));
     const double off = std::abs(to_seconds(*work - jobs.work_done(job, now)));

@@ -9,8 +9,8 @@
 // of the conditions then; another speed under other conditions is measured against that.
 //
 // When conditions change the old pace says nothing any more: until there is a new one a job is
-// taken to change by as much as is believed. Rates of the table are steps of 4 %: one that is the
-// same in all but noise never changes, and orders by rate have few classes.
+// taken to change by as much as is believed. How far belief is off is known to 0.5 % and
+// is another only if it differs by 3 %: a rate that is the same in all but noise never changes.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,13 @@ namespace berth {
 
 class LiveRates {
  public:
+  /// What outlives an attempt, and a restart.
+  struct Known {
+    double calibration = 1;            // measured over believed, a step of the scale
+    double seconds_per_iteration = 0;  // of work; 0 = not known
+    bool is_measured = false;          // the calibration is its own
+    friend bool operator==(const Known&, const Known&) = default;
+  };
   struct Parts {
     const Trace& slots;
     const RateModel& believed;
@@ -43,12 +50,17 @@ class LiveRates {
     std::function<std::optional<double>(JobId)> seconds_per_iteration = {};
     /// What has changed, for people.
     std::function<void(JobId, const Pace&)> shown = {};
+    /// For recall() by another life.
+    std::function<void(JobId, const Known&)> noted = {};
   };
   explicit LiveRates(Parts parts);
 
   /// The attempt is another one: what was measured of the last says nothing of how far it is.
   enum class Attempt : std::uint8_t { New, SameOne };
   void enter(JobId job, PoolId pool, std::span<const Slice> slices, Attempt attempt);
+  /// After a restart: it stands where it stood, and runs as fast as the table says.
+  void resume(JobId job, PoolId pool, std::span<const Slice> slices, const JobTable& jobs);
+  void recall(JobId job, const Known& known);
   /// Nothing if it is not here.
   void leave(JobId job);
   /// Its terms changed.
@@ -72,11 +84,9 @@ class LiveRates {
   struct Row {
     bool is_here = false;
     double believed = 1;
-    double calibration = 1;            // measured over believed
-    double seconds_per_iteration = 0;  // of work; 0 = not known
-    double per_second = 0;             // as last measured under these conditions; 0 = not yet
-    double alone_seconds = 0;          // of an iteration, when it was last alone on its devices
-    bool is_measured = false;          // the calibration is its own
+    Known known;
+    double per_second = 0;     // as last measured under these conditions; 0 = not yet
+    double alone_seconds = 0;  // of an iteration, when it was last alone on its devices
     bool has_reported = false;
   };
   void believe(JobId job, double rate, const JobTable& jobs);
@@ -92,6 +102,6 @@ class LiveRates {
 };
 
 /// The nearest step of the scale; `now` if that is near enough, so that noise changes nothing.
-[[nodiscard]] Rate rate_step(double rate, Rate now) noexcept;
+[[nodiscard]] double step_near(double ratio, double now) noexcept;
 
 }  // namespace berth

@@ -209,7 +209,7 @@ SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) {
   }
   if (setting.key.starts_with("share/")) {
     set_limits(gates);
-    return {.shares = shares_by_use_};
+    return {.shares = shares_by_use_ && shares() != told_shares_};  // else it is said already
   }
   if (!setting.key.starts_with("node/")) return {};
   for (std::uint32_t i = 0; i < parts_.cluster.nodes.size(); ++i) {
@@ -319,12 +319,13 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   executor.watch(engine);
   speeds.watch(executor, log);
   has_told_uses_ = memory.is_recalled();
+  told_shares_.reset();
   const std::size_t replayed = memory.passes.size();
   if (memory.is_recalled()) {
     log.replay(std::move(memory.passes), [&] {
       executor.resume({.jobs = jobs,
                        .service_of = [this](NodeId node) { return service_of(node); },
-                       .reason_of = [&](JobId job) { return log.last_reason(job); }});
+                       .reasons_of = [&](JobId job) { return log.last_reasons(job); }});
       log_replayed(replayed);
     });
   } else {

@@ -101,6 +101,7 @@ class Scheduler {
   enum class Next : std::uint8_t { Stop, Renew };
   [[nodiscard]] Result<Next> run_engine();
   [[nodiscard]] EngineMemory recall(const PolicyChoice& chosen);
+  [[nodiscard]] std::vector<Entitlement> shares() const;
   [[nodiscard]] Entitlements entitlements(const Policy& policy);
   void log_replayed(std::size_t passes) const;
   [[nodiscard]] NodeService service_of(NodeId node) const;
@@ -138,7 +139,8 @@ class Scheduler {
   bool is_first_ = true;       // engine of this life: the last one of another may have left a log
   PolicyChoice running_with_;  // while an engine runs
   bool has_told_uses_ = false;
-  bool shares_by_use_ = false;  // it does
+  bool shares_by_use_ = false;                           // it does
+  std::optional<std::vector<Entitlement>> told_shares_;  // nothing: told before a restart
   std::optional<LearntBook> learnt_;
   std::map<JobNumber, std::string> held_starts_;  // what the board was told of them
   mutable std::mutex figures_mutex_;

@@ -47,16 +47,22 @@ Result<std::unique_ptr<Policy>> Scheduler::make_policy_of(PolicyChoice choice) c
 }
 
 /// What was used before is told once in the life of an engine, however often shares are set.
+std::vector<Entitlement> Scheduler::shares() const {
+  std::vector<Entitlement> shares;
+  for (const auto& [key, value] : parts_.board.settings()) {
+    const auto share = share_from_setting(key, value);
+    if (!share || !(share->shares > 0) || share->shares == Entitlement{}.shares) continue;
+    shares.push_back(
+        {share->kind == "group" ? "group/" + share->name : share->name, share->shares});
+  }
+  return shares;
+}
+
 Entitlements Scheduler::entitlements(const Policy& policy) {
   Entitlements said;
   const auto half_life = policy.shares_by_use();
   if (!half_life) return said;
-  for (const auto& [key, value] : parts_.board.settings()) {
-    const auto share = share_from_setting(key, value);
-    if (!share || !(share->shares > 0)) continue;
-    said.shares.push_back(
-        {share->kind == "group" ? "group/" + share->name : share->name, share->shares});
-  }
+  told_shares_ = said.shares = shares();
   if (std::exchange(has_told_uses_, true)) return said;
   const auto usage = parts_.store.usage(parts_.clock.wall(), to_seconds(*half_life));
   if (!usage) return said;

@@ -57,6 +57,11 @@ void Neighbourhood::touch(JobId job) {
   for (const Slice& slice : slices(job)) mark_around(slice);
 }
 
+void Neighbourhood::settle() noexcept {
+  for (const JobId job : changed_) is_changed_[job] = 0;
+  changed_.clear();
+}
+
 void Neighbourhood::rates(Time now, const JobTable& jobs, std::vector<RateChange>& rated) {
   if (changed_.empty()) return;
   std::ranges::sort(changed_);

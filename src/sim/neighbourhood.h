@@ -30,6 +30,8 @@ class Neighbourhood {
   [[nodiscard]] std::span<const Slice> slices(JobId job) const noexcept {
     return places_.slices(standing_[job].place);
   }
+  /// Everybody's rate is known as things are.
+  void settle() noexcept;
   /// Appends who else is on its devices, each once.
   void company(JobId job, std::vector<JobId>& others) const;
   /// Appends the true rate of every job around a change since the last call, by JobId.

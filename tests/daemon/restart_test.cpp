@@ -35,6 +35,7 @@ Workload draw(const std::string& policy, std::uint64_t seed) {
   load.options.scheduling.policy = {policy, scenario_for(policy, seed).settings};
   load.options.scheduling.min_run = seed % 3 == 0 ? 5 : 0;
   load.options.scheduling.spare_slots = 64;
+  load.options.hears_progress = seed % 2 == 1;  // and is slower or faster than anybody thought
   load.options.host.device_limit = (*make_policy(policy))->shares_devices() ? 8 : 1;
   for (int i = 0; i < 10; ++i) {
     const double length = 3 + odd(40);
@@ -88,9 +89,15 @@ std::string first_difference(const Lived& lived, const Lived& calm) {
                      ours == calm.acts.end() ? "nothing" : *ours);
 }
 
+/// It died between a start's record and its process: that start is late, and what follows from it.
+bool is_in_a_launch(const Lived& lived) {
+  return std::ranges::any_of(
+      lived.acts, [](const std::string& act) { return act.find("never began") != act.npos; });
+}
+
 class Restart : public ::testing::TestWithParam<std::string> {};
 
-constexpr std::uint64_t kSeeds = 6;
+constexpr std::uint64_t kSeeds = 10;
 constexpr int kInstants = 8;
 
 TEST_P(Restart, AtAnyInstantChangesNothing) {
@@ -104,6 +111,7 @@ TEST_P(Restart, AtAnyInstantChangesNothing) {
       const Lived lived =
           live(load, [at](LiveWorld& world) { world.crash_at_time(at, CrashKind::Kill); });
       ASSERT_EQ(lived.violations, std::vector<std::string>{}) << "seed " << seed << " at " << at;
+      if (is_in_a_launch(lived)) continue;
       ASSERT_EQ(first_difference(lived, calm), "") << "seed " << seed << " at " << at;
     }
   }

@@ -33,7 +33,8 @@ LiveWorld::LiveWorld(WorldOptions options)
       host_(options_.host),
       rng_(options_.seed),
       sleep_rng_(rng_.fork("sleep")),
-      training_(options_.seed) {
+      training_(options_.seed),
+      honest_(host_, options_.seed) {
   if (options_.edit_cluster) options_.edit_cluster(cluster_);
   if (!options_.service.identity.lookup) options_.service.identity.lookup = everybody_is_known;
   host_.set_fault_counter([this](std::string_view what) { count_fault(what); });
@@ -119,7 +120,10 @@ void LiveWorld::note(std::string line) {
 
 /// The earliest thing that happens by itself, not after `until`. False: nothing will.
 bool LiveWorld::step(std::optional<std::int64_t> until) {
-  const auto host = host_.next();
+  const auto said = options_.hears_progress ? honest_.next() : std::nullopt;
+  auto host = host_.next();
+  const bool says_first = said && (!host || *said < *host);
+  if (says_first) host = said;
   const bool script_first = !script_.empty() && (!host || script_.begin()->first <= *host);
   const std::optional<std::int64_t> next =
       script_first ? std::optional{script_.begin()->first} : host;
@@ -131,6 +135,11 @@ bool LiveWorld::step(std::optional<std::int64_t> until) {
   }
   micros_ = std::max(micros_, *next);
   host_.set_now(micros_);
+  if (!script_first && says_first) {
+    life_->inbox.post(Question{.ask = [] {}});
+    honest_.announce();
+    return true;
+  }
   if (!script_first) {
     host_.step(micros_);
     return true;
@@ -289,19 +298,25 @@ void LiveWorld::make_yard(Life& life) {
                   .machine_cores = {}});
 }
 
+TrainingBook* LiveWorld::training() {
+  if (options_.hears_nonsense) return &training_;
+  return options_.hears_progress ? &honest_ : nullptr;
+}
+
 void LiveWorld::make_service(Life& life) {
-  life.scheduler = std::make_unique<Scheduler>(
-      Scheduler::Parts{.store = life.store,
-                       .board = life.board,
-                       .yard = *life.yard,
-                       .inbox = life.inbox,
-                       .clock = life.clock,
-                       .cluster = cluster_,
-                       .options = options_.scheduling,
-                       .training = options_.hears_nonsense ? &training_ : nullptr,
-                       .hub = nullptr,
-                       .log = nullptr,
-                       .around_policy = options_.around_policy});
+  honest_.begin_life();
+  life.scheduler =
+      std::make_unique<Scheduler>(Scheduler::Parts{.store = life.store,
+                                                   .board = life.board,
+                                                   .yard = *life.yard,
+                                                   .inbox = life.inbox,
+                                                   .clock = life.clock,
+                                                   .cluster = cluster_,
+                                                   .options = options_.scheduling,
+                                                   .training = training(),
+                                                   .hub = nullptr,
+                                                   .log = nullptr,
+                                                   .around_policy = options_.around_policy});
   life.admission = std::make_unique<Admission>(cluster_, options_.scheduling.placement,
                                                options_.admission, [&life](JobNumber job) {
                                                  if (life.board.find(job)) return true;

@@ -19,6 +19,7 @@
 #include "daemon/live_service.h"
 #include "daemon/scheduler.h"
 #include "daemon/yard.h"
+#include "support/honest_training.h"
 #include "support/sim_disk.h"
 #include "support/sim_host.h"
 #include "support/sim_store.h"
@@ -52,6 +53,7 @@ struct WorldOptions {
   std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy = {};
   Oversleeping oversleeping = {};
   bool hears_nonsense = false;    // jobs report late, never or nonsense; otherwise never
+  bool hears_progress = false;    // jobs say how fast they get on, and that is true
   bool expects_bad_jobs = false;  // otherwise it is a violation that one is set aside
 };
 
@@ -142,6 +144,7 @@ class LiveWorld final : public ClockSource {
   void check_policy(const Life& life);
   void check_engines(const Life& life);
   bool step(std::optional<std::int64_t> until);
+  [[nodiscard]] TrainingBook* training();
   void oversleep();
 
   WorldOptions options_;
@@ -158,6 +161,7 @@ class LiveWorld final : public ClockSource {
   Rng rng_;
   Rng sleep_rng_;
   WildTraining training_;
+  HonestTraining honest_;
   std::multimap<std::int64_t, Deed> script_;
   std::unique_ptr<Life> life_;
   std::uint64_t points_ = 0;

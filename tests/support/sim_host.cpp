@@ -30,6 +30,19 @@ double SimHost::seconds_done(JobNumber job) const {
   return found == done_.end() ? 0 : static_cast<double>(found->second) / kSecond;
 }
 
+double SimHost::seconds_worked(JobNumber job) const {
+  const auto since = runs_since(job);
+  return seconds_done(job) + (since ? static_cast<double>(now_ - *since) / kSecond : 0);
+}
+
+std::optional<SimHost::Micros> SimHost::runs_since(JobNumber job) const {
+  const auto living = living_.find(job);
+  if (living == living_.end()) return std::nullopt;
+  const Shim& shim = shims_.at(living->second);
+  if (shim.stage != Stage::Running || shim.suspended) return std::nullopt;
+  return shim.resumed;
+}
+
 std::optional<double> SimHost::held(AttemptId attempt) const {
   const auto found = held_.find(attempt);
   if (found == held_.end()) return std::nullopt;

@@ -52,6 +52,11 @@ class SimHost final : public Host {
   [[nodiscard]] const std::vector<std::string>& violations() const noexcept { return violations_; }
   [[nodiscard]] std::size_t alive() const;
   [[nodiscard]] double seconds_done(JobNumber job) const;
+  /// With what its attempt has done so far.
+  [[nodiscard]] double seconds_worked(JobNumber job) const;
+  /// Nothing: it does not run, or stands still.
+  [[nodiscard]] std::optional<Micros> runs_since(JobNumber job) const;
+  [[nodiscard]] Micros now() const noexcept { return now_; }
   [[nodiscard]] std::uint64_t launches() const noexcept { return launches_; }
   /// Who lives now, by job.
   [[nodiscard]] const std::map<JobNumber, AttemptId>& living() const noexcept { return living_; }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/rng.h"
@@ -40,7 +41,24 @@ class WildTraining final : public TrainingBook {
       losses.push_back(manner_of(job) > 3 ? nonsense(rng) : 1 / (1.0 + static_cast<double>(epoch)));
   }
   [[nodiscard]] bool has_saved(JobNumber) const override { return false; }
-  void tell(JobNumber, const Terms&) override {}
+  void tell(JobNumber job, const Terms&) override { known_.insert(job); }
+  /// As far as such code can be believed: never less than nothing, and no more than it can be.
+  [[nodiscard]] std::optional<MeasuredProgress> progress(JobNumber job) const override {
+    Rng rng = Rng{seed_ + ++asked_}.fork("progress");
+    if (manner_of(job) == 0 || rng.below(3) == 0) return std::nullopt;
+    constexpr double kPaces[] = {0, 1e-9, 0.3, 1, 1.02, 2, 1e3, 1e9};
+    return MeasuredProgress{.iterations = rng.below(8) == 0 ? 1e12 : 1e3 * rng.uniform(),
+                            .seconds_ago = rng.below(8) == 0 ? 1e5 : rng.uniform(),
+                            .per_second = kPaces[rng.below(std::size(kPaces))],
+                            .first_seconds_ago = 1e4 * rng.uniform(),
+                            .batch = static_cast<double>(rng.below(3))};
+  }
+  void take_progressed(std::vector<JobNumber>& jobs) override {
+    Rng rng = Rng{seed_ + ++asked_}.fork("progressed");
+    for (const JobNumber job : known_) {
+      if (rng.below(3) == 0) jobs.push_back(job);
+    }
+  }
 
  private:
   [[nodiscard]] std::uint64_t manner_of(JobNumber job) const {
@@ -61,6 +79,7 @@ class WildTraining final : public TrainingBook {
   }
 
   std::uint64_t seed_;
+  std::set<JobNumber> known_;
   mutable std::uint64_t asked_ = 0;
 };
 
