@@ -119,6 +119,8 @@ class Yard {
 
   /// A new engine knows of nobody yet, and what the last one planned is void.
   void begin_engine(Rules rules);
+  /// The engine goes on under other rules.
+  void set_rules(Rules rules) { rules_ = std::move(rules); }
   /// The last one has failed: the same, before there is a new one.
   void end_engine();
   [[nodiscard]] const Attempt* alive(JobNumber job) const;

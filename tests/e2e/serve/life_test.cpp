@@ -87,6 +87,54 @@ TEST(Serve, ReadsItsConfigurationAgainUnlessItIsWrong) {
   EXPECT_EQ(lines_by_word(served.written_by("calm"))["start"], 1);
 }
 
+// Both have had more than 1 GPU-second of service and stand in the lower queue, where whoever runs
+// goes on. An engine that began anew would find out again, by stopping one for the other.
+TEST(Serve, AConfigurationThatSaysTheSameStopsNobody) {
+  const auto config = [](std::string_view more) {
+    return fmt::format("cluster: 1x2\npolicy: tiresias-l\nset: {{thresholds: 1}}\n{}", more);
+  };
+  Served served;
+  std::ofstream(served.config()) << config("min_run: 0\n");
+  ASSERT_TRUE(served.begin());
+  const auto count = [&](const std::string& what) {
+    const std::string log = served.log();
+    int found = 0;
+    for (std::size_t at = log.find(what); at != std::string::npos; at = log.find(what, at + 1))
+      ++found;
+    return found;
+  };
+  const auto first = served.submit(served.job("first", "600", 2));
+  ASSERT_TRUE(eventually([&] { return served.state_of(*first) == "running"; }));
+  const auto second = served.submit(served.job("second", "600", 2));
+  ASSERT_TRUE(first && second);
+  // First the newcomer takes the devices of the one that has had its second, then it falls as well.
+  ASSERT_TRUE(eventually([&] { return served.view_of(*first).value("preemptions", 0) == 1; }));
+  ASSERT_TRUE(eventually([&] { return served.view_of(*second).value("preemptions", 0) == 1; }));
+  ASSERT_TRUE(eventually([&] { return served.state_of(*first) == "running"; }));
+  const int preempted = count("job preempted");
+  int reloads = 0;
+  for (const char* more : {"min_run: 0\n", "min_run: 0\nlog_level: debug\n", "min_run: 7s\n",
+                           "min_run: 0\nmax_jobs: 7\n"}) {
+    std::ofstream(served.config()) << config(more);
+    served.hang_up();
+    ++reloads;
+    ASSERT_TRUE(eventually([&] { return count("the engine goes on: nothing") == reloads; }))
+        << more;
+  }
+  // A pass that begins after all these has decided with what they left behind.
+  ASSERT_EQ(
+      served.ask("PUT", "/api/v1/shares", {{"kind", "user"}, {"name", "nobody"}, {"shares", 2}})
+          ->status,
+      200);
+  EXPECT_EQ(count("job preempted"), preempted);
+  EXPECT_EQ(served.state_of(*first), "running");
+  EXPECT_EQ(count("a new engine takes over"), 0);
+  // What an engine is made of is another matter.
+  std::ofstream(served.config()) << config("min_run: 0\nplacement: first-fit\n");
+  served.hang_up();
+  EXPECT_TRUE(eventually([&] { return count("a new engine takes over") == 1; }));
+}
+
 TEST(Serve, EndsAJobThatForksAndIgnoresSignals) {
   Served served;
   ASSERT_TRUE(served.begin());
