@@ -135,6 +135,49 @@ TEST(Serve, AConfigurationThatSaysTheSameStopsNobody) {
   EXPECT_TRUE(eventually([&] { return count("a new engine takes over") == 1; }));
 }
 
+/// Numbers of what this process has open beyond its three streams, and what they are.
+std::map<int, std::string> descriptors_of(pid_t pid) {
+  std::map<int, std::string> found;
+  for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", pid))) {
+    const int number = std::stoi(entry.path().filename().string());
+    std::error_code ignored;  // it may be closed by now
+    if (number > 2) found[number] = fs::read_symlink(entry.path(), ignored).string();
+  }
+  return found;
+}
+
+bool closes_on_exec(pid_t pid, int descriptor) {
+  std::ifstream info(fmt::format("/proc/{}/fdinfo/{}", pid, descriptor));
+  std::string key;
+  std::string flags;
+  while (info >> key && key != "flags:") std::getline(info, flags);
+  if (!(info >> flags)) return true;  // it was closed meanwhile
+  return (std::stoul(flags, nullptr, 8) & static_cast<unsigned long>(O_CLOEXEC)) != 0;
+}
+
+// What it listens on, who is connected, its journal: nothing of it reaches a program that it runs,
+// or a job could answer in the scheduler's name and keep its port when it is gone.
+TEST(Serve, NoProgramThatItRunsHasADescriptorOfIt) {
+  Served served;
+  std::ofstream(served.config()) << "cluster: 1x2\nlisten: 127.0.0.1:0\n";
+  served.set_before([] { return ::close_range(3, ~0U, 0) == 0; });  // nothing of the test
+  ASSERT_TRUE(served.begin());
+  auto connected = testing::RawClient::unix_socket(served.socket());
+  ASSERT_TRUE(connected.ask("GET /healthz HTTP/1.1\r\nHost: berth\r\n\r\n"));
+  const auto job = served.submit(served.job("open", "600"));
+  ASSERT_TRUE(job);
+  ASSERT_TRUE(eventually([&] { return lines_by_word(served.written_by("open"))["start"] == 1; }));
+  const auto own = descriptors_of(served.pid());
+  EXPECT_GE(std::ranges::count_if(
+                own, [](const auto& each) { return each.second.starts_with("socket:"); }),
+            4);  // two listeners, training code, a connection
+  for (const auto& [number, what] : own)
+    EXPECT_TRUE(closes_on_exec(served.pid(), number)) << number << " is " << what;
+  const pid_t program = served.view_of(*job).at("pid").get<pid_t>();
+  for (const auto& [number, what] : descriptors_of(program))
+    EXPECT_TRUE(what.starts_with(served.folder().path())) << number << " is " << what;  // its locks
+}
+
 TEST(Serve, EndsAJobThatForksAndIgnoresSignals) {
   Served served;
   ASSERT_TRUE(served.begin());
