@@ -156,7 +156,8 @@ Result<void> Daemon::Parts::begin() {
             auto found = store->started_since(since);
             return found ? *std::move(found) : std::set<AttemptId>{};
           },
-      .last_known = last_known});
+      .last_known = last_known,
+      .log = &log});
   return {};
 }
 

@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "core/action.h"
 #include "daemon/core_book.h"
 #include "daemon/inbox.h"
@@ -110,6 +111,7 @@ class Yard {
     /// moment that the life before this one has written down. Empty: nobody knows.
     std::function<std::set<AttemptId>(Time)> seen_to_run = {};
     std::optional<Time> last_known = {};
+    Logger* log = nullptr;
   };
   explicit Yard(Parts parts);
 
