@@ -6,6 +6,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -62,6 +63,10 @@ bool somebody_waits(int listener) {
   return ::poll(&waiting, 1, 0) == 1 && (waiting.revents & POLLIN) != 0;
 }
 
+/// The library makes sockets that outlive an exec. Whatever this process runs must not hold our
+/// port, or a client's connection, after we are gone.
+void keep_from_children(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+
 Result<tcp::acceptor> listen_on(asio::io_context& io, const TcpAddress& where) {
   error_code error;
   const auto address = asio::ip::make_address(where.host, error);
@@ -70,6 +75,7 @@ Result<tcp::acceptor> listen_on(asio::io_context& io, const TcpAddress& where) {
   tcp::acceptor acceptor(io);
   const tcp::endpoint endpoint(address, where.port);
   acceptor.open(endpoint.protocol(), error);
+  if (!error) keep_from_children(acceptor.native_handle());
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
@@ -171,7 +177,8 @@ class Server::Running {
     tls_ = std::move(listening.tls);
     if (listening.unix_listener) {
       unix_listener_ = std::move(listening.unix_listener);
-      unix_acceptor_.emplace(core_.io, Unix(), ::dup(unix_listener_->descriptor()));
+      unix_acceptor_.emplace(core_.io, Unix(),
+                             ::fcntl(unix_listener_->descriptor(), F_DUPFD_CLOEXEC, 0));
     }
     if (listening.tcp.is_open()) {
       const auto protocol = listening.is_six ? tcp::v6() : tcp::v4();
@@ -210,6 +217,7 @@ class Server::Running {
         if (somebody_waits(acceptor.native_handle())) core_.out_of_descriptors();
         return accept_later(acceptor);
       }
+      keep_from_children(socket.native_handle());
       if (auto peer = peer_of(socket)) welcome(Socket(std::move(socket)), *std::move(peer));
       accept(acceptor);
     });

@@ -1,7 +1,6 @@
 #include "api/unix_listener.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,6 +10,8 @@
 #include <cstring>
 
 #include <fmt/format.h>
+
+#include "base/patient_lock.h"
 
 namespace berth::api {
 
@@ -75,8 +76,13 @@ Result<UnixListener> UnixListener::open(const std::string& path) {
   listener.lock_ = FileHandle(
       ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!listener.lock_.is_open()) return failed(lock_path, "cannot be made");
-  if (::flock(listener.lock_.get(), LOCK_EX | LOCK_NB) != 0) return taken(path);
-  BERTH_TRY_VOID(clear(path, address));
+  if (!lock_for_good(listener.lock_.get())) return taken(path);
+  Result<void> cleared;
+  static_cast<void>(within_patience([&] {  // the socket of one that is gone, for the same reason
+    cleared = clear(path, address);
+    return cleared.has_value();
+  }));
+  BERTH_TRY_VOID(std::move(cleared));
 
   listener.socket_ = FileHandle(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.socket_.is_open()) return failed(path, "no socket");

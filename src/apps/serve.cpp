@@ -234,8 +234,8 @@ void reload(const ServeOptions& options, Daemon& daemon, Logger& log) {
   const auto config = configuration(options);
   if (config) {
     if (const auto level = log_level_from(config->log_level)) log.set_level(*level);
-    daemon.renew(config->scheduling, "the configuration was read again");
     BERTH_LOG(log, Info, "serve", "configuration read again");
+    daemon.set_options(config->scheduling);
   } else {
     BERTH_LOG(log, Error, "serve", "the configuration is wrong and was left as it is",
               {"why", config.error().text()});

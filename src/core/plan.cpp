@@ -164,18 +164,36 @@ bool Plan::retake(PoolId pool, JobId job, const Shape& shape, Reason reason) {
   return true;
 }
 
+std::span<const Slice> Plan::found_on(JobId job) const {
+  if (pins_.empty()) return {};
+  const auto pin = pins_.find(job);
+  return pin == pins_.end() ? std::span<const Slice>{} : std::span<const Slice>{pin->second};
+}
+
+std::int32_t Plan::found_gpus(JobId job) const {
+  std::int32_t gpus = 0;
+  for (const Slice& slice : found_on(job)) gpus += slice.gpus;
+  return gpus;
+}
+
+bool Plan::try_keep(JobId job, Reason reason) {
+  const std::int32_t gpus = found_gpus(job);
+  if (gpus == 0 || !is_agreed(job, gpus)) return false;
+  check_startable(job);
+  Shape shape = (*shapes_)[jobs_->shape[job]];
+  shape.gpus = gpus;
+  return put_where_pinned(job, shape, reason);
+}
+
 bool Plan::put_where_pinned(JobId job, const Shape& shape, Reason reason,
                             std::optional<PoolId> pool) {
-  if (pins_.empty() || state_->mode() == ClusterState::Mode::Count) return false;
-  const auto pin = pins_.find(job);
-  if (pin == pins_.end()) return false;
-  const PoolId there = state_->cluster().nodes[pin->second.front().node.value].pool;
-  std::int32_t gpus = 0;
-  for (const Slice& slice : pin->second) gpus += slice.gpus;
-  if (gpus != shape.gpus || (pool && *pool != there)) return false;
+  const std::span<const Slice> found = found_on(job);
+  if (found.empty() || state_->mode() == ClusterState::Mode::Count) return false;
+  const PoolId there = state_->cluster().nodes[found.front().node.value].pool;
+  if (found_gpus(job) != shape.gpus || (pool && *pool != there)) return false;
   const bool acceptable = std::ranges::find(shape.pools, there) != shape.pools.end();
-  if (!acceptable || !state_->is_free(pin->second, shape)) return false;
-  put(job, arena_->store(there, pin->second), jobs_->terms[job], reason);
+  if (!acceptable || !state_->is_free(found, shape)) return false;
+  put(job, arena_->store(there, found), jobs_->terms[job], reason);
   return true;
 }
 

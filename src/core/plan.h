@@ -54,6 +54,12 @@ class Plan {
   /// The same, but its state stays on the host: it is resumed without a restart. Where that cannot
   /// be done it is preempted.
   void suspend(JobId job, Reason reason = Reason::TimeSlice);
+  /// Devices on which a waiting job still runs, from before this engine; empty in a simulation. A
+  /// policy that starts it anywhere else, or with another number, stops and restarts it.
+  [[nodiscard]] std::span<const Slice> found_on(JobId job) const;
+  [[nodiscard]] std::int32_t found_gpus(JobId job) const;
+  /// Starts it on just these, if there are any, they are free and it agrees to their number.
+  [[nodiscard]] bool try_keep(JobId job, Reason reason = Reason::Order);
   /// How the job runs, from now or from its start on. False: its new memory does not fit beside the
   /// others on its devices, or the executor cannot make it run so; nothing changed then.
   [[nodiscard]] bool set_terms(JobId job, const Terms& terms, Reason reason = Reason::Balance);

@@ -2,7 +2,16 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace berth {
+
+std::string to_text(const BeliefOptions& options) {
+  const SwitchCosts& costs = options.costs;
+  return fmt::format("{} {} {} {} {} {} {}", options.effects, options.profiles_digest,
+                     options.profile_error, costs.start.count(), costs.preempt.count(),
+                     costs.resume.count(), costs.migrate.count());
+}
 
 Result<Effects> effects_of(const BeliefOptions& options, const Cluster& cluster,
                            bool shares_out_cores) {

@@ -17,9 +17,15 @@ struct BeliefOptions {
   /// As parse_effects() reads it, or "auto": what is known of the machine (see effects_of()).
   std::string effects = "auto";
   std::shared_ptr<const ProfileSet> profiles = {};  // empty: the built-in catalogue
+  std::string profiles_digest = {};                 // of the files they come from
   double profile_error = 0;  // deviation of what is believed of profiles, to see what it costs
   /// During a cost a job is believed to hold its devices without getting on.
   SwitchCosts costs = {};
+  friend bool operator==(const BeliefOptions& a, const BeliefOptions& b) {
+    return to_text(a) == to_text(b);
+  }
+  /// Equal: the same is believed.
+  [[nodiscard]] friend std::string to_text(const BeliefOptions& options);
 };
 
 /// "auto": sharing a device always counts; its type where the cluster has several; how far the

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "exec/discover.h"
 #include "model/yaml_fields.h"
@@ -138,7 +139,7 @@ class ConfigReader {
 
   void read_beliefs(const YAML::Node& root, BeliefOptions& beliefs) {
     read_effects(root, beliefs.effects);
-    read_profiles(root, beliefs.profiles);
+    read_profiles(root, beliefs);
     if (const auto error = fields_.number(root, "profile_error", {0, kMostProfileError}))
       beliefs.profile_error = *error;
     read_cost(root, "start_cost", beliefs.costs.start);
@@ -177,12 +178,13 @@ class ConfigReader {
 
   /// One file or a list; a later one replaces profiles of the same name. A relative path starts at
   /// the folder of the configuration.
-  void read_profiles(const YAML::Node& root, std::shared_ptr<const ProfileSet>& into) {
+  void read_profiles(const YAML::Node& root, BeliefOptions& into) {
     const YAML::Node node = YamlFields::child(root, "profiles");
     if (!node.IsDefined()) return;
     if (!node.IsScalar() && !node.IsSequence())
       return fields_.wrong(node.Mark(), "profiles is a file or a list of files");
     ProfileSet all = built_in_profiles();
+    Digest digest;
     const auto take_file = [&](const YAML::Node& name) {
       if (!name.IsScalar() || name.Scalar().empty())
         return fields_.wrong(name.Mark(), "profiles is a file or a list of files");
@@ -190,6 +192,7 @@ class ConfigReader {
           (std::filesystem::path(file_).parent_path() / name.Scalar()).string();
       const auto text = read_file(path);
       if (!text) return fields_.wrong(name.Mark(), text.error().text());
+      digest.add(std::string_view{*text});
       auto more = parse_profiles(*text, path, all);
       if (!more) {
         for (const std::string& message : more.error().messages)
@@ -203,7 +206,8 @@ class ConfigReader {
     } else {
       for (const auto& name : node) take_file(name);
     }
-    into = std::make_shared<const ProfileSet>(std::move(all));
+    into.profiles = std::make_shared<const ProfileSet>(std::move(all));
+    into.profiles_digest = digest.hex();
   }
 
   /// Seconds, or a time with a unit, as the simulator's options take it.

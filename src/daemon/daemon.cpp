@@ -156,7 +156,8 @@ Result<void> Daemon::Parts::begin() {
             auto found = store->started_since(since);
             return found ? *std::move(found) : std::set<AttemptId>{};
           },
-      .last_known = last_known});
+      .last_known = last_known,
+      .log = &log});
   return {};
 }
 
@@ -282,9 +283,11 @@ Result<void> Daemon::run() {
 
 void Daemon::stop() { parts_->inbox.post(StopOrder{}); }
 
-void Daemon::renew(const SchedulerOptions& live, const std::string& why) {
-  parts_->inbox.post(Question{[this, live] { parts_->scheduler->set_options(live); }});
-  parts_->inbox.post(RenewOrder{why});
+void Daemon::set_options(const SchedulerOptions& live) {
+  // Also if the engine that should have heard of it has failed meanwhile: the next one is made of
+  // these.
+  const auto set = [this, live] { parts_->scheduler->set_options(live); };
+  parts_->inbox.post(Question{.ask = set, .too_late = set});
 }
 
 }  // namespace berth

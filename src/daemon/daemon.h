@@ -45,8 +45,8 @@ class Daemon {
   [[nodiscard]] Result<void> run();
   /// From any thread.
   void stop();
-  /// Begins again with a new engine: the configuration has changed.
-  void renew(const SchedulerOptions& live, const std::string& why);
+  /// The configuration was read again; from any thread (see Scheduler::set_options).
+  void set_options(const SchedulerOptions& live);
   [[nodiscard]] std::uint64_t generation() const noexcept;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,8 +35,14 @@ std::optional<std::string> in_a_copy(const std::function<std::string()>& work,
                                      std::chrono::milliseconds patience) {
   std::array<int, 2> pipe{};
   if (pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
+  const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child == 0) answer(pipe[1], work);
+  if (child == 0) {
+    // It has a copy of every lock and socket of ours, and nobody to answer to without us.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) _exit(1);
+    answer(pipe[1], work);
+  }
   close(pipe[1]);
   std::optional<std::string> text;
   if (child > 0) {

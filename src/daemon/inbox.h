@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -17,11 +16,6 @@
 
 namespace berth {
 
-/// Begin again with a new engine: another policy, another configuration, a node that came or went
-/// for good.
-struct RenewOrder {
-  std::string why;
-};
 struct StopOrder {};
 /// Something to be answered between two passes, when nothing is in the middle of changing. Exactly
 /// one of the two is called: `too_late` if no pass comes any more, from any thread.
@@ -36,7 +30,7 @@ struct ResizeAnswer {
   std::uint64_t id = 0;
   bool done = false;
 };
-using Message = std::variant<Committed, HostEvent, RenewOrder, StopOrder, Question, ResizeAnswer>;
+using Message = std::variant<Committed, HostEvent, StopOrder, Question, ResizeAnswer>;
 
 class Inbox {
  public:

@@ -151,7 +151,6 @@ std::optional<Time> LiveExecutor::advance(Time wakeup) {
   parts_.inbox.take(messages_);
   for (const Message& message : messages_) {
     if (std::holds_alternative<StopOrder>(message)) over_ = Over::Stop;
-    if (std::holds_alternative<RenewOrder>(message) && over_ == Over::No) over_ = Over::Renew;
   }
   last_ = std::max(last_, parts_.clock.now());
   pass_began_ = last_;

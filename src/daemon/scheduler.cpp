@@ -88,6 +88,41 @@ NodeService node_service_from(const std::string& value) noexcept {
   return value.starts_with("down") ? NodeService::Down : NodeService::Up;
 }
 
+bool make_the_same_engine(SchedulerOptions a, SchedulerOptions b) {
+  for (SchedulerOptions* options : {&a, &b}) {
+    options->policy = {};
+    options->min_run = 0;
+    options->training_answer = 0;
+  }
+  return a == b;
+}
+
+void Scheduler::set_options(const SchedulerOptions& options) {
+  const SchedulerOptions before = std::exchange(parts_.options, options);
+  if (!running_) return;
+  const bool goes_on = make_the_same_engine(before, options) && is_same(choice(), running_with_);
+  if (parts_.log != nullptr)
+    BERTH_LOG(*parts_.log, Info, "scheduler",
+              goes_on ? "the engine goes on: nothing it depends on has changed"
+                      : "a new engine takes over: what it is made of has changed",
+              {"policy", choice().policy});
+  if (goes_on)
+    parts_.yard.set_rules(rules());
+  else
+    running_->executor.renew();
+}
+
+/// Of the options as they are now, and the policy that decides.
+Yard::Rules Scheduler::rules() const {
+  Yard::Rules rules{.min_run = std::chrono::seconds{parts_.options.min_run},
+                    .policy_retries = policy_retries_};
+  if (parts_.training != nullptr)
+    rules.saves = [this](JobNumber job) { return parts_.training->has_saved(job); };
+  if (parts_.options.training_answer > 0) rules.training = parts_.training;
+  rules.answer = std::chrono::seconds{parts_.options.training_answer};
+  return rules;
+}
+
 Result<void> Scheduler::run() {
   learnt_.emplace(parts_.board.settings());
   const std::int64_t now = parts_.clock.wall() / 1'000'000;
@@ -181,8 +216,8 @@ EngineMemory Scheduler::recall(const PolicyChoice& chosen) {
   const SchedulerOptions& options = parts_.options;
   EngineMemory fresh;
   fresh.identity =
-      fmt::format("{} {} {} {} {} {}", to_text(chosen), options.placement, options.estimator,
-                  options.cpu, options.seed, fingerprint(parts_.cluster));
+      fmt::format("{} {} {} {} {} {} {}", to_text(chosen), options.placement, options.estimator,
+                  options.cpu, options.seed, to_text(options.beliefs), fingerprint(parts_.cluster));
   fresh.wall = parts_.clock.wall();
   fresh.slots = 2 * parts_.board.all().size() + options.spare_slots;
   if (!std::exchange(is_first_, false)) return fresh;
@@ -309,13 +344,8 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .tuner = tuner.get(),
                  .seed = parts_.options.seed,
                  .open = true}};
-  Yard::Rules rules{.min_run = std::chrono::seconds{parts_.options.min_run},
-                    .policy_retries = policy->decides_retries()};
-  if (parts_.training != nullptr)
-    rules.saves = [this](JobNumber job) { return parts_.training->has_saved(job); };
-  if (parts_.options.training_answer > 0) rules.training = parts_.training;
-  rules.answer = std::chrono::seconds{parts_.options.training_answer};
-  parts_.yard.begin_engine(std::move(rules));
+  policy_retries_ = policy->decides_retries();
+  parts_.yard.begin_engine(rules());
   executor.watch(engine);
   speeds.watch(executor, log);
   has_told_uses_ = memory.is_recalled();

@@ -50,7 +50,11 @@ struct SchedulerOptions {
   double half_life = 7 * 86'400.0;    // seconds in which use of GPUs counts half
   std::int64_t min_run = 60;          // seconds before a policy's preemption stops an attempt
   std::int64_t training_answer = 10;  // seconds for an answer of training code; 0: it is not asked
+  friend bool operator==(const SchedulerOptions&, const SchedulerOptions&) = default;
 };
+/// An engine made of the one decides as one made of the other. Which policy decides is told apart
+/// elsewhere, for a setting may beat both; what holds whatever the policy is no part of an engine.
+[[nodiscard]] bool make_the_same_engine(SchedulerOptions a, SchedulerOptions b);
 
 /// What a running scheduler says of itself.
 struct SchedulerFigures {
@@ -88,8 +92,9 @@ class Scheduler {
   /// so that it can be told; in the end with the plainest policy.
   [[nodiscard]] Result<void> run();
 
-  /// For the next engine; in the engine's thread.
-  void set_options(const SchedulerOptions& options) { parts_.options = options; }
+  /// At once; in the engine's thread. The engine goes on unless it would have been made otherwise:
+  /// then a new one takes over with the next pass.
+  void set_options(const SchedulerOptions& options);
   [[nodiscard]] SchedulerFigures figures() const;
   /// Between two passes, in the engine's thread only.
   [[nodiscard]] Why explain(const JobView& job, bool may_see_all) const;
@@ -105,6 +110,7 @@ class Scheduler {
   [[nodiscard]] Entitlements entitlements(const Policy& policy);
   void log_replayed(std::size_t passes) const;
   [[nodiscard]] NodeService service_of(NodeId node) const;
+  [[nodiscard]] Yard::Rules rules() const;
   [[nodiscard]] Result<Next> begin_anew(const std::string& why, std::optional<JobNumber> suspect);
   void fall_back(const std::string& why);
   void trust_again();
@@ -139,7 +145,8 @@ class Scheduler {
   bool is_first_ = true;       // engine of this life: the last one of another may have left a log
   PolicyChoice running_with_;  // while an engine runs
   bool has_told_uses_ = false;
-  bool shares_by_use_ = false;                           // it does
+  bool shares_by_use_ = false;   // it does
+  bool policy_retries_ = false;  // it says whether a failed attempt is repeated
   std::optional<std::vector<Entitlement>> told_shares_;  // nothing: told before a restart
   std::optional<LearntBook> learnt_;
   std::map<JobNumber, std::string> held_starts_;  // what the board was told of them

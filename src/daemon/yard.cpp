@@ -174,6 +174,10 @@ void Yard::warn_who_stayed() {
       continue;
     }
     const auto record = parts_.job(next->first);
+    if (parts_.log != nullptr)
+      BERTH_LOG(*parts_.log, Warn, "training",
+                "code that was asked to save and leave is still there: it is warned by signal",
+                {"job", next->first}, {"after", to_seconds(rules_.answer)});
     signals_.push_back({.kind = Signal::Kind::Stop,
                         .attempt = attempts_.at(next->first).id,
                         .grace = record ? record->spec->grace_seconds : 0});

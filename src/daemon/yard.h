@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "core/action.h"
 #include "daemon/core_book.h"
 #include "daemon/inbox.h"
@@ -110,6 +111,7 @@ class Yard {
     /// moment that the life before this one has written down. Empty: nobody knows.
     std::function<std::set<AttemptId>(Time)> seen_to_run = {};
     std::optional<Time> last_known = {};
+    Logger* log = nullptr;
   };
   explicit Yard(Parts parts);
 
@@ -119,6 +121,8 @@ class Yard {
 
   /// A new engine knows of nobody yet, and what the last one planned is void.
   void begin_engine(Rules rules);
+  /// The engine goes on under other rules.
+  void set_rules(Rules rules) { rules_ = std::move(rules); }
   /// The last one has failed: the same, before there is a new one.
   void end_engine();
   [[nodiscard]] const Attempt* alive(JobNumber job) const;

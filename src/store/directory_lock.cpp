@@ -7,9 +7,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/patient_lock.h"
 
 namespace berth {
 
@@ -44,7 +45,7 @@ Result<DirectoryLock> DirectoryLock::take(const std::string& directory) {
     return fail(fmt::format("{}: cannot be opened: {} (the directory must be writable)", path,
                             std::strerror(errno)));
   DirectoryLock lock(file);
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+  if (!lock_for_good(file)) {
     if (errno != EWOULDBLOCK)
       return fail(fmt::format("{}: cannot be locked: {}", path, std::strerror(errno)));
     return fail(fmt::format(

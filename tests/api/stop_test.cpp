@@ -3,6 +3,8 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <future>
@@ -30,6 +32,25 @@ TEST_F(Life, ASocketLeftBehindIsReplaced) {
   server_->stop();
   EXPECT_FALSE(std::filesystem::exists(*options_.unix_path));
   server_->stop();
+}
+
+// A scheduler is killed while it makes a process: that one has its sockets until it is another
+// program.
+TEST_F(Life, AProcessThatWasBeingMadeIsWaitedFor) {
+  start();
+  const pid_t copy = ::fork();
+  if (copy == 0) {
+    ::usleep(200'000);
+    ::_exit(0);
+  }
+  server_->stop();
+  api::ServerOptions second = options_;
+  second.tcp.reset();
+  api::Server next{service_, second};
+  const auto bound = next.start();
+  EXPECT_TRUE(bound) << bound.error().text();
+  if (bound) next.stop();
+  ::waitpid(copy, nullptr, 0);
 }
 
 TEST_F(Life, ALivingServerIsNotPushedAside) {

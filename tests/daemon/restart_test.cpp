@@ -138,6 +138,20 @@ TEST_P(Restart, NorDoesSettingWhatIsSet) {
   }
 }
 
+TEST_P(Restart, NorDoesAConfigurationThatSaysTheSame) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Workload load = draw(GetParam(), seed);
+    const Lived calm = live(load);
+    Rng rng = Rng{seed}.fork("reload");
+    const double at = rng.uniform() * std::min(calm.seconds, 120.0);
+    const Lived lived = live(load, [&](LiveWorld& world) {
+      world.at(at, [&](LiveService&) { world.set_options(load.options.scheduling); });
+    });
+    ASSERT_EQ(lived.violations, std::vector<std::string>{}) << "seed " << seed << " at " << at;
+    ASSERT_EQ(first_difference(lived, calm), "") << "seed " << seed << " at " << at;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, Restart, ::testing::ValuesIn(all_policies()),
                          [](const auto& row) {
                            std::string name = row.param;

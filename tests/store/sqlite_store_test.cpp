@@ -7,6 +7,9 @@
 #include <fstream>
 #include <thread>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "base/crash_point.h"
@@ -72,6 +75,20 @@ TEST_F(SqliteStoreTest, ASecondSchedulerIsRefused) {
             fmt::format("{}: another scheduler (process {}) works on this directory (stop it, or "
                         "choose another directory)",
                         state(), ::getpid()));
+}
+
+// A scheduler is killed while it makes a process: that one has its locks until it is another
+// program.
+TEST_F(SqliteStoreTest, AProcessThatWasBeingMadeIsWaitedFor) {
+  auto store = open();
+  const pid_t copy = ::fork();
+  if (copy == 0) {
+    ::usleep(200'000);
+    ::_exit(0);
+  }
+  store.reset();
+  EXPECT_EQ(refusal(), "opened");
+  ::waitpid(copy, nullptr, 0);
 }
 
 TEST_F(SqliteStoreTest, TheLockGoesWithItsHolder) {

@@ -340,6 +340,11 @@ void LiveWorld::make_service(Life& life) {
       .options = options_.service});
 }
 
+void LiveWorld::set_options(const SchedulerOptions& options) {
+  Life& life = *life_;
+  life.inbox.post(Question{[&life, options] { life.scheduler->set_options(options); }});
+}
+
 void LiveWorld::run(int most_crashes) {
   for (int crashes = 0; live(); ++crashes) {
     if (crashes == most_crashes) {

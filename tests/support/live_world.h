@@ -78,6 +78,8 @@ class LiveWorld final : public ClockSource {
   /// The disk fails after so many operations; the scheduler must leave, and unsynced bytes are
   /// lost.
   void fail_disk_after(std::uint64_t operations, DiskFault fault);
+  /// Inside a deed: the configuration is read again, and says this.
+  void set_options(const SchedulerOptions& options);
   void jump_wall_clock(double seconds) { wall_offset_ += static_cast<std::int64_t>(seconds * 1e6); }
   void set_space_left(std::uint64_t bytes);
   /// One life of the scheduler: until nothing will ever happen any more, or a crash. True: a crash.

@@ -17,13 +17,21 @@ void WayMaker::add(const View& view, JobId job) {
 bool WayMaker::try_start(Plan& plan, PoolId pool, JobId job, Reason reason) {
   displaced_.clear();
   if (candidates_.empty() || plan.cluster().mode() == ClusterState::Mode::Count) return false;
-  std::ranges::sort(candidates_, [](const Candidate& a, const Candidate& b) {
-    return a.lost != b.lost ? a.lost < b.lost : b.job < a.job;
-  });
   order_.clear();
   steps_.clear();
   const Shape& shape = plan.shape(job);
-  if (shape.locality == Locality::Relaxed || shape.is_fraction()) {
+  const bool is_anywhere = shape.locality == Locality::Relaxed || shape.is_fraction();
+  const bool is_one_node = !is_anywhere && plan.waits_for_fewest_nodes() &&
+                           fewest_possible(plan.cluster(), shape, pool) <= 1;
+  if (!is_anywhere) {
+    add_up_nodes(plan);
+    // Most tries end here, before anything is put in order.
+    if (is_one_node && !keep_to_roomy_nodes(plan, shape)) return false;
+  }
+  std::ranges::sort(candidates_, [](const Candidate& a, const Candidate& b) {
+    return a.lost != b.lost ? a.lost < b.lost : b.job < a.job;
+  });
+  if (is_anywhere) {
     for (std::uint32_t i = 0; i < candidates_.size(); ++i) {
       order_.push_back(i);
       steps_.push_back(order_.size());
@@ -32,8 +40,7 @@ bool WayMaker::try_start(Plan& plan, PoolId pool, JobId job, Reason reason) {
   }
   find_sites(plan, shape);
   if (try_one_node(plan, pool, job, reason)) return true;
-  const bool one_is_enough = fewest_possible(plan.cluster(), shape, pool) <= 1;
-  if (one_is_enough && plan.waits_for_fewest_nodes()) return false;
+  if (is_one_node) return false;
   std::ranges::sort(sites_, [](const Site& a, const Site& b) {
     return std::tuple(-a.room, a.lost, a.node) < std::tuple(-b.room, b.lost, b.node);
   });
@@ -47,6 +54,13 @@ bool WayMaker::try_start(Plan& plan, PoolId pool, JobId job, Reason reason) {
     steps_.push_back(order_.size());
   }
   return try_in_order(plan, pool, job, reason);
+}
+
+WayMaker::Gain WayMaker::gain_of(const Slice& slice, const Shape& held) {
+  const std::int64_t workers = std::max(1, slice.gpus);
+  return {.gpus = slice.gpus,
+          .cpus_milli = workers * held.cpus_milli_per_gpu,
+          .memory_mib = workers * held.memory_mib_per_gpu};
 }
 
 std::int64_t WayMaker::room_on(const Plan& plan, NodeId node, const Shape& shape,
@@ -63,34 +77,63 @@ std::int64_t WayMaker::room_on(const Plan& plan, NodeId node, const Shape& shape
   return room;
 }
 
+/// What all candidates hold, node by node, in no order.
+void WayMaker::add_up_nodes(const Plan& plan) {
+  for (const NodeId node : nodes_) sums_[node.value] = {};
+  nodes_.clear();
+  sums_.resize(plan.cluster().cluster().nodes.size());
+  for (const Candidate& candidate : candidates_) {
+    const Shape& held = plan.shape(candidate.job);
+    for (const Slice& slice : plan.slices(candidate.job)) {
+      NodeSum& sum = sums_[slice.node.value];
+      if (sum.parts++ == 0) nodes_.push_back(slice.node);
+      sum.gain += gain_of(slice, held);
+    }
+  }
+}
+
+/// Candidates beside those nodes that could hold the whole gang are of no use to one that wants a
+/// node. False: there is no such node.
+bool WayMaker::keep_to_roomy_nodes(const Plan& plan, const Shape& shape) {
+  const auto is_roomy = [&](NodeId node) {
+    return room_on(plan, node, shape, sums_[node.value].gain) >= shape.gpus;
+  };
+  const auto kept = std::ranges::partition(nodes_, is_roomy);
+  for (const NodeId node : kept) sums_[node.value] = {};
+  nodes_.erase(kept.begin(), kept.end());
+  if (nodes_.empty()) return false;
+  std::erase_if(candidates_, [&](const Candidate& candidate) {
+    return std::ranges::none_of(plan.slices(candidate.job), [&](const Slice& slice) {
+      return sums_[slice.node.value].parts > 0;
+    });
+  });
+  return true;
+}
+
 void WayMaker::find_sites(const Plan& plan, const Shape& shape) {
-  parts_.clear();
+  std::ranges::sort(nodes_);
   sites_.clear();
+  std::uint32_t first = 0;
+  for (const NodeId node : nodes_) {
+    NodeSum& sum = sums_[node.value];
+    sites_.push_back({.node = node,
+                      .room = room_on(plan, node, shape, sum.gain),
+                      .lost = 0,
+                      .first = first,
+                      .last = first});
+    sum.site = static_cast<std::uint32_t>(sites_.size() - 1);
+    first += sum.parts;
+  }
+  parts_.resize(first);
   for (std::uint32_t i = 0; i < candidates_.size(); ++i) {
     const Shape& held = plan.shape(candidates_[i].job);
     for (const Slice& slice : plan.slices(candidates_[i].job)) {
-      const std::int64_t workers = std::max(1, slice.gpus);
-      parts_.push_back({slice.node,
-                        i,
-                        {.gpus = slice.gpus,
-                         .cpus_milli = workers * held.cpus_milli_per_gpu,
-                         .memory_mib = workers * held.memory_mib_per_gpu}});
+      const NodeSum& sum = sums_[slice.node.value];
+      if (sum.parts == 0) continue;
+      Site& site = sites_[sum.site];
+      parts_[site.last++] = {slice.node, i, gain_of(slice, held)};
+      site.lost += candidates_[i].lost;
     }
-  }
-  std::ranges::sort(parts_, {},
-                    [](const Part& part) { return std::tuple(part.node, part.candidate); });
-  for (std::uint32_t first = 0; first < parts_.size();) {
-    Site site{.node = parts_[first].node, .first = first, .last = first};
-    Gain gain;
-    for (; site.last < parts_.size() && parts_[site.last].node == site.node; ++site.last) {
-      gain.gpus += parts_[site.last].gain.gpus;
-      gain.cpus_milli += parts_[site.last].gain.cpus_milli;
-      gain.memory_mib += parts_[site.last].gain.memory_mib;
-      site.lost += candidates_[parts_[site.last].candidate].lost;
-    }
-    site.room = room_on(plan, site.node, shape, gain);
-    first = site.last;
-    sites_.push_back(site);
   }
 }
 
@@ -100,9 +143,7 @@ bool WayMaker::choose_on(const Plan& plan, const Shape& shape, const Site& site)
   Gain gain;
   std::uint32_t part = site.first;
   for (; room_on(plan, site.node, shape, gain) < shape.gpus; ++part) {
-    gain.gpus += parts_[part].gain.gpus;
-    gain.cpus_milli += parts_[part].gain.cpus_milli;
-    gain.memory_mib += parts_[part].gain.memory_mib;
+    gain += parts_[part].gain;
     chosen_.push_back(part);
   }
   // The last one was needed; of those before it, who loses most is spared first.

@@ -12,7 +12,8 @@
 // got devices: what a job without checkpoints has to do again. Who may be asked to make way is the
 // caller's to say, and so is what becomes of those who did: they may go elsewhere.
 //
-// A failed try costs what the candidates hold, and changes nothing.
+// A failed try costs what the candidates hold, without putting them in order where the gang wants
+// one node, and changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@ class WayMaker {
   void add(const View& view, JobId job);
 
   /// Starts the job in the pool in place of some candidates. False: not even without all of them.
+  /// Uses them up: the next try names its own.
   [[nodiscard]] bool try_start(Plan& plan, PoolId pool, JobId job, Reason reason);
   /// Who lost its devices in the last success, in the order in which they were asked.
   [[nodiscard]] std::span<const JobId> displaced() const noexcept { return displaced_; }
@@ -45,6 +47,17 @@ class WayMaker {
     std::int64_t gpus = 0;
     std::int64_t cpus_milli = 0;
     std::int64_t memory_mib = 0;
+    Gain& operator+=(const Gain& other) noexcept {
+      gpus += other.gpus;
+      cpus_milli += other.cpus_milli;
+      memory_mib += other.memory_mib;
+      return *this;
+    }
+  };
+  struct NodeSum {  // of all candidates on a node
+    Gain gain;
+    std::uint32_t parts = 0;  // 0: nobody of them is there, or the node is of no use
+    std::uint32_t site = 0;   // into sites_
   };
   struct Part {  // of a candidate, on one node
     NodeId node;
@@ -63,7 +76,10 @@ class WayMaker {
     JobId job;
     std::vector<Slice> slices;
   };
+  void add_up_nodes(const Plan& plan);
+  [[nodiscard]] bool keep_to_roomy_nodes(const Plan& plan, const Shape& shape);
   void find_sites(const Plan& plan, const Shape& shape);
+  [[nodiscard]] static Gain gain_of(const Slice& slice, const Shape& held);
   [[nodiscard]] static std::int64_t room_on(const Plan& plan, NodeId node, const Shape& shape,
                                             const Gain& gain);
   [[nodiscard]] bool try_one_node(Plan& plan, PoolId pool, JobId job, Reason reason);
@@ -75,6 +91,8 @@ class WayMaker {
   void spare(Plan& plan, PoolId pool);
 
   std::vector<Candidate> candidates_;  // least work lost first
+  std::vector<NodeSum> sums_;          // by NodeId
+  std::vector<NodeId> nodes_;          // those with a sum
   std::vector<Part> parts_;            // by node, then in the order of candidates
   std::vector<Site> sites_;
   std::vector<std::uint32_t> chosen_;  // candidates, of one node

@@ -133,6 +133,10 @@ void ElasticFlow::start(const View& view, Plan& plan, const Choice& choice) {
 
 bool ElasticFlow::start_small(const View& view, Plan& plan, JobId job, PoolId pool) {
   const SpeedCurve& speeds = curve(view, job, pool);
+  if (plan.try_keep(job, Reason::Growth)) {  // it runs already; the next slot may resize it
+    set_holding(job, true);
+    return true;
+  }
   if (speeds.sizes() == 0 || speeds.gpus.front() > plan.cluster().free_gpus(pool)) return false;
   start(view, plan, {.job = job, .pool = pool, .gpus = speeds.gpus.front(), .place = {}});
   return plan.holds(job);

@@ -88,7 +88,37 @@ void Gandiva::move_out(const View& view, JobId job) {
   touch(view, home);
 }
 
-void Gandiva::on_arrival(const View& view, JobId job) { enqueue(view, job, Line::Tail); }
+void Gandiva::on_arrival(const View& view, JobId job) {
+  enqueue(view, job, Line::Tail);
+  newcomers_.push_back(job);
+}
+
+/// The server it still runs on, from before this engine, as large as it asked to be.
+std::optional<Gandiva::Home> Gandiva::home_found(const View& view, const Plan& plan,
+                                                 JobId job) const {
+  const auto found = plan.found_on(job);
+  if (found.size() != 1 || found.front().gpus != view.gpus(job)) return std::nullopt;
+  const PoolId pool = view.cluster.cluster().nodes[found.front().node.value].pool;
+  const auto unit = pools_[pool.value].servers.unit_of(found.front().node);
+  if (!unit) return std::nullopt;
+  return Home{pool, *unit};
+}
+
+/// Whoever runs already lives there: a better server would cost it what it has done.
+void Gandiva::settle_found(const View& view, const Plan& plan) {
+  for (const JobId job : newcomers_) {
+    const auto home = home_found(view, plan, job);
+    if (!home || jobs_[job.value].where != Where::Queue) continue;
+    const Demand demand = demand_of(view, job);
+    if (!servers(*home).fits(home->unit, demand)) continue;
+    const Shape& shape = view.shape(job);
+    queue_.forget(view.jobs.shape[job], job);
+    pools_[shape.pools.front().value].queued[class_of(shape.gpus)] -= shape.gpus;
+    servers(*home).add(home->unit, demand);
+    settle_in(view, job, *home);
+  }
+  newcomers_.clear();
+}
 
 void Gandiva::on_departure(const View& view, JobId job) {
   JobRow& mine = jobs_[job.value];
@@ -203,6 +233,7 @@ void Gandiva::decide(const View& view, Plan& plan, Rng&) {
   }
   orphans_.clear();
   end_due_slices(view);
+  settle_found(view, plan);
   place_queue(view, std::nullopt);
   pull_after_departures(view, plan);
   if (ticks_.is_due(view.now)) on_tick(view, plan);

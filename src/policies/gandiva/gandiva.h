@@ -128,6 +128,8 @@ class Gandiva final : public Policy {
   void settle_in(const View& view, JobId job, Home home);
   void move_out(const View& view, JobId job);
   void lose_server(const View& view, NodeId node);
+  void settle_found(const View& view, const Plan& plan);
+  [[nodiscard]] std::optional<Home> home_found(const View& view, const Plan& plan, JobId job) const;
   void place_queue(const View& view, std::optional<AffinityClass> only);
   [[nodiscard]] bool try_place(const View& view, JobId job);
   [[nodiscard]] std::optional<UnitId> try_step(PoolId pool, Step step, const Demand& demand);
@@ -187,6 +189,7 @@ class Gandiva final : public Policy {
   std::vector<bool> blocked_;     // by ShapeId: no place for its head until somebody leaves
   std::vector<Home> dirty_;       // to be settled in this instant
   std::vector<Home> touched_;     // changed since the last tick
+  std::vector<JobId> newcomers_;  // since the last instant
   std::vector<JobId> orphans_;    // lost a server of their set but still hold the others
   std::set<Timer> slices_;        // ends of slices, of over-subscribed units alone
   std::vector<Home> new_slices_;  // begin in this instant

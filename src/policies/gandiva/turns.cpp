@@ -130,8 +130,9 @@ bool Gandiva::pick_devices(const View& view, Home home, JobId job) {
 }
 
 bool Gandiva::start_job(const View& view, Plan& plan, Home home, JobId job) {
-  if (!pick_devices(view, home, job) ||
-      !plan.try_start_on(job, home.pool, picked_, Reason::TimeSlice))
+  const bool is_kept = home_found(view, plan, job) == home && plan.try_keep(job, Reason::TimeSlice);
+  if (!is_kept && (!pick_devices(view, home, job) ||
+                   !plan.try_start_on(job, home.pool, picked_, Reason::TimeSlice)))
     return false;
   plan.set_pause(job, jobs_[job.value].start_cost);
   return true;

@@ -251,6 +251,14 @@ bool Optimus::try_first_workers(const View& view, Plan& plan, JobId job) {
     waiting_.erase(job);
     return true;
   }
+  if (const auto found = plan.found_on(job); !found.empty()) {
+    beliefs_.assign(view, job, view.cluster.cluster().nodes[found.front().node.value].pool);
+    set_terms(view, plan, job, plan.found_gpus(job));
+    if (plan.try_keep(job)) {
+      waiting_.erase(job);
+      return true;
+    }
+  }
   measure_use(plan.cluster(), used_);
   const PoolId first = best_pool(view, job, used_);
   const std::int32_t least = beliefs_.of(job).range.least;

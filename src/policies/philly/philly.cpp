@@ -151,8 +151,9 @@ bool Philly::start(const View& view, Plan& plan, Vc& vc, const Waiting& waiting,
     return plan.try_start_on(waiting.job, pool, slices_, Reason::Order);
   };
   const bool counting = plan.cluster().mode() == ClusterState::Mode::Count;
-  const bool started =
-      counting ? plan.try_start(waiting.job) : std::ranges::any_of(shape.pools, place);
+  const bool is_as_found = plan.found_gpus(waiting.job) == shape.gpus && plan.try_keep(waiting.job);
+  const bool started = is_as_found || (counting ? plan.try_start(waiting.job)
+                                                : std::ranges::any_of(shape.pools, place));
   if (!started) return false;
   note_start(view, vc, waiting, level);
   if (shape.gpus > 0 && !shape.is_fraction()) use_.start(waiting.job, plan.slices(waiting.job));

@@ -139,15 +139,18 @@ bool Pollux::optimise(const View& view, Plan& plan, PoolId pool, Rng& rng) {
 void Pollux::start_waiting(const View& view, Plan& plan) {
   waiting_.start(view, plan, [&](JobId job) {
     const auto try_in = [&](PoolId pool) {
-      if (!plan.try_start_sized(pool, job, book_.least(job), Reason::Order)) return false;
-      --in_pool_[pool_of_[job.value].value];
-      pool_of_[job.value] = pool;
-      ++in_pool_[pool.value];
-      book_.settle(view, plan, job, true);
-      clock_.stir(view.now + Duration{1});
-      return true;
+      return plan.try_start_sized(pool, job, book_.least(job), Reason::Order);
     };
-    return try_in(pool_of_[job.value]) || std::ranges::any_of(view.shape(job).pools, try_in);
+    const bool is_kept = plan.try_keep(job);
+    if (!is_kept && !try_in(pool_of_[job.value]) &&
+        std::ranges::none_of(view.shape(job).pools, try_in))
+      return false;
+    --in_pool_[pool_of_[job.value].value];
+    pool_of_[job.value] = plan.pool_of(job);
+    ++in_pool_[pool_of_[job.value].value];
+    book_.settle(view, plan, job, !is_kept);
+    clock_.stir(view.now + Duration{1});
+    return true;
   });
 }
 

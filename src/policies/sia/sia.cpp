@@ -191,8 +191,9 @@ void Sia::start_waiting(const View& view, Plan& plan) {
     const auto try_in = [&](PoolId pool) {
       return plan.try_start_sized(pool, job, book_.least(job), Reason::Order);
     };
-    if (std::ranges::none_of(pools, try_in)) return false;
-    book_.settle(view, plan, job, true);
+    const bool is_kept = plan.try_keep(job);
+    if (!is_kept && std::ranges::none_of(pools, try_in)) return false;
+    book_.settle(view, plan, job, !is_kept);
     clock_.stir(view.now + Duration{1});
     return true;
   });

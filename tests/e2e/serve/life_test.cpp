@@ -87,6 +87,97 @@ TEST(Serve, ReadsItsConfigurationAgainUnlessItIsWrong) {
   EXPECT_EQ(lines_by_word(served.written_by("calm"))["start"], 1);
 }
 
+// Both have had more than 1 GPU-second of service and stand in the lower queue, where whoever runs
+// goes on. An engine that began anew would find out again, by stopping one for the other.
+TEST(Serve, AConfigurationThatSaysTheSameStopsNobody) {
+  const auto config = [](std::string_view more) {
+    return fmt::format("cluster: 1x2\npolicy: tiresias-l\nset: {{thresholds: 1}}\n{}", more);
+  };
+  Served served;
+  std::ofstream(served.config()) << config("min_run: 0\n");
+  ASSERT_TRUE(served.begin());
+  const auto count = [&](const std::string& what) {
+    const std::string log = served.log();
+    int found = 0;
+    for (std::size_t at = log.find(what); at != std::string::npos; at = log.find(what, at + 1))
+      ++found;
+    return found;
+  };
+  const auto first = served.submit(served.job("first", "600", 2));
+  ASSERT_TRUE(eventually([&] { return served.state_of(*first) == "running"; }));
+  const auto second = served.submit(served.job("second", "600", 2));
+  ASSERT_TRUE(first && second);
+  // First the newcomer takes the devices of the one that has had its second, then it falls as well.
+  ASSERT_TRUE(eventually([&] { return served.view_of(*first).value("preemptions", 0) == 1; }));
+  ASSERT_TRUE(eventually([&] { return served.view_of(*second).value("preemptions", 0) == 1; }));
+  ASSERT_TRUE(eventually([&] { return served.state_of(*first) == "running"; }));
+  const int preempted = count("job preempted");
+  int reloads = 0;
+  for (const char* more : {"min_run: 0\n", "min_run: 0\nlog_level: debug\n", "min_run: 7s\n",
+                           "min_run: 0\nmax_jobs: 7\n"}) {
+    std::ofstream(served.config()) << config(more);
+    served.hang_up();
+    ++reloads;
+    ASSERT_TRUE(eventually([&] { return count("the engine goes on: nothing") == reloads; }))
+        << more;
+  }
+  // A pass that begins after all these has decided with what they left behind.
+  ASSERT_EQ(
+      served.ask("PUT", "/api/v1/shares", {{"kind", "user"}, {"name", "nobody"}, {"shares", 2}})
+          ->status,
+      200);
+  EXPECT_EQ(count("job preempted"), preempted);
+  EXPECT_EQ(served.state_of(*first), "running");
+  EXPECT_EQ(count("a new engine takes over"), 0);
+  // What an engine is made of is another matter.
+  std::ofstream(served.config()) << config("min_run: 0\nplacement: first-fit\n");
+  served.hang_up();
+  EXPECT_TRUE(eventually([&] { return count("a new engine takes over") == 1; }));
+}
+
+/// Numbers of what this process has open beyond its three streams, and what they are.
+std::map<int, std::string> descriptors_of(pid_t pid) {
+  std::map<int, std::string> found;
+  for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", pid))) {
+    const int number = std::stoi(entry.path().filename().string());
+    std::error_code ignored;  // it may be closed by now
+    if (number > 2) found[number] = fs::read_symlink(entry.path(), ignored).string();
+  }
+  return found;
+}
+
+bool closes_on_exec(pid_t pid, int descriptor) {
+  std::ifstream info(fmt::format("/proc/{}/fdinfo/{}", pid, descriptor));
+  std::string key;
+  std::string flags;
+  while (info >> key && key != "flags:") std::getline(info, flags);
+  if (!(info >> flags)) return true;  // it was closed meanwhile
+  return (std::stoul(flags, nullptr, 8) & static_cast<unsigned long>(O_CLOEXEC)) != 0;
+}
+
+// What it listens on, who is connected, its journal: nothing of it reaches a program that it runs,
+// or a job could answer in the scheduler's name and keep its port when it is gone.
+TEST(Serve, NoProgramThatItRunsHasADescriptorOfIt) {
+  Served served;
+  std::ofstream(served.config()) << "cluster: 1x2\nlisten: 127.0.0.1:0\n";
+  served.set_before([] { return ::close_range(3, ~0U, 0) == 0; });  // nothing of the test
+  ASSERT_TRUE(served.begin());
+  auto connected = testing::RawClient::unix_socket(served.socket());
+  ASSERT_TRUE(connected.ask("GET /healthz HTTP/1.1\r\nHost: berth\r\n\r\n"));
+  const auto job = served.submit(served.job("open", "600"));
+  ASSERT_TRUE(job);
+  ASSERT_TRUE(eventually([&] { return lines_by_word(served.written_by("open"))["start"] == 1; }));
+  const auto own = descriptors_of(served.pid());
+  EXPECT_GE(std::ranges::count_if(
+                own, [](const auto& each) { return each.second.starts_with("socket:"); }),
+            4);  // two listeners, training code, a connection
+  for (const auto& [number, what] : own)
+    EXPECT_TRUE(closes_on_exec(served.pid(), number)) << number << " is " << what;
+  const pid_t program = served.view_of(*job).at("pid").get<pid_t>();
+  for (const auto& [number, what] : descriptors_of(program))
+    EXPECT_TRUE(what.starts_with(served.folder().path())) << number << " is " << what;  // its locks
+}
+
 TEST(Serve, EndsAJobThatForksAndIgnoresSignals) {
   Served served;
   ASSERT_TRUE(served.begin());
