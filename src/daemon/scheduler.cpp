@@ -77,6 +77,12 @@ Result<PolicyChoice> policy_choice_from(const std::string& text) {
   return choice;
 }
 
+std::string live_estimator(const std::string& said, const PolicyChoice& choice) {
+  if (!said.empty()) return said;
+  const auto entry = find_policy(choice.policy);
+  return entry && (*entry)->estimator != "oracle" ? (*entry)->estimator : "history";
+}
+
 NodeService node_service_from(const std::string& value) noexcept {
   if (value.starts_with("drained")) return NodeService::Drained;
   return value.starts_with("down") ? NodeService::Down : NodeService::Up;
@@ -167,9 +173,9 @@ std::set<NodeId> Scheduler::out_of_service() const {
 EngineMemory Scheduler::recall(const PolicyChoice& chosen) {
   const SchedulerOptions& options = parts_.options;
   EngineMemory fresh;
-  fresh.identity =
-      fmt::format("{} {} {} {} {} {}", to_text(chosen), options.placement, options.estimator,
-                  options.cpu, options.seed, fingerprint(parts_.cluster));
+  fresh.identity = fmt::format("{} {} {} {} {} {}", to_text(chosen), options.placement,
+                               live_estimator(options.estimator, chosen), options.cpu, options.seed,
+                               fingerprint(parts_.cluster));
   fresh.wall = parts_.clock.wall();
   fresh.slots = 2 * parts_.board.all().size() + options.spare_slots;
   if (!std::exchange(is_first_, false)) return fresh;
@@ -237,7 +243,8 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   shares_by_use_ = policy->shares_by_use().has_value();
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
-  BERTH_TRY(const auto estimator, make_estimator(parts_.options.estimator, parts_.options.seed));
+  BERTH_TRY(const auto estimator,
+            make_estimator(live_estimator(parts_.options.estimator, chosen), parts_.options.seed));
   SpeedsBySlot speeds{parts_.hub};
   std::unique_ptr<NodeTuner> tuner;
   if (parts_.options.cpu != "off") {
