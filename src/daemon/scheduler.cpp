@@ -251,7 +251,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy, &speeds));
   }
   Effects effects;
-  effects.cpu = tuner != nullptr;
+  effects.cpu = tuner != nullptr || policy->sets_cores();  // else all cores would seem alike
   const RateModel believed{built_in_profiles(), parts_.cluster, effects};
 
   const std::vector<LedgerJob> jobs = parts_.board.all();
