@@ -136,9 +136,9 @@ TEST(Oasis, WhatIsSoldIsKeptAndWhoCannotPayIsRefused) {
   System system{{.policy = "oasis",
                  .settings = {{"slot", "1"}, {"price_low", "0.001"}, {"price_high", "50"}},
                  .more = "estimator: limit\n"}};
-  const auto first = system.submit(due(system.script("first", steps_script(50)), 4, 30));
+  const auto first = system.submit(due(system.script("first", steps_script(40)), 4, 30));
   system.until("it runs", [&] { return system.steps("first") > 0; });
-  const auto second = system.submit(due(system.script("second", steps_script(40)), 4, 14));
+  const auto second = system.submit(due(system.script("second", steps_script(30)), 4, 20));
   system.restart();
   json rich = due(system.script("rich", "true"), 8, 12);
   rich["weight"] = 1000;
@@ -161,7 +161,7 @@ TEST(Aonline, WhatIsPlannedRunsToItsEndAndTheTooLongIsRefused) {
                  .settings = {{"slot", "1"}, {"max_window", "8"}, {"too_long", "reject"}},
                  .more = "estimator: limit\n"}};
   const auto planned = [&](const std::string& name, double weight) {
-    json job = system.script(name, "begun; " + steps_script(20));
+    json job = system.script(name, "begun; " + steps_until("go"));
     job["estimate"] = 2;
     job["weight"] = weight;
     return system.submit(job);
@@ -175,6 +175,7 @@ TEST(Aonline, WhatIsPlannedRunsToItsEndAndTheTooLongIsRefused) {
   eternal["estimate"] = 100;
   EXPECT_THAT(system.refusal(eternal),
               HasSubstr("policy aonline refuses it: needs 100 slots of 1.0 s at its fastest"));
+  system.tell("go");
   for (const auto job : {holder, light, heavy}) {
     const json record = system.ended(job);
     EXPECT_EQ(record["state"], "completed");
