@@ -71,23 +71,40 @@ json said(json job, int gpus, int seconds) {
   return job;
 }
 
-// One device, held until both wait. What came first is like jobs that were long; what goes first is
-// like those that were short. Nobody has said how long anything runs.
-TEST(Qssf, JobsOfALikeNameTellHowLongTheNextOneRuns) {
-  System system{{.policy = "qssf"}};
-  const auto run = [&](const std::string& name, const std::string& text) {
+class Qssf : public ::testing::Test {
+ protected:
+  static void run(System& system, const std::string& name, const std::string& text) {
     EXPECT_EQ(system.ended(system.submit(system.script(name, text)))["state"], "completed");
-  };
-  run("imagenet-resnet-1", "sleep 1.2");
-  run("mnist-mlp-1", "sleep 0.1");
-  system.restart();  // history is on record
-  const auto holder = system.submit(system.script("holder", steps_until("go")));
-  system.until("it runs", [&] { return system.steps("holder") > 0; });
-  const auto second = system.submit(system.script("imagenet-resnet-2", "begun"));
-  const auto first = system.submit(system.script("mnist-mlp-2", "begun"));
-  system.tell("go");
-  for (const auto job : {holder, second, first}) static_cast<void>(system.ended(job));
-  EXPECT_EQ(system.order(), "mnist-mlp-2 imagenet-resnet-2");
+  }
+  /// One device, held until both wait. What came first is like jobs that were long; what goes first
+  /// is like those that were short. Nobody has said how long anything runs.
+  static void expect_order_by_history(System& system) {
+    const auto holder = system.submit(system.script("holder", steps_until("go")));
+    system.until("it runs", [&] { return system.steps("holder") > 0; });
+    const auto second = system.submit(system.script("imagenet-resnet-2", "begun"));
+    const auto first = system.submit(system.script("mnist-mlp-2", "begun"));
+    system.tell("go");
+    for (const auto job : {holder, second, first}) static_cast<void>(system.ended(job));
+    EXPECT_EQ(system.order(), "mnist-mlp-2 imagenet-resnet-2");
+  }
+};
+
+TEST_F(Qssf, JobsOfALikeNameTellHowLongTheNextOneRuns) {
+  System system{{.policy = "qssf"}};
+  run(system, "imagenet-resnet-1", "sleep 1.2");
+  run(system, "mnist-mlp-1", "sleep 0.1");
+  system.restart();
+  expect_order_by_history(system);
+}
+
+TEST_F(Qssf, WhatRanUnderAnotherPolicyCounts) {
+  System system{{.policy = "fifo"}};
+  run(system, "imagenet-resnet-1", "sleep 1.2");
+  run(system, "mnist-mlp-1", "sleep 0.1");
+  const Ran set = berth(system.served().folder(),
+                        {"policy", "set", "qssf", "--server", system.served().socket()});
+  EXPECT_EQ(set.exit, 0) << set.err;
+  expect_order_by_history(system);
 }
 
 // On one GPU `train` was shorter than `eval`, on two it was longer: what recurs is user, name and
@@ -154,6 +171,40 @@ TEST(Conservative, EverybodyWhoWaitsHasAReservation) {
   system.tell("go");
   for (const auto job : {holder, head, wide, far}) static_cast<void>(system.ended(job));
   EXPECT_EQ(system.order(), "holder short head wide long");
+}
+
+// The long job cannot end before the short one has.
+TEST(Srtf, AShorterJobTakesThePlaceOfALongerOne) {
+  System system{{.policy = "srtf", .more = "estimator: limit\n"}};
+  const auto far = system.submit(said(system.script("long", steps_until("enough")), 1, 600));
+  system.until("it runs", [&] { return system.steps("long") > 0; });
+  const auto brief = system.submit(said(system.script("short", "true"), 1, 5));
+  EXPECT_EQ(system.ended(brief)["state"], "completed");
+  system.tell("enough");
+  EXPECT_EQ(system.ended(far)["preemptions"], 1);
+}
+
+TEST(Priority, AnUrgentJobTakesThePlaceOfAnother) {
+  System system{{.policy = "priority", .settings = {{"preempt_classes", "all"}}}};
+  const auto usual = system.submit(system.script("usual", steps_until("enough")));
+  system.until("it runs", [&] { return system.steps("usual") > 0; });
+  json urgent = system.script("urgent", "true");
+  urgent["priority"] = 10;
+  EXPECT_EQ(system.ended(system.submit(urgent))["state"], "completed");
+  system.tell("enough");
+  EXPECT_EQ(system.ended(usual)["preemptions"], 1);
+}
+
+TEST(Sjf, TheShortestOfThoseThatWaitGoesFirst) {
+  System system{{.policy = "sjf", .more = "estimator: limit\n"}};
+  const auto holder = system.submit(said(system.script("holder", steps_until("go")), 1, 600));
+  system.until("it runs", [&] { return system.steps("holder") > 0; });
+  std::vector<System::Job> jobs{holder};
+  for (const auto& [name, seconds] : {std::pair{"long", 60}, {"middle", 30}, {"short", 10}})
+    jobs.push_back(system.submit(said(system.script(name, "begun"), 1, seconds)));
+  system.tell("go");
+  for (const auto job : jobs) EXPECT_EQ(system.ended(job)["state"], "completed");
+  EXPECT_EQ(system.order(), "short middle long");
 }
 
 // Who has used less goes first, although it came later; what was used survives a kill -9.
