@@ -237,6 +237,24 @@ TEST_F(Capacity, AQueueHasNoMoreThanItsMost) {
   EXPECT_EQ(system.order(), "first other second");
 }
 
+// Two jobs of 0.4 devices are on one at a time, a third one is not.
+TEST(Fgd, PartsOfADeviceAreGivenOut) {
+  System system{{.policy = "fifo-skip", .more = "placement: fgd\n"}};
+  std::vector<System::Job> jobs;
+  for (const char* name : {"first", "second", "third"}) {
+    json job = system.script(name, "begun; " + steps_until(name));
+    job["gpu_milli"] = 400;
+    jobs.push_back(system.submit(job));
+  }
+  system.until("two run", [&] { return system.steps("first") > 0 && system.steps("second") > 0; });
+  EXPECT_TRUE(system.is(jobs[2], "pending"));
+  system.tell("first");
+  system.until("the third runs", [&] { return system.steps("third") > 0; });
+  EXPECT_FALSE(system.served().is_over(jobs[1]));
+  for (const char* name : {"second", "third"}) system.tell(name);
+  for (const auto job : jobs) EXPECT_EQ(system.ended(job)["state"], "completed");
+}
+
 // It grows on what is idle and gives it back to whoever has a right to what it asked for.
 TEST(Rubick, AJobGrowsAndShrinksToWhatItWasPromised) {
   System system{{.policy = "rubick", .settings = {{"restart", "0.1"}}, .slots = 4}};
