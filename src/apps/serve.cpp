@@ -30,7 +30,7 @@ namespace {
 Result<void> check_scheduling(const SchedulerOptions& options) {
   BERTH_TRY(const auto policy, make_policy(options.policy.policy, options.policy.settings));
   BERTH_TRY_VOID(make_placement(options.placement));
-  BERTH_TRY_VOID(make_estimator(options.estimator, options.seed));
+  BERTH_TRY_VOID(make_estimator(live_estimator(options.estimator, options.policy), options.seed));
   if (options.cpu != "off") {
     BERTH_TRY_VOID(make_cpu_tuner(options.cpu, *policy));
   }

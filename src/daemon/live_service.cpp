@@ -212,20 +212,24 @@ void LiveService::submit_async(const Caller& caller, JobSpec spec,
   submission->answer.notes = std::move(notes);
   submission->spec = std::move(spec);
   const SchedulerFigures figures = parts_.scheduler.figures();
-  if (!figures.may_refuse) return take(submission, std::move(done));
+  // A scheduler that has just begun answers before its policy is there: then it is waited for.
+  const bool is_there = figures.engines > 0;
+  if (is_there && !figures.may_refuse) return take(submission, std::move(done));
   if (!comes_at_once(submission->spec) || !parts_.refusal_of) {
-    submission->answer.notes.push_back(fmt::format(
-        "policy {} decides when the job comes up whether it takes it; `berth why` tells",
-        figures.policy));
+    if (is_there)
+      submission->answer.notes.push_back(fmt::format(
+          "policy {} decides when the job comes up whether it takes it; `berth why` tells",
+          figures.policy));
     return take(submission, std::move(done));
   }
   // It may change its mind until the job is there; then the end of the job says so.
   parts_.ask_engine(
       {.ask =
-           [this, submission, policy = figures.policy, done] {
+           [this, submission, done] {
              if (const auto refusal = parts_.refusal_of(submission->spec))
                return done(fault(FaultKind::Impossible,
-                                 fmt::format("policy {} refuses it: {}", policy, *refusal)));
+                                 fmt::format("policy {} refuses it: {}",
+                                             parts_.scheduler.figures().policy, *refusal)));
              take(submission, done);
            },
        .too_late = [done] { done(fault(FaultKind::Unavailable, std::string{kTooLate})); }});

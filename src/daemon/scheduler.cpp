@@ -83,6 +83,12 @@ Result<PolicyChoice> policy_choice_from(const std::string& text) {
   return choice;
 }
 
+std::string live_estimator(const std::string& said, const PolicyChoice& choice) {
+  if (!said.empty()) return said;
+  const auto entry = find_policy(choice.policy);
+  return entry && (*entry)->estimator != "oracle" ? (*entry)->estimator : "history";
+}
+
 NodeService node_service_from(const std::string& value) noexcept {
   if (value.starts_with("drained")) return NodeService::Drained;
   return value.starts_with("down") ? NodeService::Down : NodeService::Up;
@@ -215,9 +221,9 @@ std::set<NodeId> Scheduler::out_of_service() const {
 EngineMemory Scheduler::recall(const PolicyChoice& chosen) {
   const SchedulerOptions& options = parts_.options;
   EngineMemory fresh;
-  fresh.identity =
-      fmt::format("{} {} {} {} {} {} {}", to_text(chosen), options.placement, options.estimator,
-                  options.cpu, options.seed, to_text(options.beliefs), fingerprint(parts_.cluster));
+  fresh.identity = fmt::format("{} {} {} {} {} {} {}", to_text(chosen), options.placement,
+                               live_estimator(options.estimator, chosen), options.cpu, options.seed,
+                               to_text(options.beliefs), fingerprint(parts_.cluster));
   fresh.wall = parts_.clock.wall();
   fresh.slots = 2 * parts_.board.all().size() + options.spare_slots;
   if (!std::exchange(is_first_, false)) return fresh;
@@ -285,15 +291,17 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   shares_by_use_ = policy->shares_by_use().has_value();
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
-  BERTH_TRY(auto guesses, make_estimator(parts_.options.estimator, parts_.options.seed));
+  BERTH_TRY(auto guesses,
+            make_estimator(live_estimator(parts_.options.estimator, chosen), parts_.options.seed));
   LearntLengths estimator{std::move(guesses)};
   SpeedsBySlot speeds{parts_.hub};
   std::unique_ptr<NodeTuner> tuner;
   if (parts_.options.cpu != "off") {
     BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy, &speeds));
   }
-  BERTH_TRY(RateModel believed, believed_of(parts_.options.beliefs, parts_.cluster,
-                                            tuner != nullptr, parts_.options.seed));
+  const bool cores_count = tuner != nullptr || policy->sets_cores();  // else all would seem alike
+  BERTH_TRY(RateModel believed,
+            believed_of(parts_.options.beliefs, parts_.cluster, cores_count, parts_.options.seed));
 
   const std::vector<LedgerJob> jobs = parts_.board.all();
   slots.source = "live";

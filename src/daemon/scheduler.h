@@ -37,11 +37,13 @@ struct PolicyChoice {
 /// The setting "policy" as JSON.
 [[nodiscard]] std::string to_text(const PolicyChoice& choice);
 [[nodiscard]] Result<PolicyChoice> policy_choice_from(const std::string& text);
+/// Whom it asks for run times: `said`, unless that is empty. Never an oracle.
+[[nodiscard]] std::string live_estimator(const std::string& said, const PolicyChoice& choice);
 
 struct SchedulerOptions {
   PolicyChoice policy;  // unless the setting says otherwise
   std::string placement = "best-fit";
-  std::string estimator = "history";
+  std::string estimator = {};  // empty: whom the policy asks by itself, else "history"
   std::string cpu = "off";
   BeliefOptions beliefs = {};
   std::uint64_t seed = 1;

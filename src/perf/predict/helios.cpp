@@ -22,6 +22,8 @@ double mixed_prediction(double rolling, double trees, double rolling_share) noex
 }
 
 void HeliosEstimator::begin(const Trace& trace) {
+  if (trace_ == &trace)
+    return;  // a live scheduler has told it of the past before its engine begins
   trace_ = &trace;
   rolling_.emplace(trace.names, rule_.rolling);
   similar_.emplace(trace.names);

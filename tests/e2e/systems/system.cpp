@@ -1,6 +1,13 @@
 #include "e2e/systems/system.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,13 +16,50 @@ namespace berth::test {
 
 using nlohmann::json;
 
+namespace {
+
+/// Every process from here on sees this file as the machine's users; nobody else does.
+bool mount_users(const std::string& file) {
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount(file.c_str(), "/etc/passwd", nullptr, MS_BIND, nullptr) == 0;
+}
+
+/// The machine's users and these, who are other names of whoever runs the test.
+std::string users_file(const TempFolder& folder, const std::vector<std::string>& users) {
+  std::ifstream machine("/etc/passwd");
+  std::string text{std::istreambuf_iterator<char>(machine), {}};
+  for (const std::string& user : users)
+    text += fmt::format("{}:x:{}:{}::/:/bin/sh\n", user, ::getuid(), ::getgid());
+  return folder.file("passwd", text);
+}
+
+}  // namespace
+
+bool can_have_users() {
+  const TempFolder folder;
+  const std::string file = users_file(folder, {});
+  const pid_t child = ::fork();
+  if (child == 0) std::_Exit(mount_users(file) ? 0 : 1);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 System::System(const SystemOptions& options) {
-  std::string config = fmt::format("cluster: 1x{}\nmin_run: 0\n", options.slots);
+  std::string config =
+      fmt::format("cluster: {}\n",
+                  options.cluster.empty() ? fmt::format("1x{}", options.slots) : options.cluster);
+  config += "min_run: 0\n";
   config += fmt::format("policy: {}\n", options.policy);
   if (!options.settings.empty()) config += "set:\n";
   for (const auto& [key, value] : options.settings)
     config += fmt::format("  {}: \"{}\"\n", key, value);
   static_cast<void>(served_.folder().file("serve.yaml", config + options.more));
+  if (!options.users.empty()) {
+    const std::string file = users_file(served_.folder(), options.users);
+    served_.set_before([file] { return mount_users(file); });
+  }
   EXPECT_TRUE(served_.begin()) << served_.log();
 }
 
@@ -31,13 +75,45 @@ json System::trainer(const std::string& name, const TrainerOptions& options) con
 }
 
 json System::script(const std::string& name, const std::string& text) const {
-  return {{"script", fmt::format("#!/bin/bash\nCOUNT={}/{}.count\n{}\n", served_.folder().path(),
-                                 name, text)},
+  return {{"script", fmt::format("#!/bin/bash\nFOLDER={0}\nCOUNT=$FOLDER/{1}.count\n"
+                                 "begun() {{ echo {1} >> $FOLDER/order; }}\n"
+                                 "told() {{ [ -e $FOLDER/told.$1 ]; }}\n{2}\n",
+                                 served_.folder().path(), name, text)},
           {"name", name}};
 }
 
 std::string System::counted(const std::string& name) const {
   return served_.folder().has(name + ".count") ? served_.folder().read(name + ".count") : "";
+}
+
+int System::steps(const std::string& name) const {
+  return static_cast<int>(std::ranges::count(counted(name), '\n'));
+}
+
+std::string System::order() const {
+  std::string names = served_.folder().has("order") ? served_.folder().read("order") : "";
+  std::ranges::replace(names, '\n', ' ');
+  if (!names.empty()) names.pop_back();
+  return names;
+}
+
+void System::tell(const std::string& word) const {
+  static_cast<void>(served_.folder().file("told." + word, ""));
+}
+
+void System::cancel(Job job) {
+  static_cast<void>(served_.ask("DELETE", fmt::format("/api/v1/jobs/{}", job)));
+  static_cast<void>(ended(job));
+}
+
+double System::waited(Job job) const {
+  const json record = view(job);
+  return 1e-6 * (record["started"].get<double>() - record["submitted"].get<double>());
+}
+
+void System::restart() {
+  served_.kill_now();
+  EXPECT_TRUE(served_.begin()) << served_.log();
 }
 
 System::Job System::submit(const json& spec) {
@@ -68,6 +144,16 @@ json System::ended(Job job) {
 
 void System::until(const std::string& what, const std::function<bool()>& condition) {
   EXPECT_TRUE(eventually(condition)) << what;
+}
+
+std::string steps_script(int steps) {
+  return fmt::format(
+      "touch $COUNT; while [ $(wc -l < $COUNT) -lt {} ]; do sleep 0.05; echo x >> $COUNT; done",
+      steps);
+}
+
+std::string steps_until(const std::string& word) {
+  return fmt::format("until told {}; do sleep 0.05; echo x >> $COUNT; done", word);
 }
 
 double median(std::vector<double> values) {

@@ -17,7 +17,9 @@ struct SystemOptions {
   std::string policy;
   std::vector<std::pair<std::string, std::string>> settings = {};
   int slots = 1;
-  std::string more = {};  // lines of the configuration
+  std::string cluster = {};             // instead of one node with so many slots
+  std::string more = {};                // lines of the configuration
+  std::vector<std::string> users = {};  // names that jobs may have beside one's own
 };
 
 struct TrainerOptions {
@@ -37,9 +39,15 @@ class System {
   [[nodiscard]] Served& served() noexcept { return served_; }
   /// A training job that saves when it is asked to and goes on from there.
   [[nodiscard]] Json trainer(const std::string& name, const TrainerOptions& options) const;
-  /// A script of bash. `$COUNT` is a file of its own for whatever it counts.
+  /// A script of bash. `$COUNT` is a file of its own for whatever it counts; `begun` notes in
+  /// order() that it runs; `told WORD` is true once the test has said so.
   [[nodiscard]] Json script(const std::string& name, const std::string& text) const;
   [[nodiscard]] std::string counted(const std::string& name) const;
+  /// Lines that it has counted.
+  [[nodiscard]] int steps(const std::string& name) const;
+  /// Names in the order in which their scripts have begun.
+  [[nodiscard]] std::string order() const;
+  void tell(const std::string& word) const;
 
   Job submit(const Json& spec);
   /// Submitted, and refused: what was said.
@@ -50,12 +58,24 @@ class System {
   }
   /// Waits until it is over.
   Json ended(Job job);
+  void cancel(Job job);
+  /// What its record says: seconds from its submission to its first start.
+  [[nodiscard]] double waited(Job job) const;
+  /// `kill -9` of the scheduler, and another life.
+  void restart();
   /// Waits until it is so; the test fails if that takes a minute.
   void until(const std::string& what, const std::function<bool()>& condition);
 
  private:
   Served served_;
 };
+
+/// A script that makes so many steps of 50 ms, one line each, and goes on where it was.
+[[nodiscard]] std::string steps_script(int steps);
+/// Makes steps until the test says the word.
+[[nodiscard]] std::string steps_until(const std::string& word);
+/// Whether this machine lets a test have users of its own (SystemOptions::users).
+[[nodiscard]] bool can_have_users();
 
 [[nodiscard]] double median(std::vector<double> values);
 
