@@ -39,10 +39,11 @@ std::string all_for_people() {
          "estimators` go with them.\n";
 }
 
-/// With its defaults; with training code that can reach the scheduler.
+/// With its defaults; with training code that can reach the scheduler, and programs that switch
+/// nodes.
 std::vector<AbilityNote> notes_of(const PolicyEntry& entry) {
   const auto policy = make_policy(entry.name);
-  return policy ? live_notes((*policy)->uses(), true) : std::vector<AbilityNote>{};
+  return policy ? live_notes((*policy)->uses(), true, true) : std::vector<AbilityNote>{};
 }
 
 std::string live_for_people(const PolicyEntry& entry) {

@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/log_limit.h"
@@ -73,6 +75,7 @@ struct Daemon::Parts {
     }
   }
   void open_desk();
+  [[nodiscard]] Result<void> open_power();
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> extra_env(JobNumber job,
                                                                            AttemptId attempt) const;
   [[nodiscard]] Result<void> begin();
@@ -95,6 +98,8 @@ struct Daemon::Parts {
   std::unique_ptr<ScribeThread> pen;
   std::unique_ptr<LocalHost> host;
   std::unique_ptr<Yard> yard;
+  std::unique_ptr<PowerPrograms> programs;
+  std::unique_ptr<NodePower> power;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Admission> admission;
   std::unique_ptr<LiveService> service;
@@ -157,6 +162,33 @@ Result<void> Daemon::Parts::begin() {
             return found ? *std::move(found) : std::set<AttemptId>{};
           },
       .last_known = last_known});
+  return open_power();
+}
+
+Result<void> Daemon::Parts::open_power() {
+  keep_on(options.cluster, options.power);
+  if (can_switch_any(options.cluster)) {
+    BERTH_TRY(programs,
+              PowerPrograms::open([this](ProgramEnd end) { inbox.post(std::move(end)); }));
+  }
+  const auto is_vacant = [this](NodeId node) {
+    return std::ranges::none_of(yard->attempts(), [&](const auto& entry) {
+      return std::ranges::any_of(entry.second.slices,
+                                 [&](const Slice& slice) { return slice.node == node; });
+    });
+  };
+  const auto& settings = scribe.ledger().settings();
+  power = std::make_unique<NodePower>(
+      NodePower::Parts{.cluster = options.cluster,
+                       .options = options.power,
+                       .runner = programs.get(),
+                       .pen = *pen,
+                       .clock = clock,
+                       .generation = generation,
+                       .is_vacant = is_vacant,
+                       .log = &log,
+                       .limit = &limit},
+      std::map<std::string, std::string>(settings.begin(), settings.end()));
   return {};
 }
 
@@ -204,7 +236,8 @@ void Daemon::Parts::make_service() {
                                                    .options = options.live,
                                                    .training = desk ? &desk->hub() : nullptr,
                                                    .hub = desk ? &desk->hub() : nullptr,
-                                                   .log = &log});
+                                                   .log = &log,
+                                                   .power = power.get()});
   admission = std::make_unique<Admission>(options.cluster, options.live.placement,
                                           options.admission, [this](JobNumber job) {
                                             if (board.find(job)) return true;

@@ -12,6 +12,7 @@
 #include "model/job_spec_json.h"
 #include "policies/cpu/cpu_tuner.h"
 #include "policies/placements/placements.h"
+#include "policies/power/power_managers.h"
 
 namespace berth {
 
@@ -257,6 +258,12 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   if (parts_.options.cpu != "off") {
     BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy, &speeds));
   }
+  std::unique_ptr<PowerManager> power;
+  const bool switches = parts_.power != nullptr && can_switch_any(parts_.cluster);
+  // A policy that switches nodes itself may have been set after the configuration was read.
+  if (switches && !policy->manages_power()) {
+    BERTH_TRY(power, make_power_manager(parts_.options.power));
+  }
   BERTH_TRY(RateModel believed, believed_of(parts_.options.beliefs, parts_.cluster,
                                             tuner != nullptr, parts_.options.seed));
 
@@ -290,8 +297,10 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                          .policy_minds_rates = minds_rates(*policy),
                          .costs = parts_.options.beliefs.costs,
                          .show_pace = [&](JobNumber job, const Pace& pace) { show(job, pace); },
+                         .power = parts_.power,
+                         .manages_power = policy->manages_power() || power != nullptr,
                          .one_at_a_time = trust_.is_careful,
-                         .can = live_abilities(parts_.training != nullptr)}};
+                         .can = live_abilities(parts_.training != nullptr, switches)}};
   EngineLog log{
       {.executor = executor, .observer = executor, .slots = slots, .keep = [&](std::string pass) {
          memory.bytes += pass.size();
@@ -307,6 +316,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .believed = believed,
                  .observer = &log,
                  .tuner = tuner.get(),
+                 .power = power.get(),
                  .seed = parts_.options.seed,
                  .open = true}};
   Yard::Rules rules{.min_run = std::chrono::seconds{parts_.options.min_run},

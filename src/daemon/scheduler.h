@@ -44,6 +44,7 @@ struct SchedulerOptions {
   std::string estimator = "history";
   std::string cpu = "off";
   BeliefOptions beliefs = {};
+  std::string power = "off";  // who switches nodes beside the policy
   std::uint64_t seed = 1;
   std::size_t spare_slots = 16'384;   // of an engine, beyond twice the jobs there are
   std::size_t learn_from = 5'000;     // past jobs, for estimates
@@ -77,6 +78,7 @@ class Scheduler {
     TrainingBook* training = nullptr;
     TrainingHub* hub = nullptr;  // what is learned there, for the CPU tuner
     Logger* log = nullptr;
+    NodePower* power = nullptr;  // absent: all nodes are on
     /// A test puts something of its own around a policy.
     std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy{};
   };

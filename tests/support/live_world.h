@@ -51,8 +51,9 @@ struct WorldOptions {
   bool keeps_log = false;  // the last events, for people
   std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy = {};
   Oversleeping oversleeping = {};
-  bool hears_nonsense = false;    // jobs report late, never or nonsense; otherwise never
-  bool expects_bad_jobs = false;  // otherwise it is a violation that one is set aside
+  bool hears_nonsense = false;             // jobs report late, never or nonsense; otherwise never
+  std::optional<PowerOptions> power = {};  // programs: see set_program()
+  bool expects_bad_jobs = false;           // otherwise it is a violation that one is set aside
 };
 
 struct CrashHere {};  // thrown at a crash point
@@ -84,6 +85,19 @@ class LiveWorld final : public ClockSource {
   void plant(RecordBody body);
   /// Between two lives: the machine is another one at the next start.
   void set_cluster(const std::string& cluster) { cluster_ = *load_cluster(cluster); }
+  /// What a program does to the machine of a node: `seconds` later it is off or on, unless the
+  /// program fails. Asked with "suspend", "resume" or "check", and the node's name.
+  struct ProgramDeed {
+    double seconds = 1;
+    bool fails = false;
+    bool hangs = false;  // until it is killed
+  };
+  void set_program(
+      std::function<ProgramDeed(const std::string& what, const std::string& node)> deed) {
+    program_ = std::move(deed);
+  }
+  /// What programs were asked for, in all lives: "suspend n0".
+  [[nodiscard]] const std::vector<std::string>& asked() const noexcept { return asked_; }
   /// Between two lives: jobs go on, nobody watches.
   void stay_dead_until(double seconds);
   /// Lives until one ends by itself.
@@ -128,8 +142,10 @@ class LiveWorld final : public ClockSource {
   struct Life;
   class WorldInbox;
   class WorldPen;
+  class WorldPrograms;
   [[nodiscard]] bool begin_life();
   void make_yard(Life& life);
+  void make_power(Life& life);
   void make_service(Life& life);
   void die();
   void note(std::string line);
@@ -181,6 +197,9 @@ class LiveWorld final : public ClockSource {
   std::vector<std::string> acts_;
   std::map<JobNumber, JobView> over_;
   std::vector<std::string> violations_;
+  std::function<ProgramDeed(const std::string&, const std::string&)> program_;
+  std::vector<std::string> asked_;
+  std::set<std::string> machines_off_;
 };
 
 [[nodiscard]] JobSpec spec_of(std::vector<std::string> command, std::int32_t gpus = 1);

@@ -9,13 +9,20 @@ namespace berth::test {
 
 using nlohmann::json;
 
-System::System(const SystemOptions& options) {
-  std::string config = fmt::format("cluster: 1x{}\nmin_run: 0\n", options.slots);
+System::System(const SystemOptions& options)
+    : System(options, [](const TempFolder&) { return std::string{}; }) {}
+
+System::System(const SystemOptions& options,
+               const std::function<std::string(const TempFolder&)>& prepare) {
+  const std::string cluster =
+      options.cluster.empty() ? fmt::format("1x{}", options.slots) : options.cluster;
+  std::string config = fmt::format("cluster: {}\nmin_run: 0\n", cluster);
   config += fmt::format("policy: {}\n", options.policy);
   if (!options.settings.empty()) config += "set:\n";
   for (const auto& [key, value] : options.settings)
     config += fmt::format("  {}: \"{}\"\n", key, value);
-  static_cast<void>(served_.folder().file("serve.yaml", config + options.more));
+  static_cast<void>(
+      served_.folder().file("serve.yaml", config + options.more + prepare(served_.folder())));
   EXPECT_TRUE(served_.begin()) << served_.log();
 }
 

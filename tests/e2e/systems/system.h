@@ -17,7 +17,8 @@ struct SystemOptions {
   std::string policy;
   std::vector<std::pair<std::string, std::string>> settings = {};
   int slots = 1;
-  std::string more = {};  // lines of the configuration
+  std::string more = {};     // lines of the configuration
+  std::string cluster = {};  // instead of the slots
 };
 
 struct TrainerOptions {
@@ -33,6 +34,10 @@ class System {
   using Json = nlohmann::json;
   /// Begins it; the test fails if it does not answer.
   explicit System(const SystemOptions& options);
+  /// `prepare` writes files into the folder before it begins, and answers more lines of the
+  /// configuration.
+  System(const SystemOptions& options,
+         const std::function<std::string(const TempFolder&)>& prepare);
 
   [[nodiscard]] Served& served() noexcept { return served_; }
   /// A training job that saves when it is asked to and goes on from there.

@@ -1,0 +1,188 @@
+// Nodes that are switched off and on by programs. The programs of these tests note what they were
+// asked for and keep a file for each machine that is off, so that a job which starts on such a one
+// is noticed.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "e2e/systems/system.h"
+
+namespace berth::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kCes =
+    "ces:tick=1s,history=1,future=1,buffer=0,buffer_share=0,keep=0,warm_up=1000000,forecast=naive";
+
+struct PowerTest {
+  std::string manager = {};           // of `power:`; empty: the policy does it itself
+  std::string suspend = "sleep 1\n";  // beside noting it
+  std::string resume = "sleep 1\n";
+  std::string more = {};
+};
+
+std::string program(const TempFolder& folder, const std::string& name, const std::string& text) {
+  std::string path = folder.file(name, fmt::format("#!/bin/bash\ncd {}\n{}", folder.path(), text));
+  ::chmod(path.c_str(), 0755);
+  return path;
+}
+
+/// Lines of the configuration, and the programs.
+auto power_of(const PowerTest& test) {
+  return [test](const TempFolder& folder) {
+    const std::string suspend =
+        program(folder, "suspend", "echo suspend $1 >> asked\n" + test.suspend + "touch off.$1\n");
+    const std::string resume =
+        program(folder, "resume", "echo resume $1 >> asked\n" + test.resume + "rm -f off.$1\n");
+    std::string lines = "power:\n";
+    if (!test.manager.empty()) lines += fmt::format("  manager: \"{}\"\n", test.manager);
+    lines += fmt::format("  suspend_program: {}\n  resume_program: {}\n", suspend, resume);
+    lines += "  suspend_timeout: 0\n";
+    return lines + test.more;
+  };
+}
+
+std::string state_of(System& system, const std::string& node) {
+  const auto reply = system.served().ask("GET", "/api/v1/nodes");
+  if (!reply || reply->status != 200) return "?";
+  const json all = json::parse(reply->body);
+  for (const json& one : all.at("nodes"))
+    if (one.at("name") == node) return one.at("state");
+  return "none";
+}
+
+bool are(System& system, const std::string& state) {
+  return state_of(system, "n0") == state && state_of(system, "n1") == state;
+}
+
+int asked(System& system, const std::string& what) {
+  if (!system.served().folder().has("asked")) return 0;
+  std::istringstream lines{system.served().folder().read("asked")};
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) count += line.starts_with(what) ? 1 : 0;
+  return count;
+}
+
+/// Complains if the machine it is on is off.
+json careful(System& system, const std::string& name, const std::string& text) {
+  const std::string folder = system.served().folder().path();
+  return system.script(name, fmt::format("echo began >> $COUNT\n"
+                                         "for node in $BERTH_NODE; do\n"
+                                         "  [ -e {}/off.$node ] && echo OFF >> $COUNT\ndone\n{}",
+                                         folder, text));
+}
+
+std::string why_of(System& system, System::Job job) {
+  const Ran ran = berth(system.served().folder(),
+                        {"why", std::to_string(job), "--server", system.served().socket()});
+  return ran.out;
+}
+
+void sleeps_and_wakes(System& system) {
+  system.until("both nodes are put to sleep", [&] { return are(system, "off"); });
+  EXPECT_TRUE(system.served().folder().has("off.n0") && system.served().folder().has("off.n1"));
+  const auto job = system.submit(careful(system, "woken", "sleep 1"));
+  system.until("a node boots for it", [&] {
+    return state_of(system, "n0") == "booting" || state_of(system, "n1") == "booting";
+  });
+  EXPECT_TRUE(system.is(job, "pending"));
+  EXPECT_NE(why_of(system, job).find("boot"), std::string::npos) << why_of(system, job);
+  EXPECT_EQ(system.ended(job)["state"], "completed");
+  EXPECT_EQ(system.counted("woken"), "began\n");
+  EXPECT_EQ(asked(system, "resume"), 1);
+  system.until("it is put to sleep again", [&] { return are(system, "off"); });
+  EXPECT_EQ(asked(system, "suspend"), 3);
+}
+
+TEST(Ces, ANodeIsSwitchedOffWhenIdleAndOnForAJob) {
+  System system{{.policy = "fifo", .cluster = "2x1"}, power_of({.manager = kCes})};
+  sleeps_and_wakes(system);
+}
+
+TEST(Andreas, ANodeIsSwitchedOffWhenIdleAndOnForAJob) {
+  System system{{.policy = "andreas", .cluster = "2x1"}, power_of({})};
+  sleeps_and_wakes(system);
+}
+
+// Killed while a node boots: the next life knows that it may not be used yet, asks again, and the
+// job starts once it is there.
+TEST(Andreas, KilledInTheMiddleOfABootItKnowsWhatIsOff) {
+  System system{{.policy = "andreas", .cluster = "2x1"},
+                power_of({.resume = "until [ -e go ]; do sleep 0.05; done\n"})};
+  system.until("both nodes are put to sleep", [&] { return are(system, "off"); });
+  const auto job = system.submit(careful(system, "woken", "sleep 0.1"));
+  system.until("the program is asked", [&] { return asked(system, "resume") == 1; });
+  system.served().kill_now();
+  ASSERT_TRUE(system.served().begin());
+  system.until("it is asked again", [&] { return asked(system, "resume") >= 2; });
+  EXPECT_TRUE(system.is(job, "pending"));
+  EXPECT_EQ(system.counted("woken"), "");
+  static_cast<void>(system.served().folder().file("go", ""));
+  EXPECT_EQ(system.ended(job)["state"], "completed");
+  EXPECT_EQ(system.counted("woken"), "began\n");
+}
+
+// Nobody knows whether such a node is on: nothing starts there before the resume program has run.
+TEST(Ces, ASuspendProgramThatFailsIsToldAndTheNodeComesBack) {
+  System system{{.policy = "fifo", .cluster = "2x1"},
+                power_of({.manager = kCes, .suspend = "echo no such chassis >&2; exit 3\n"})};
+  system.until("both nodes count as off", [&] { return are(system, "off"); });
+  const Ran nodes =
+      berth(system.served().folder(), {"nodes", "--server", system.served().socket()});
+  EXPECT_NE(nodes.out.find("exit 3: no such chassis"), std::string::npos) << nodes.out;
+  const auto job = system.submit(careful(system, "woken", "sleep 0.1"));
+  EXPECT_EQ(system.ended(job)["state"], "completed");
+  EXPECT_EQ(asked(system, "resume"), 1);
+  const std::string log = system.served().log();
+  EXPECT_EQ(log.find("a program failed"), log.rfind("a program failed")) << log;
+}
+
+TEST(Ces, ASuspendProgramThatHangsIsKilled) {
+  System system{{.policy = "fifo", .cluster = "2x1"},
+                power_of({.manager = kCes,
+                          .suspend = "sleep 1000 & sleep 1000\n",
+                          .resume = "",
+                          .more = "  program_timeout: 1\n"})};
+  system.until("both nodes count as off", [&] { return are(system, "off"); });
+  EXPECT_NE(system.served().log().find("killed after 1.0 s"), std::string::npos)
+      << system.served().log();
+  const auto job = system.submit(careful(system, "woken", "sleep 0.1"));
+  EXPECT_EQ(system.ended(job)["state"], "completed");
+}
+
+// Tried three times, then it is down and another node is woken.
+TEST(Ces, ANodeThatDoesNotBootIsDownAndAnotherIsWoken) {
+  System system{{.policy = "fifo", .cluster = "2x1"},
+                power_of({.manager = kCes, .resume = "[ $1 = n0 ] && exit 9\n"})};
+  system.until("both nodes are put to sleep", [&] { return are(system, "off"); });
+  const auto job = system.submit(careful(system, "woken", "sleep 0.1"));
+  EXPECT_EQ(system.ended(job)["state"], "completed");
+  EXPECT_EQ(state_of(system, "n0"), "down");
+  EXPECT_EQ(asked(system, "resume n0"), 3);
+}
+
+TEST(Ces, AnExcludedNodeStaysOn) {
+  System system{{.policy = "fifo", .cluster = "2x1"},
+                power_of({.manager = kCes, .more = "  suspend_exc_nodes: [n1]\n"})};
+  system.until("the other is put to sleep", [&] { return state_of(system, "n0") == "off"; });
+  EXPECT_EQ(state_of(system, "n1"), "up");
+  EXPECT_EQ(asked(system, "suspend n1"), 0);
+}
+
+// A policy that knows nothing of power must find all nodes.
+TEST(Ces, WithoutAManagerWhatIsOffIsSwitchedOn) {
+  System system{{.policy = "andreas", .cluster = "2x1"}, power_of({})};
+  system.until("both nodes are put to sleep", [&] { return are(system, "off"); });
+  const auto reply = system.served().ask("PUT", "/api/v1/policy", {{"policy", "fifo"}});
+  ASSERT_TRUE(reply && reply->status == 200) << (reply ? reply->body : "");
+  system.until("both are on", [&] { return are(system, "up"); });
+  EXPECT_FALSE(system.served().folder().has("off.n0"));
+}
+
+}  // namespace
+}  // namespace berth::test
