@@ -33,6 +33,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::size_t kMostSaid = 400;  // bytes of its output that are worth telling
+constexpr unsigned kCloseOnExec = 4;    // CLOSE_RANGE_CLOEXEC, which old headers lack
 constexpr int kCannotExec = 127;
 constexpr int kCannotChange = 126;
 
@@ -246,6 +247,8 @@ class PowerPrograms::Work {
       ::dup2(nothing.get(), STDIN_FILENO);
       ::dup2(to.get(), STDOUT_FILENO);
       ::dup2(to.get(), STDERR_FILENO);
+      // Whatever it leaves running must not hold our socket open.
+      ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, kCloseOnExec);
       struct sigaction plain {};
       plain.sa_handler = SIG_DFL;
       for (int number = 1; number < NSIG; ++number) ::sigaction(number, &plain, nullptr);
