@@ -100,6 +100,7 @@ struct Daemon::Parts {
   std::unique_ptr<Yard> yard;
   std::unique_ptr<PowerPrograms> programs;
   std::unique_ptr<NodePower> power;
+  std::unique_ptr<EnergyMeter> energy;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Admission> admission;
   std::unique_ptr<LiveService> service;
@@ -226,6 +227,7 @@ std::vector<std::pair<std::string, std::string>> Daemon::Parts::extra_env(JobNum
 
 void Daemon::Parts::make_service() {
   board.set_paths([](const LedgerJob& job) { return output_paths(job); });
+  energy = std::make_unique<EnergyMeter>(options.cluster, Rapl{});
   scheduler =
       std::make_unique<Scheduler>(Scheduler::Parts{.store = *store,
                                                    .board = board,
@@ -237,7 +239,8 @@ void Daemon::Parts::make_service() {
                                                    .training = desk ? &desk->hub() : nullptr,
                                                    .hub = desk ? &desk->hub() : nullptr,
                                                    .log = &log,
-                                                   .power = power.get()});
+                                                   .power = power.get(),
+                                                   .energy = energy.get()});
   admission = std::make_unique<Admission>(options.cluster, options.live.placement,
                                           options.admission, [this](JobNumber job) {
                                             if (board.find(job)) return true;
@@ -259,7 +262,7 @@ void Daemon::Parts::make_service() {
             if (const Attempt* attempt = yard->alive(job)) host->signal(attempt->id, number);
           },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
-      .more_metrics = [this] { return trouble_metrics(); },
+      .more_metrics = [this] { return trouble_metrics() + energy->metrics(clock.now()); },
       .options = options.service,
       .note_trouble = [this](std::string_view cause,
                              std::string_view why) { note_trouble(cause, why); },

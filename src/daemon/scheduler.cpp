@@ -1,6 +1,8 @@
 #include "daemon/scheduler.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -445,6 +447,7 @@ void Scheduler::pass_done(Time now) {
   if (++trust_.good_passes == kEnoughPasses) trust_again();
   if (running_->memory.is_too_long()) running_->executor.renew();
   tell_held_starts();
+  tell_meter(now);
   parts_.board.set_free(engine.cluster().free_gpus());
   const double seconds = running_->executor.pass_seconds();
   const std::lock_guard lock{figures_mutex_};
@@ -473,6 +476,40 @@ void Scheduler::show(JobNumber job, const Pace& pace) {
     note.pace = pace;
     note.pace_wall = wall;
   });
+}
+
+void Scheduler::tell_meter(Time now) {
+  if (parts_.energy == nullptr) return;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> sharers;  // by node and device
+  const auto for_each_device = [](const Slice& slice, auto&& tell) {
+    for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1)
+      tell(std::pair{slice.node.value, static_cast<std::uint32_t>(std::countr_zero(mask))});
+  };
+  for (const auto& [job, attempt] : parts_.yard.attempts()) {
+    for (const Slice& slice : attempt.slices)
+      for_each_device(slice, [&](const auto& device) { ++sharers[device]; });
+  }
+  std::vector<EnergyMeter::Held> held;
+  for (const auto& [job, attempt] : parts_.yard.attempts()) {
+    if (!parts_.energy->knows(job)) {
+      const auto record = parts_.board.find(job);
+      parts_.energy->set_user(job, record ? record->spec->user : std::string{});
+    }
+    for (const Slice& slice : attempt.slices) {
+      double gpus = 0;
+      for_each_device(slice, [&](const auto& device) { gpus += 1.0 / sharers[device]; });
+      held.push_back({.job = job, .node = slice.node, .gpus = gpus});
+    }
+  }
+  std::vector<NodeUse> nodes(parts_.cluster.nodes.size(), NodeUse::Idle);
+  for (std::uint32_t i = 0; parts_.power != nullptr && i < nodes.size(); ++i) {
+    const auto state = parts_.power->state(NodeId{i});
+    if (state == NodePower::State::Booting) nodes[i] = NodeUse::Booting;
+    // Where the suspend program failed it may still draw what an idle node does.
+    if (state == NodePower::State::Off && !parts_.power->may_be_on(NodeId{i}))
+      nodes[i] = NodeUse::Off;
+  }
+  parts_.energy->observe(now, std::move(held), nodes);
 }
 
 /// To the policy they run already; people see what they wait for.

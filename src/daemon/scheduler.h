@@ -15,6 +15,7 @@
 #include "core/engine_log.h"
 #include "daemon/beliefs.h"
 #include "daemon/board.h"
+#include "daemon/energy_meter.h"
 #include "daemon/engine_memory.h"
 #include "daemon/inbox.h"
 #include "daemon/learnt.h"
@@ -79,6 +80,7 @@ class Scheduler {
     TrainingHub* hub = nullptr;  // what is learned there, for the CPU tuner
     Logger* log = nullptr;
     NodePower* power = nullptr;  // absent: all nodes are on
+    EnergyMeter* energy = nullptr;
     /// A test puts something of its own around a policy.
     std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy{};
   };
@@ -120,6 +122,7 @@ class Scheduler {
   void tell_held_starts();
   void show(JobNumber job, const Pace& pace);
   void keep_what_was_learnt();
+  void tell_meter(Time now);
 
   Parts parts_;
   struct Running {  // while an engine runs
