@@ -148,6 +148,9 @@ class Run {
     send_line("{\"type\":\"checkpointed\",\"iteration\":" + std::to_string(iteration) +
               ",\"path\":" + detail::quoted(path) + "}");
   }
+  /// The code validates, or trains again: cores may go where they are needed meanwhile.
+  void begin_validation() { say_phase("validation"); }
+  void begin_training() { say_phase("training"); }
   [[nodiscard]] bool should_checkpoint() const { return wants_checkpoint_ || should_stop(); }
   [[nodiscard]] bool should_stop() const { return wants_stop_ || detail::warned != 0; }
   /// Into how many parts a batch is to be split; their gradients add up.
@@ -163,6 +166,12 @@ class Run {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  void say_phase(const char* phase) {
+    if (path_.empty()) return;
+    flush(true);
+    send_line(std::string("{\"type\":\"phase\",\"phase\":\"") + phase + "\"}");
+  }
 
   void connect() {
     const auto now = Clock::now();

@@ -103,6 +103,17 @@ class InBerth(unittest.TestCase):
         self.assertEqual(last["epoch"], 2.0)
         self.assertEqual((last["loss"], last["batch"], last["metrics"]), (0.5, 32, {"accuracy": 0.9}))
 
+    def test_a_validation_is_told_and_ends_with_an_error_too(self):
+        with berth.training() as run:
+            with run.validation():
+                wait_until(lambda: len(self.hub.of("phase")) == 1)
+            with self.assertRaises(ValueError):
+                with run.validation():
+                    raise ValueError("no data")
+            wait_until(lambda: len(self.hub.of("phase")) == 4)
+        phases = [line["phase"] for line in self.hub.of("phase")]
+        self.assertEqual(phases, ["validation", "training", "validation", "training"])
+
     def test_many_reports_become_few_and_no_time_is_lost(self):
         with berth.training() as run:
             wait_until(lambda: self.hub.of("hello"))

@@ -169,6 +169,12 @@ void LiveExecutor::collect(Time now, std::vector<Event>& due) {
   }
   messages_.clear();
   if (parts_.power != nullptr) parts_.power->collect(now, events_);
+  if (parts_.training != nullptr) {
+    for (const auto& [job, phase] : parts_.training->take_phases()) {
+      if (const auto slot = slot_of(job))
+        events_.push_back({.kind = EventKind::NextPhase, .job = *slot, .node = {}, .phase = phase});
+    }
+  }
   if (!adopting_.empty() && over_ == Over::No) {
     const JobNumber job = adopting_.back();
     adopting_.pop_back();
@@ -601,7 +607,8 @@ StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable&
   // It was there before this engine, was about to make way, or slept.
   const Attempt& attempt = *parts_.yard.alive(job);
   return {.held_from = attempt.held_counted == kNever ? now : attempt.held_counted,
-          .work_from = std::min(now, attempt.work_counted)};
+          .work_from = std::min(now, attempt.work_counted),
+          .phase = parts_.training != nullptr ? parts_.training->phase(job) : Phase::Training};
 }
 
 /// Until when it is believed to hold its devices: for as long as the rules let it go on, and while
