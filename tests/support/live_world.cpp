@@ -324,7 +324,7 @@ void LiveWorld::make_service(Life& life) {
                        .clock = life.clock,
                        .cluster = cluster_,
                        .options = options_.scheduling,
-                       .training = options_.hears_nonsense ? &training_ : nullptr,
+                       .training = options_.hears_nonsense ? &training_ : options_.training,
                        .hub = nullptr,
                        .log = nullptr,
                        .power = life.power.get(),

@@ -52,6 +52,7 @@ struct WorldOptions {
   std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy = {};
   Oversleeping oversleeping = {};
   bool hears_nonsense = false;             // jobs report late, never or nonsense; otherwise never
+  TrainingBook* training = nullptr;        // what training code says
   std::optional<PowerOptions> power = {};  // programs: see set_program()
   bool expects_bad_jobs = false;           // otherwise it is a violation that one is set aside
 };
