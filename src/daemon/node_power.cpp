@@ -116,6 +116,7 @@ NodePower::NodePower(Parts parts, const std::map<std::string, std::string>& sett
     // Whether the program of the life before has done it nobody knows: it is asked again.
     if (row.state == State::Suspending) begin_suspend(row);
     if (row.state == State::Booting) begin_boot(row);
+    row.is_changed = record_of(row) != found->second;
   }
 }
 
@@ -129,6 +130,45 @@ void NodePower::begin_engine(bool is_managed, std::vector<Event>& events) {
     events.push_back(
         {.kind = comes ? EventKind::Boots : EventKind::SwitchedOff, .job = {}, .node = NodeId{i}});
   }
+}
+
+void NodePower::resume_engine(const std::function<PowerState(NodeId)>& known,
+                              const std::function<bool(NodeId)>& is_in_service,
+                              std::vector<Event>& events) {
+  events_.clear();
+  for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+    const NodeId node{i};
+    Row& row = rows_[i];
+    const auto tell = [&](EventKind kind) {
+      events.push_back({.kind = kind, .job = {}, .node = node});
+    };
+    switch (known(node)) {
+      case PowerState::On:
+        // It was told that the boot is over, and may have started jobs there, before our record.
+        if (row.state == State::Booting) {
+          row = Row{};
+          row.is_changed = true;
+        }
+        if (row.state == State::Suspending || row.state == State::Off) tell(EventKind::SwitchedOff);
+        break;
+      case PowerState::Off:
+        if (row.state == State::Booting) tell(EventKind::Boots);
+        if (row.state != State::On) break;
+        // It died between its decision and our record; else somebody has switched it on by hand.
+        can_switch(node) ? switch_off(node) : tell(EventKind::Booted);
+        break;
+      case PowerState::Booting:
+        if (row.state == State::On) tell(EventKind::Booted);
+        if (row.state == State::On || row.state == State::Booting) break;
+        // Whoever gave up on it has taken it out of service in the same breath.
+        can_switch(node) && is_in_service(node) ? switch_on(node) : tell(EventKind::SwitchedOff);
+        break;
+    }
+  }
+}
+
+bool NodePower::can_switch(NodeId node) const {
+  return parts_.runner != nullptr && !programs_[node.value].resume.empty();
 }
 
 void NodePower::forget_program(Row& row) {
@@ -176,7 +216,7 @@ void NodePower::switch_off(NodeId node) {
 
 void NodePower::switch_on(NodeId node) {
   Row& row = rows_[node.value];
-  if (parts_.runner == nullptr || programs_[node.value].resume.empty()) return;
+  if (!can_switch(node)) return;
   if (row.state == State::Suspending) row.is_wanted = true;
   if (row.state == State::Off) begin_boot(row);
 }
@@ -184,7 +224,7 @@ void NodePower::switch_on(NodeId node) {
 void NodePower::resume(NodeId node, std::vector<Event>& events) {
   Row& row = rows_[node.value];
   if (row.state != State::Off) return;
-  if (parts_.runner != nullptr && !programs_[node.value].resume.empty()) {
+  if (can_switch(node)) {
     begin_boot(row);
     events.push_back({.kind = EventKind::Boots, .job = {}, .node = node});
     return;
@@ -364,7 +404,8 @@ void NodePower::start_programs() {
   for (ProgramOrder& order : std::exchange(farewells_, {})) parts_.runner->run(std::move(order));
   for (std::uint32_t i = 0; i < rows_.size(); ++i) {
     Row& row = rows_[i];
-    if (!row.is_asked || row.due > now) continue;
+    // Whoever waits for a node to be left looks whenever something has happened.
+    if (!row.is_asked || (row.due > now && row.step != Step::Suspend)) continue;
     const NodePrograms& programs = programs_[i];
     const std::string& program = row.step == Step::Suspend  ? programs.suspend
                                  : row.step == Step::Resume ? programs.resume
@@ -376,7 +417,6 @@ void NodePower::start_programs() {
       row.why = "no program is configured that switches it";
       continue;
     }
-    // Whoever leaves is still there for a while; the end of its process brings us here again.
     if (row.step == Step::Suspend && !parts_.is_vacant(NodeId{i})) {
       row.due = now + kCheckPause;
       continue;

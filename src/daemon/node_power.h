@@ -23,6 +23,7 @@
 
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "core/cluster_state.h"
 #include "core/executor.h"
 #include "daemon/power_programs.h"
 #include "daemon/scribe.h"
@@ -75,6 +76,10 @@ class NodePower {
 
   /// A new engine hears how nodes stand. Where nobody manages power all nodes are switched on.
   void begin_engine(bool is_managed, std::vector<Event>& events);
+  /// An engine that stands where the last one stood knows how nodes stood then: what it asked for
+  /// and nobody wrote down is asked for now, and it hears of what has come about since.
+  void resume_engine(const std::function<PowerState(NodeId)>& known,
+                     const std::function<bool(NodeId)>& is_in_service, std::vector<Event>& events);
   void switch_off(NodeId node);
   void switch_on(NodeId node);
   /// A person says that the node is to be used: it is switched on if it is off.
@@ -109,6 +114,7 @@ class NodePower {
     std::string why{};        // for people
     bool is_changed = false;  // not on record yet
   };
+  [[nodiscard]] bool can_switch(NodeId node) const;
   void begin_suspend(Row& row);
   void begin_boot(Row& row);
   void ask(Row& row, Step step, Time due);

@@ -184,8 +184,8 @@ EngineMemory Scheduler::recall(const PolicyChoice& chosen) {
   const SchedulerOptions& options = parts_.options;
   EngineMemory fresh;
   fresh.identity =
-      fmt::format("{} {} {} {} {} {}", to_text(chosen), options.placement, options.estimator,
-                  options.cpu, options.seed, fingerprint(parts_.cluster));
+      fmt::format("{} {} {} {} {} {} {}", to_text(chosen), options.placement, options.estimator,
+                  options.cpu, options.power, options.seed, fingerprint(parts_.cluster));
   fresh.wall = parts_.clock.wall();
   fresh.slots = 2 * parts_.board.all().size() + options.spare_slots;
   if (!std::exchange(is_first_, false)) return fresh;

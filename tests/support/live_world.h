@@ -201,6 +201,7 @@ class LiveWorld final : public ClockSource {
   std::function<ProgramDeed(const std::string&, const std::string&)> program_;
   std::vector<std::string> asked_;
   std::set<std::string> machines_off_;
+  std::map<std::string, double> on_their_way_;  // "resume n0": until when
 };
 
 [[nodiscard]] JobSpec spec_of(std::vector<std::string> command, std::int32_t gpus = 1);

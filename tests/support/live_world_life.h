@@ -87,7 +87,10 @@ class LiveWorld::WorldPrograms final : public ProgramRunner {
     const double limit = to_seconds(order.limit);
     const bool is_late = deed.hangs || deed.seconds > limit;
     const std::weak_ptr<bool> alive = alive_;
-    world_.at(world_.seconds() - 1 + (is_late ? limit : deed.seconds), [=, this](LiveService&) {
+    // Who is asked twice finds a machine that is on its way.
+    auto& way = world_.on_their_way_[what + " " + order.node];
+    if (way <= world_.seconds()) way = world_.seconds() + (is_late ? limit : deed.seconds);
+    world_.at(way - 1, [=, this](LiveService&) {
       if (alive.expired()) return;
       ProgramEnd end{.ticket = order.ticket, .is_good = !is_late && !deed.fails};
       if (!end.is_good) end.why = is_late ? "killed" : "exit 3";
