@@ -8,6 +8,7 @@
 
 #include "base/log_limit.h"
 #include "base/prometheus.h"
+#include "daemon/energy_looker.h"
 #include "daemon/launch.h"
 #include "daemon/life_log.h"
 #include "daemon/training_desk.h"
@@ -76,6 +77,7 @@ struct Daemon::Parts {
   }
   void open_desk();
   [[nodiscard]] Result<void> open_power();
+  void open_energy();
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> extra_env(JobNumber job,
                                                                            AttemptId attempt) const;
   [[nodiscard]] Result<void> begin();
@@ -162,7 +164,10 @@ Result<void> Daemon::Parts::begin() {
             auto found = store->started_since(since);
             return found ? *std::move(found) : std::set<AttemptId>{};
           },
-      .last_known = last_known});
+      .last_known = last_known,
+      .joules = [this](JobNumber job,
+                       Time until) { return energy->take(job, until, clock.now()); }});
+  open_energy();
   return open_power();
 }
 
@@ -191,6 +196,41 @@ Result<void> Daemon::Parts::open_power() {
                        .limit = &limit},
       std::map<std::string, std::string>(settings.begin(), settings.end()));
   return {};
+}
+
+/// Whoever holds devices now has held them since the life before looked last.
+void Daemon::Parts::open_energy() {
+  energy = std::make_unique<EnergyMeter>(
+      options.cluster, EnergyMeter::Counters{.rapl = Rapl{options.power.powercap},
+                                             .gpus = GpuEnergy{options.power.nvml_library}});
+  std::vector<EnergyMeter::Held> held;
+  for (const auto& [number, job] : scribe.ledger().jobs()) {
+    if (!job.attempt) continue;
+    energy->set_user(number, job.spec->user);
+    for (const HeldDevices& part : job.attempt->where) {
+      const auto node = std::ranges::find(options.cluster.nodes, part.node, &Node::name);
+      if (node == options.cluster.nodes.end()) continue;
+      EnergyMeter::Held& one = held.emplace_back();
+      one.job = number;
+      one.node = NodeId{static_cast<std::uint32_t>(node - options.cluster.nodes.begin())};
+      one.since = job.attempt->since;
+      for (const std::int32_t device : part.devices)
+        one.devices |= std::uint64_t{1} << static_cast<std::uint32_t>(device);
+    }
+  }
+  const auto& settings = scribe.ledger().settings();
+  const auto kept = settings.find(kEnergySetting);
+  energy->restore(kept == settings.end() ? std::string{} : kept->second, held, clock.now());
+  energy->set_keeper([this](std::string text) {
+    pen->write_later(
+        {.make = [text = std::move(text)](const Ledger&) -> Result<std::vector<RecordBody>> {
+           std::vector<RecordBody> bodies;
+           bodies.emplace_back(
+               SettingRecord{.key = kEnergySetting, .value = text, .by = kSchedulerName});
+           return bodies;
+         },
+         .done = {}});
+  });
 }
 
 void Daemon::Parts::open_desk() {
@@ -227,7 +267,6 @@ std::vector<std::pair<std::string, std::string>> Daemon::Parts::extra_env(JobNum
 
 void Daemon::Parts::make_service() {
   board.set_paths([](const LedgerJob& job) { return output_paths(job); });
-  energy = std::make_unique<EnergyMeter>(options.cluster, Rapl{});
   scheduler =
       std::make_unique<Scheduler>(Scheduler::Parts{.store = *store,
                                                    .board = board,
@@ -266,7 +305,8 @@ void Daemon::Parts::make_service() {
       .options = options.service,
       .note_trouble = [this](std::string_view cause,
                              std::string_view why) { note_trouble(cause, why); },
-      .refusal_of = [this](const JobSpec& spec) { return scheduler->refusal_of(spec); }});
+      .refusal_of = [this](const JobSpec& spec) { return scheduler->refusal_of(spec); },
+      .energy = energy.get()});
 }
 
 void Daemon::Parts::note_trouble(std::string_view cause, std::string_view why) {
@@ -309,7 +349,9 @@ std::uint64_t Daemon::generation() const noexcept { return parts_->generation; }
 
 Result<void> Daemon::run() {
   BERTH_TRY_VOID(parts_->yard->recover(parts_->scribe.ledger()));
+  const EnergyLooker looker{*parts_->energy, parts_->clock};
   auto ended = parts_->scheduler->run();
+  parts_->energy->keep(parts_->clock.now());
   parts_->inbox.close();
   const std::lock_guard lock{parts_->error_mutex};
   if (parts_->journal_error) return tl::unexpected<Error>(*parts_->journal_error);

@@ -44,6 +44,9 @@ struct PowerOptions {
   Duration suspend_timeout = std::chrono::seconds{120};
   Duration resume_timeout = std::chrono::seconds{600};
   double suspend_rate = 60, resume_rate = 300;  // nodes a minute; 0: no limit
+  // What this machine counts of its energy; empty: nothing is read.
+  std::string nvml_library = "libnvidia-ml.so.1";
+  std::string powercap = "/sys/class/powercap";
   [[nodiscard]] NodePrograms of(const std::string& node) const;
   [[nodiscard]] bool switches(const std::string& node) const;
 };

@@ -36,6 +36,8 @@ class PowerReader {
                                                 "suspend_rate",
                                                 "resume_rate",
                                                 "suspend_exc_nodes",
+                                                "nvml_library",
+                                                "powercap",
                                                 "nodes"};
     fields_.check_keys(power, known, "power");
     if (auto text = fields_.text(power, "manager")) manager = *std::move(text);
@@ -48,6 +50,8 @@ class PowerReader {
       options.suspend_rate = *rate;
     if (const auto rate = fields_.number(power, "resume_rate", {0, kMostRate}))
       options.resume_rate = *rate;
+    if (auto text = fields_.text(power, "nvml_library")) options.nvml_library = *std::move(text);
+    if (auto text = fields_.text(power, "powercap")) options.powercap = *std::move(text);
     read_excluded(power, options);
     read_nodes(power, options);
   }

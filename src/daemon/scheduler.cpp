@@ -1,7 +1,6 @@
 #include "daemon/scheduler.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -480,26 +479,14 @@ void Scheduler::show(JobNumber job, const Pace& pace) {
 
 void Scheduler::tell_meter(Time now) {
   if (parts_.energy == nullptr) return;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, int> sharers;  // by node and device
-  const auto for_each_device = [](const Slice& slice, auto&& tell) {
-    for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1)
-      tell(std::pair{slice.node.value, static_cast<std::uint32_t>(std::countr_zero(mask))});
-  };
-  for (const auto& [job, attempt] : parts_.yard.attempts()) {
-    for (const Slice& slice : attempt.slices)
-      for_each_device(slice, [&](const auto& device) { ++sharers[device]; });
-  }
   std::vector<EnergyMeter::Held> held;
   for (const auto& [job, attempt] : parts_.yard.attempts()) {
     if (!parts_.energy->knows(job)) {
       const auto record = parts_.board.find(job);
       parts_.energy->set_user(job, record ? record->spec->user : std::string{});
     }
-    for (const Slice& slice : attempt.slices) {
-      double gpus = 0;
-      for_each_device(slice, [&](const auto& device) { gpus += 1.0 / sharers[device]; });
-      held.push_back({.job = job, .node = slice.node, .gpus = gpus});
-    }
+    for (const Slice& slice : attempt.slices)
+      held.push_back({.job = job, .node = slice.node, .devices = slice.devices});
   }
   std::vector<NodeUse> nodes(parts_.cluster.nodes.size(), NodeUse::Idle);
   for (std::uint32_t i = 0; parts_.power != nullptr && i < nodes.size(); ++i) {

@@ -110,6 +110,8 @@ class Yard {
     /// moment that the life before this one has written down. Empty: nobody knows.
     std::function<std::set<AttemptId>(Time)> seen_to_run = {};
     std::optional<Time> last_known = {};
+    /// What an attempt is charged that has ended at that time; absent: nobody counts.
+    std::function<double(JobNumber, Time)> joules = {};
   };
   explicit Yard(Parts parts);
 

@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -182,6 +185,107 @@ TEST(Ces, WithoutAManagerWhatIsOffIsSwitchedOn) {
   ASSERT_TRUE(reply && reply->status == 200) << (reply ? reply->body : "");
   system.until("both are on", [&] { return are(system, "up"); });
   EXPECT_FALSE(system.served().folder().has("off.n0"));
+}
+
+// --- what it used
+
+double joules_of(System& system, System::Job job) {
+  return system.view(job)["energy_kwh"].get<double>() * 3.6e6;
+}
+
+double metric(System& system, const std::string& sample) {
+  const auto reply = system.served().ask("GET", "/metrics");
+  if (!reply || reply->status != 200) return -1;
+  const std::size_t at = reply->body.find("\n" + sample + " ");
+  return at == std::string::npos ? -1 : std::stod(reply->body.substr(at + sample.size() + 2));
+}
+
+// By the model, 300 W a device: the scheduler is killed while the job runs, and ends are known only
+// to the next one.
+TEST(Energy, OfAJobSurvivesTheScheduler) {
+  System system{{.policy = "fifo", .slots = 1}};
+  const auto job =
+      system.submit(system.script("work", "touch began; until [ -e go ]; do sleep 0.05; done"));
+  system.until("it runs", [&] { return system.served().folder().has("began"); });
+  const auto begun = std::chrono::steady_clock::now();
+  system.until("a second has passed",
+               [&] { return std::chrono::steady_clock::now() - begun > std::chrono::seconds{1}; });
+  EXPECT_GT(metric(system, "berth_user_energy_joules_total{user=\"root\"}"), 250);
+  system.served().kill_now();
+  static_cast<void>(system.served().folder().file("go", ""));
+  ASSERT_TRUE(system.served().begin());
+  const json end = system.ended(job);
+  EXPECT_EQ(end["state"], "completed");
+  const double watts = joules_of(system, job) / end["run_seconds"].get<double>();
+  EXPECT_GT(watts, 200) << end.dump();
+  EXPECT_LT(watts, 450) << end.dump();
+  const Ran table = berth(system.served().folder(),
+                          {"history", "--energy", "--server", system.served().socket()});
+  EXPECT_NE(table.out.find(" Wh"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("root"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("booting"), std::string::npos) << table.out;
+  const Ran exported =
+      berth(system.served().folder(), {"export", "-o", "-", "--server", system.served().socket()});
+  EXPECT_NE(exported.out.find(",energy_kwh\n"), std::string::npos) << exported.out;
+  // An orderly end leaves the sums for the next life, by node and what it did.
+  const double before =
+      metric(system, "berth_node_energy_joules_total{node=\"n0\",state=\"busy\"}");
+  EXPECT_GT(before, 250);
+  EXPECT_EQ(system.served().stop(), 0);
+  ASSERT_TRUE(system.served().begin());
+  EXPECT_GE(metric(system, "berth_node_energy_joules_total{node=\"n0\",state=\"busy\"}"),
+            before * 0.999);
+  EXPECT_NEAR(metric(system, "berth_user_energy_joules_total{user=\"root\"}"),
+              joules_of(system, job), 1);
+}
+
+/// A driver of our own: what its devices use and how busy they are is in a file.
+class Driver {
+ public:
+  explicit Driver(int gpus) {
+    ::setenv("FAKE_NVML_COUNT", std::to_string(gpus).c_str(), 1);
+    ::setenv("FAKE_NVML_GPUS", (folder_ / "gpus").c_str(), 1);
+  }
+  ~Driver() {
+    ::unsetenv("FAKE_NVML_COUNT");
+    ::unsetenv("FAKE_NVML_GPUS");
+  }
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+  /// Whole or not at all for whoever reads.
+  void say(const std::string& text) const {
+    static_cast<void>(folder_.file("gpus.new", text));
+    ASSERT_EQ(std::rename((folder_ / "gpus.new").c_str(), (folder_ / "gpus").c_str()), 0);
+  }
+  [[nodiscard]] const TempFolder& folder() const noexcept { return folder_; }
+  [[nodiscard]] static std::string lines() {
+    return fmt::format("power:\n  nvml_library: {}\n", BERTH_FAKE_NVML);
+  }
+
+ private:
+  TempFolder folder_;
+};
+
+TEST(Energy, OfDevicesIsTheDriversWhereItCounts) {
+  const Driver driver{2};
+  driver.say("energy 1000 1000");
+  System system{{.policy = "fifo", .slots = 2, .more = Driver::lines()}};
+  const auto job =
+      system.submit(system.script("work", "touch began; until [ -e go ]; do sleep 0.05; done"));
+  system.until("it runs", [&] { return system.served().folder().has("began"); });
+  system.until("the meter has seen it", [&] {
+    return joules_of(system, job) >= 0 &&
+           metric(system, "berth_node_energy_joules_total{node=\"n0\",state=\"busy\"}") >= 0;
+  });
+  driver.say("energy 3601000 3601000");  // a kWh each
+  static_cast<void>(system.served().folder().file("go", ""));
+  EXPECT_EQ(system.ended(job)["state"], "completed");
+  EXPECT_NEAR(joules_of(system, job), 3.6e6, 1);
+  EXPECT_NEAR(metric(system, "berth_nobody_energy_joules_total"), 3.6e6, 1);
+  EXPECT_EQ(metric(system, "berth_energy_source{part=\"devices\",source=\"nvml\"}"), 1);
+  const Ran table =
+      berth(system.served().folder(), {"history", "--server", system.served().socket()});
+  EXPECT_NE(table.out.find("1.000 kWh"), std::string::npos) << table.out;
 }
 
 }  // namespace
