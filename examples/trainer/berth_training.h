@@ -170,8 +170,10 @@ class Run {
   void say_phase(const char* phase) {
     if (path_.empty()) return;
     flush(true);
-    send_line(std::string("{\"type\":\"phase\",\"phase\":\"") + phase + "\"}");
+    phase_ = phase;
+    send_phase();
   }
+  void send_phase() { send_line("{\"type\":\"phase\",\"phase\":\"" + phase_ + "\"}"); }
 
   void connect() {
     const auto now = Clock::now();
@@ -192,6 +194,7 @@ class Run {
               ",\"token\":" + detail::quoted(detail::environment("BERTH_TRAINING_TOKEN")) +
               ",\"rank\":" + std::to_string(std::strtoul(rank, nullptr, 10)) +
               (resizes_ ? ",\"resizes\":true" : "") + ",\"sdk\":\"c++/1\"}");
+    if (!phase_.empty()) send_phase();  // it may have changed while nobody heard
   }
   void disconnect() {
     if (fd_ >= 0) ::close(fd_);
@@ -273,6 +276,7 @@ class Run {
   std::string path_;
   int fd_ = -1;
   std::string heard_;
+  std::string phase_;  // as it was last said
   Report unsent_;
   bool has_unsent_ = false;
   bool wants_checkpoint_ = false;

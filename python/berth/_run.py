@@ -254,7 +254,7 @@ class Run:
     def _say_phase(self, phase):
         if self._link is not None:
             self._flush_report()
-            self._link.say({"type": "phase", "phase": phase})
+            self._link.say_phase(phase)
 
     # --- checkpoints
 

@@ -236,6 +236,15 @@ class InBerth(unittest.TestCase):
             wait_until(lambda: self.hub.of("report"))
         self.assertLessEqual(len(self.hub.of("report")), 5)  # nothing was queued
 
+    def test_a_scheduler_that_comes_again_hears_the_phase(self):
+        with mock.patch.object(_link, "LONGEST_PAUSE", 0.2), berth.training() as run:
+            with run.validation():
+                wait_until(lambda: self.hub.of("phase"))
+                self.hub.close()
+            self.hub = FakeHub(self.path)
+            wait_until(lambda: self.hub.of("phase"))
+        self.assertEqual(self.hub.of("phase")[0]["phase"], "training")
+
     def test_a_hub_that_does_not_read_does_not_block(self):
         self.hub.close()
         self.hub = None

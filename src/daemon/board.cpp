@@ -352,6 +352,18 @@ std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> Board::held_devices(
   return held;
 }
 
+std::vector<Board::RunningJob> Board::running() const {
+  const std::shared_lock lock{mutex_};
+  std::vector<RunningJob> running;
+  for (const JobNumber number : live_attempts_) {
+    const auto note = notes_.find(number);
+    running.push_back({.job = number,
+                       .pid = note == notes_.end() ? 0 : note->second.pid,
+                       .where = ledger_.find(number)->attempt->where});
+  }
+  return running;
+}
+
 Board::Counts Board::counts() const {
   const std::shared_lock lock{mutex_};
   return {.pending = ledger_.jobs().size() - live_attempts_.size(),

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@
 #include "daemon/launch.h"
 #include "daemon/life_log.h"
 #include "daemon/training_desk.h"
+#include "daemon/use_phases.h"
 
 namespace berth {
 
@@ -43,6 +45,10 @@ LiveClock clock_after(const ClockSource& source, const Ledger& ledger, Time last
     }
   }
   return LiveClock{source, last};
+}
+
+bool shares_cores_by_curves(const SchedulerOptions& options) {
+  return options.cpu.starts_with("aware");
 }
 
 /// What the engine has to hear of; what it wrote itself it knows.
@@ -106,6 +112,7 @@ struct Daemon::Parts {
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Admission> admission;
   std::unique_ptr<LiveService> service;
+  std::atomic<bool> shares_cores = false;  // by curves: phases count
   std::mutex error_mutex;
   std::optional<Error> journal_error;
 };
@@ -350,6 +357,15 @@ std::uint64_t Daemon::generation() const noexcept { return parts_->generation; }
 Result<void> Daemon::run() {
   BERTH_TRY_VOID(parts_->yard->recover(parts_->scribe.ledger()));
   const EnergyLooker looker{*parts_->energy, parts_->clock};
+  parts_->shares_cores = shares_cores_by_curves(parts_->options.live);
+  std::optional<UsePhases> phases;
+  if (parts_->desk)
+    phases.emplace(UsePhases::Parts{
+        .board = parts_->board,
+        .cluster = parts_->options.cluster,
+        .gpus = GpuEnergy{parts_->options.power.nvml_library},
+        .is_wanted = [this] { return parts_->shares_cores.load(); },
+        .tell = [this](JobNumber job, Phase phase) { parts_->desk->hub().see_phase(job, phase); }});
   auto ended = parts_->scheduler->run();
   parts_->energy->keep(parts_->clock.now());
   parts_->inbox.close();
@@ -361,6 +377,7 @@ Result<void> Daemon::run() {
 void Daemon::stop() { parts_->inbox.post(StopOrder{}); }
 
 void Daemon::renew(const SchedulerOptions& live, const std::string& why) {
+  parts_->shares_cores = shares_cores_by_curves(live);
   parts_->inbox.post(Question{[this, live] { parts_->scheduler->set_options(live); }});
   parts_->inbox.post(RenewOrder{why});
 }

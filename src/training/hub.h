@@ -76,6 +76,8 @@ class TrainingHub final : public TrainingBook {
   [[nodiscard]] bool has_saved(JobNumber job) const override;
   [[nodiscard]] Phase phase(JobNumber job) const override;
   [[nodiscard]] std::vector<std::pair<JobNumber, Phase>> take_phases() override;
+  /// Its use of the machine looks like it. Counts only of code that never tells its phase.
+  void see_phase(JobNumber job, Phase phase);
   void tell(JobNumber job, const Terms& terms) override;
   [[nodiscard]] std::optional<MeasuredProgress> progress(JobNumber job) const override;
   void conditions_changed(JobNumber job) override;
@@ -121,7 +123,9 @@ class TrainingHub final : public TrainingBook {
       bool anything = false;
     } passed_on;
     bool said_nonsense = false;  // in this attempt
-    Phase phase = Phase::Training, phase_told = Phase::Training;
+    // Nothing: nobody knows. After a restart whoever decides may know it from before.
+    std::optional<Phase> phase{}, phase_told{};
+    bool tells_phases = false;
   };
   using PeerId = std::uint64_t;
 

@@ -51,6 +51,7 @@ bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
     Job& job = jobs_[peer.job];
     if (job.has_speaker && peer.rank != job.speaker) return true;  // one of a gang speaks for all
     job.phase = note->phase;
+    job.tells_phases = true;
     news_.insert(peer.job);
   } else if (const auto* saved = std::get_if<Checkpointed>(&*message)) {
     const std::lock_guard lock{mutex_};
@@ -89,7 +90,7 @@ bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
     job.has_speaker = false;
     job.asked.reset();
     job.listeners = job.resizers = 0;
-    job.phase = Phase::Training;
+    if (job.phase_told) job.phase = Phase::Training;
     job.book.begin_attempt();
     job.meter.begin_attempt();
     job.said_nonsense = false;

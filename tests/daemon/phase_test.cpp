@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/use_phases.h"
 #include "support/live_world.h"
 
 namespace berth::test {
@@ -88,6 +89,30 @@ TEST(Phases, WhatTheCodeTellsIsWhatTheEngineKnows) {
   ASSERT_NE(back, seen.end());
   EXPECT_NE(std::find(back, seen.end(), Phase::Validation), seen.end());
   EXPECT_EQ(seen.back(), Phase::Validation);  // after the restart, without another word
+}
+
+// Seen from outside: GPUs below half and cores all in use, three times in a row.
+TEST(Phases, AreSeenInCoresAndDevices) {
+  constexpr JobUse kTrains{.cores = 4, .cores_used = 2, .gpus_busy = 0.9};
+  constexpr JobUse kValidates{.cores = 4, .cores_used = 3.9, .gpus_busy = 0.2};
+  constexpr JobUse kLoads{.cores = 4, .cores_used = 3.9, .gpus_busy = 0.8};
+  constexpr JobUse kRests{.cores = 4, .cores_used = 0, .gpus_busy = 0};
+  PhaseGuess guess;
+  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);  // that was a moment only
+  for (const JobUse& other : {kLoads, kRests})
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(guess.hear(1, other), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kValidates), Phase::Validation);
+  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kTrains), Phase::Training);
+  guess.keep_only({});  // another job of this number would begin anew
+  EXPECT_EQ(guess.hear(1, {.cores = 0, .cores_used = 0, .gpus_busy = 0}), std::nullopt);
 }
 
 }  // namespace
