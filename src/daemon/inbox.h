@@ -37,7 +37,8 @@ struct ResizeAnswer {
   std::uint64_t id = 0;
   bool done = false;
 };
-using Message = std::variant<Committed, HostEvent, RenewOrder, StopOrder, Question, ResizeAnswer, ProgramEnd>;
+using Message =
+    std::variant<Committed, HostEvent, RenewOrder, StopOrder, Question, ResizeAnswer, ProgramEnd>;
 
 class Inbox {
  public:

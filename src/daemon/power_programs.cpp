@@ -37,13 +37,13 @@ constexpr unsigned kCloseOnExec = 4;    // CLOSE_RANGE_CLOEXEC, which old header
 constexpr int kCannotExec = 127;
 constexpr int kCannotChange = 126;
 
-struct Account {
+struct Rights {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<gid_t> groups{};
 };
 
-Result<std::optional<Account>> account_of(const std::string& user) {
+Result<std::optional<Rights>> account_of(const std::string& user) {
   if (user.empty()) return std::nullopt;
   std::vector<char> space(1U << 16U);
   passwd entry{};
@@ -51,7 +51,7 @@ Result<std::optional<Account>> account_of(const std::string& user) {
   if (::getpwnam_r(user.c_str(), &entry, space.data(), space.size(), &found) != 0 ||
       found == nullptr)
     return fail(fmt::format("there is no user '{}'", user));
-  Account account{.uid = entry.pw_uid, .gid = entry.pw_gid};
+  Rights account{.uid = entry.pw_uid, .gid = entry.pw_gid};
   int count = 64;
   account.groups.resize(static_cast<std::size_t>(count));
   while (::getgrouplist(user.c_str(), entry.pw_gid, account.groups.data(), &count) < 0)

@@ -16,6 +16,7 @@ namespace berth {
 namespace {
 
 constexpr double kFewGpus = 0.5, kAllCores = 0.9;
+constexpr double kAnyCore = 0.5;
 constexpr int kLooks = 3;
 constexpr auto kPause = std::chrono::seconds{1};
 
@@ -62,12 +63,13 @@ double cores_of(pid_t pid) {
 
 std::optional<Phase> PhaseGuess::hear(JobNumber job, const JobUse& use) {
   Row& row = rows_[job];
-  const bool validates =
-      use.cores > 0 && use.gpus_busy < kFewGpus && use.cores_used > kAllCores * use.cores;
+  // It need not use all cores it was lent: then it would be taken for another at once.
+  const double enough = row.phase == Phase::Validation ? kAnyCore : kAllCores * use.cores;
+  const bool validates = use.cores > 0 && use.gpus_busy < kFewGpus && use.cores_used > enough;
   const Phase looks_like = validates ? Phase::Validation : Phase::Training;
-  row.against = looks_like == row.phase ? 0 : row.against + 1;
-  if (row.against < kLooks) return std::nullopt;
-  row.against = 0;
+  row.looks = row.looks_like == looks_like ? row.looks + 1 : 1;
+  row.looks_like = looks_like;
+  if (row.phase == looks_like || row.looks < kLooks) return std::nullopt;
   row.phase = looks_like;
   return row.phase;
 }

@@ -13,6 +13,7 @@
 
 #include "daemon/board.h"
 #include "exec/gpu_energy.h"
+#include "model/cluster.h"
 #include "perf/terms.h"
 
 namespace berth {
@@ -23,7 +24,8 @@ struct JobUse {
   double gpus_busy = 0;   // the mean of its devices, 0 to 1
 };
 
-/// The judgement alone: three looks in a row that agree make a phase.
+/// The judgement alone: three looks in a row that agree make a phase. Who validates does so until
+/// its GPUs are busy again, or its cores rest.
 class PhaseGuess {
  public:
   /// Nothing: as it was.
@@ -33,8 +35,9 @@ class PhaseGuess {
 
  private:
   struct Row {
-    Phase phase = Phase::Training;
-    int against = 0;  // looks in a row
+    std::optional<Phase> phase{};  // nothing: whoever decides may know it from before a restart
+    std::optional<Phase> looks_like{};
+    int looks = 0;  // in a row
   };
   std::map<JobNumber, Row> rows_;
 };

@@ -99,6 +99,8 @@ TEST(Phases, AreSeenInCoresAndDevices) {
   constexpr JobUse kRests{.cores = 4, .cores_used = 0, .gpus_busy = 0};
   PhaseGuess guess;
   EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.hear(1, kTrains), Phase::Training);  // it may be known as another
   EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
   EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
   EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);  // that was a moment only
@@ -108,6 +110,9 @@ TEST(Phases, AreSeenInCoresAndDevices) {
   EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
   EXPECT_EQ(guess.hear(1, kValidates), Phase::Validation);
   EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
+  // It was lent more than it uses.
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(guess.hear(1, {.cores = 8, .cores_used = 4, .gpus_busy = 0.2}), std::nullopt);
   EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
   EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
   EXPECT_EQ(guess.hear(1, kTrains), Phase::Training);

@@ -2,6 +2,7 @@
 // asked for and keep a file for each machine that is off, so that a job which starts on such a one
 // is noticed.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -286,6 +288,62 @@ TEST(Energy, OfDevicesIsTheDriversWhereItCounts) {
   const Ran table =
       berth(system.served().folder(), {"history", "--server", system.served().socket()});
   EXPECT_NE(table.out.find("1.000 kWh"), std::string::npos) << table.out;
+}
+
+// --- cores
+
+/// To how many its program is bound; 0: it does not run.
+int cores_of(System& system, System::Job job) {
+  const json view = system.view(job);
+  const auto pid = view.is_object() ? view.value("pid", pid_t{0}) : 0;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (pid <= 0 || ::sched_getaffinity(pid, sizeof set, &set) != 0) return 0;
+  return CPU_COUNT(&set);
+}
+
+// A job that trains on one core and validates on two, which nobody tells: its device falls idle
+// while it uses its core. It gets the core that nobody holds, hands it over to a newcomer, and gets
+// it again when that one has gone.
+TEST(CpuModes, CoresGoToWhoeverValidatesAndBack) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
+  const Driver driver{2};
+  const std::string cluster = driver.folder().file(
+      "cluster.yaml", "groups:\n  - {nodes: n0, gpus: 2, type: v100, cpus: 2}\n");
+  const std::string profile = driver.folder().file(
+      "valnet.yaml",
+      "profiles:\n  - name: valnet\n"
+      "    cpu: {log_gain: 0, linear_gain: 100, plateau: 100, theta: 1}\n"
+      "    validation: {every_seconds: 1800, seconds: 120, log_gain: 0, linear_gain: 100,"
+      " plateau: 200, theta: 2}\n");
+  driver.say("energy 1 1 busy 90 90");
+  System system{{.policy = "fifo",
+                 .more = fmt::format("cpu: aware\nprofiles: {}\n", profile) + Driver::lines(),
+                 .cluster = cluster}};
+  json busy = system.script("busy", "while :; do :; done & while :; do :; done");
+  busy["model"] = "valnet";
+  const auto job = system.submit(busy);
+  system.until("it trains on one core", [&] { return cores_of(system, job) == 1; });
+  driver.say("energy 1 1 busy 10 10");
+  system.until("it is seen to validate", [&] { return cores_of(system, job) == 2; });
+
+  json other = system.script("other", "sleep 1000");
+  other["model"] = "valnet";
+  const auto newcomer = system.submit(other);
+  system.until("the other has its core",
+               [&] { return cores_of(system, newcomer) == 1 && cores_of(system, job) == 1; });
+  const auto gone =
+      system.served().ask("POST", fmt::format("/api/v1/jobs/{}/cancel", newcomer), json::object());
+  ASSERT_TRUE(gone && gone->status == 200) << (gone ? gone->body : "");
+  system.until("it goes to whoever validates", [&] { return cores_of(system, job) == 2; });
+
+  // What a phase is survives the scheduler: nothing is seen for a while, and nothing changes.
+  system.served().kill_now();
+  ASSERT_TRUE(system.served().begin());
+  system.until("it is known again", [&] { return cores_of(system, job) > 0; });
+  EXPECT_EQ(cores_of(system, job), 2);
+  driver.say("energy 1 1 busy 90 90");
+  system.until("it trains again", [&] { return cores_of(system, job) == 1; });
 }
 
 }  // namespace
