@@ -148,6 +148,9 @@ class Run {
     send_line("{\"type\":\"checkpointed\",\"iteration\":" + std::to_string(iteration) +
               ",\"path\":" + detail::quoted(path) + "}");
   }
+  /// The code validates, or trains again: cores may go where they are needed meanwhile.
+  void begin_validation() { say_phase("validation"); }
+  void begin_training() { say_phase("training"); }
   [[nodiscard]] bool should_checkpoint() const { return wants_checkpoint_ || should_stop(); }
   [[nodiscard]] bool should_stop() const { return wants_stop_ || detail::warned != 0; }
   /// Into how many parts a batch is to be split; their gradients add up.
@@ -163,6 +166,14 @@ class Run {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  void say_phase(const char* phase) {
+    if (path_.empty()) return;
+    flush(true);
+    phase_ = phase;
+    send_phase();
+  }
+  void send_phase() { send_line("{\"type\":\"phase\",\"phase\":\"" + phase_ + "\"}"); }
 
   void connect() {
     const auto now = Clock::now();
@@ -183,6 +194,7 @@ class Run {
               ",\"token\":" + detail::quoted(detail::environment("BERTH_TRAINING_TOKEN")) +
               ",\"rank\":" + std::to_string(std::strtoul(rank, nullptr, 10)) +
               (resizes_ ? ",\"resizes\":true" : "") + ",\"sdk\":\"c++/1\"}");
+    if (!phase_.empty()) send_phase();  // it may have changed while nobody heard
   }
   void disconnect() {
     if (fd_ >= 0) ::close(fd_);
@@ -264,6 +276,7 @@ class Run {
   std::string path_;
   int fd_ = -1;
   std::string heard_;
+  std::string phase_;  // as it was last said
   Report unsent_;
   bool has_unsent_ = false;
   bool wants_checkpoint_ = false;

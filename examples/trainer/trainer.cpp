@@ -31,6 +31,7 @@ constexpr const char* kHelp =
     "  --loader-work N      rounds of arithmetic per sample (0)\n"
     "  --device-ms X        one device takes so long for a step, without a core; several\n"
     "                       share it (0)\n"
+    "  --validate-ms X      after each epoch it validates so long, without a core (0)\n"
     "  --in-place yes|no    goes on with other devices when asked to (yes)\n"
     "  --checkpoint FILE    restored at the start; written when asked to and at the end\n"
     "  --checkpoint-every N steps (0: only when asked to)\n";
@@ -40,6 +41,7 @@ struct Options {
   std::int64_t epochs = 10;
   double rate = 0.05;
   double device_ms = 0;
+  double validate_ms = 0;
   std::string checkpoint;
   std::int64_t checkpoint_every = 0;
   bool in_place = true;
@@ -92,7 +94,7 @@ bool parse(int count, char** words, Options& options) {
          whole("--batch", 1, options.data.batch) && whole("--seed", 0, options.data.seed) &&
          whole("--workers", 1, options.data.workers) &&
          whole("--loader-work", 0, options.data.work) && number("--rate", options.rate) &&
-         number("--device-ms", options.device_ms) &&
+         number("--device-ms", options.device_ms) && number("--validate-ms", options.validate_ms) &&
          whole("--checkpoint-every", 0, options.checkpoint_every) && said.empty() &&
          options.data.batch <= options.data.samples;
 }
@@ -176,6 +178,12 @@ class Training {
                      .loss = loss,
                      .batch = options_.data.batch,
                      .seconds = std::chrono::duration<double>(Clock::now() - began).count()});
+      if (options_.validate_ms > 0 && state_.iteration % options_.steps_per_epoch() == 0) {
+        berth_.begin_validation();
+        std::this_thread::sleep_for(
+            std::chrono::duration<double, std::milli>(options_.validate_ms));
+        berth_.begin_training();
+      }
       most_sub_steps_ = std::max(most_sub_steps_, berth_.sub_steps());
       resize_if_asked();
       const bool is_due =

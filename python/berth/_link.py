@@ -40,6 +40,7 @@ class Link:
         self._lock = threading.Lock()
         self._report = None  # merged, not sent yet
         self._others = []  # checkpoints: few
+        self._phase = None  # as it was last said
         self._over = False
         self._socket = None
         self._owner = os.getpid()
@@ -74,6 +75,13 @@ class Link:
                 return
             self._others.append(message)
         self._wake()
+
+    def say_phase(self, phase):
+        """Said again to every scheduler that comes: it may have changed while nobody heard."""
+        message = {"type": "phase", "phase": phase}
+        with self._lock:
+            self._phase = message
+        self.say(message)
 
     def close(self, timeout=1.0):
         """Sends what is left if somebody listens; waits no longer than `timeout`."""
@@ -160,6 +168,11 @@ class Link:
 
     def _talk(self, connection):
         self._send(connection, self._hello)
+        with self._lock:
+            phase = self._phase
+            self._others = [message for message in self._others if message["type"] != "phase"]
+        if phase is not None:
+            self._send(connection, phase)
         heard = b""
         next_report = 0.0
         while True:

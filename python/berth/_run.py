@@ -1,5 +1,6 @@
 """One training run as its code sees it."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -237,6 +238,23 @@ class Run:
                 if number is not None:
                     message[key] = number
         self._link.report(message)
+
+    # --- phases
+
+    @contextlib.contextmanager
+    def validation(self):
+        """While the code validates: cores may go where they are needed meanwhile."""
+        self._say_phase("validation")
+        try:
+            yield self
+        finally:
+            self._reported_at = None  # it was no training
+            self._say_phase("training")
+
+    def _say_phase(self, phase):
+        if self._link is not None:
+            self._flush_report()
+            self._link.say_phase(phase)
 
     # --- checkpoints
 

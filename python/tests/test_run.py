@@ -103,6 +103,17 @@ class InBerth(unittest.TestCase):
         self.assertEqual(last["epoch"], 2.0)
         self.assertEqual((last["loss"], last["batch"], last["metrics"]), (0.5, 32, {"accuracy": 0.9}))
 
+    def test_a_validation_is_told_and_ends_with_an_error_too(self):
+        with berth.training() as run:
+            with run.validation():
+                wait_until(lambda: len(self.hub.of("phase")) == 1)
+            with self.assertRaises(ValueError):
+                with run.validation():
+                    raise ValueError("no data")
+            wait_until(lambda: len(self.hub.of("phase")) == 4)
+        phases = [line["phase"] for line in self.hub.of("phase")]
+        self.assertEqual(phases, ["validation", "training", "validation", "training"])
+
     def test_many_reports_become_few_and_no_time_is_lost(self):
         with berth.training() as run:
             wait_until(lambda: self.hub.of("hello"))
@@ -224,6 +235,15 @@ class InBerth(unittest.TestCase):
             run.report(loss=3)
             wait_until(lambda: self.hub.of("report"))
         self.assertLessEqual(len(self.hub.of("report")), 5)  # nothing was queued
+
+    def test_a_scheduler_that_comes_again_hears_the_phase(self):
+        with mock.patch.object(_link, "LONGEST_PAUSE", 0.2), berth.training() as run:
+            with run.validation():
+                wait_until(lambda: self.hub.of("phase"))
+                self.hub.close()
+            self.hub = FakeHub(self.path)
+            wait_until(lambda: self.hub.of("phase"))
+        self.assertEqual(self.hub.of("phase")[0]["phase"], "training")
 
     def test_a_hub_that_does_not_read_does_not_block(self):
         self.hub.close()

@@ -6,6 +6,8 @@ namespace berth::api {
 
 namespace {
 
+constexpr double kJoulesPerKwh = 3.6e6;
+
 void time_field(JsonWriter& out, std::string_view name, std::int64_t time) {
   out.key(name);
   if (time == 0)
@@ -95,6 +97,7 @@ void write_whole(JsonWriter& out, const JobView& job, Detail detail, SpecText& l
   time_field(out, "last_started", job.last_started);
   time_field(out, "ended", job.ended);
   out.field("run_seconds", job.run_seconds).field("gpu_seconds", job.gpu_seconds);
+  out.field("energy_kwh", job.joules / kJoulesPerKwh);
   out.field("attempts", job.attempts).field("preemptions", job.preemptions);
   out.field("failures", job.failures);
   out.key("where");
@@ -135,6 +138,7 @@ void write_brief(JsonWriter& out, const JobView& job, SpecText& last) {
   some("ended", job.ended);
   some("run_seconds", job.run_seconds);
   some("gpu_seconds", job.gpu_seconds);
+  some("energy_kwh", job.joules / kJoulesPerKwh);
   some("attempts", job.attempts);
   some("preemptions", job.preemptions);
   some("failures", job.failures);
@@ -210,7 +214,10 @@ void write(JsonWriter& out, const NodeView& node) {
   out.field("memory_mib", node.memory_mib);
   out.key("devices").begin_array();
   for (const auto& jobs : node.devices) write_numbers(out, jobs);
-  out.end_array().end_object();
+  out.end_array().key("energy_kwh").begin_object();
+  for (std::size_t use = 0; use < kNodeUseNames.size(); ++use)
+    out.field(kNodeUseNames[use], node.joules[use] / kJoulesPerKwh);
+  out.end_object().end_object();
 }
 
 void write(JsonWriter& out, const ClusterView& cluster) {

@@ -46,6 +46,7 @@ const char* schemas_json() noexcept {
   "ended":{"type":"integer","nullable":true},
   "run_seconds":{"type":"number"},
   "gpu_seconds":{"type":"number"},
+  "energy_kwh":{"type":"number","description":"charged so far"},
   "attempts":{"type":"integer"},
   "preemptions":{"type":"integer"},
   "failures":{"type":"integer"},
@@ -128,7 +129,8 @@ const char* schemas_json() noexcept {
   "cpus":{"type":"integer"},
   "cpus_used":{"type":"integer"},
   "memory_mib":{"type":"integer"},
-  "devices":{"type":"array","items":{"type":"array","items":{"type":"integer"}},"description":"numbers of the jobs on each device"}}},
+  "devices":{"type":"array","items":{"type":"array","items":{"type":"integer"}},"description":"numbers of the jobs on each device"},
+  "energy_kwh":{"type":"object","description":"used so far while it was busy, idle, booting, off","properties":{"busy":{"type":"number"},"idle":{"type":"number"},"booting":{"type":"number"},"off":{"type":"number"}}}}},
 "Nodes":{"type":"object","properties":{"nodes":{"type":"array","items":{"$ref":"#/components/schemas/Node"}}}},
 "NodeReason":{"type":"object","properties":{"reason":{"type":"string"}}},
 "Policy":{"type":"object","required":["policy"],"properties":{

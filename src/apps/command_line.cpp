@@ -110,6 +110,10 @@ void CommandLine::add_serve() {
   take(sub, "--estimator", serve_.estimator, "ESTIMATOR",
        "who estimates run times (default: history)");
   take(sub, "--cpu", serve_.cpu, "WAY", "who shares out cores (default: off)");
+  take(
+      sub, "--power", serve_.power, "WAY",
+      "who switches nodes off and on by the programs of the configuration: off, ces or spare, with "
+      "options as in simulate (default: off)");
   take(sub, "--log-level", serve_.log_level, "LEVEL", "debug, info, warn, error, off");
   take(sub, "--log-format", serve_.log_format, "FORMAT", "text or json");
   flag(sub, "--check", serve_.check, "say what would be served, and leave", kOutput);

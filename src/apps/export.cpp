@@ -1,5 +1,8 @@
 #include "apps/export.h"
 
+#include <string>
+#include <unordered_map>
+
 #include <fmt/format.h>
 
 #include "apps/commands.h"
@@ -44,8 +47,14 @@ Exit execute(const ExportOptions& options) {
     for (const std::string& note : trace.notes) say(note);
   if (trace.jobs.empty())
     return complain(Exit::Failure, "no job of the history has run: nothing to write");
-  if (options.out == "-") return write_stdout(trace_to_csv(trace));
-  if (const auto written = write_trace_csv(trace, options.out); !written)
+  std::unordered_map<std::string, double> kwh;
+  for (const client::JobRow& row : page->jobs) kwh[std::to_string(row.number)] = row.energy_kwh;
+  const std::string csv = trace_to_csv(trace, [&](const TraceJob& job) {
+    const auto found = kwh.find(std::string(trace.text(job.id)));
+    return found == kwh.end() ? 0 : found->second;
+  });
+  if (options.out == "-") return write_stdout(csv);
+  if (const auto written = write_file(options.out, csv); !written)
     return complain(Exit::Failure, written.error());
   if (!options.quiet) say(fmt::format("wrote {} jobs to {}", trace.jobs.size(), options.out));
   return Exit::Success;

@@ -39,13 +39,13 @@ std::string all_for_people() {
          "estimators` go with them.\n";
 }
 
-/// With its defaults; with training code that can reach the scheduler. Who resizes a job resizes
-/// its share of everything, as far as it can be.
+/// With its defaults; with training code that can reach the scheduler, and programs that switch
+/// nodes. Who resizes a job resizes its share of everything, as far as it can be.
 std::vector<AbilityNote> notes_of(const PolicyEntry& entry) {
   const auto policy = make_policy(entry.name);
   if (!policy) return {};
   const Capabilities resized = (*policy)->resizes() ? Ability::HostMemory : Capabilities{};
-  return live_notes((*policy)->uses() | resized, true);
+  return live_notes((*policy)->uses() | resized, true, true);
 }
 
 std::string live_for_people(const PolicyEntry& entry) {

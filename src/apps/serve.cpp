@@ -22,6 +22,7 @@
 #include "perf/estimator.h"
 #include "policies/cpu/cpu_tuner.h"
 #include "policies/placements/placements.h"
+#include "policies/power/power_managers.h"
 
 namespace berth {
 
@@ -34,6 +35,13 @@ Result<void> check_scheduling(const SchedulerOptions& options) {
   if (options.cpu != "off") {
     BERTH_TRY_VOID(make_cpu_tuner(options.cpu, *policy));
   }
+  BERTH_TRY_VOID(make_power_manager(options.power));
+  if (options.power != "off" && policy->manages_power())
+    return fail(
+        fmt::format("power: policy {} switches nodes on and off itself (leave the manager out)",
+                    options.policy.policy));
+  if (options.power != "off" && options.placement == "count")
+    return fail("power: placement count knows no nodes to switch (choose another placement)");
   return {};
 }
 
@@ -52,6 +60,7 @@ Result<ServeConfig> configuration(const ServeOptions& options) {
   take(options.placement, config.scheduling.placement);
   take(options.estimator, config.scheduling.estimator);
   take(options.cpu, config.scheduling.cpu);
+  take(options.power, config.scheduling.power);
   take(options.log_level, config.log_level);
   take(options.log_format, config.log_format);
   if (options.devices) config.devices = options.devices;
@@ -112,7 +121,7 @@ Result<void> check_directory(const std::string& path) {
   return {};
 }
 
-Result<CheckedServing> check_serving(const ServeConfig& config) {
+Result<CheckedServing> check_serving(const ServeConfig& config, Cluster cluster) {
   CheckedServing checked;
   const auto level = log_level_from(config.log_level);
   const auto format = log_format_from(config.log_format);
@@ -127,7 +136,16 @@ Result<CheckedServing> check_serving(const ServeConfig& config) {
   BERTH_TRY(checked.warnings, api::check(checked.server));
   BERTH_TRY(const auto policy,
             make_policy(config.scheduling.policy.policy, config.scheduling.policy.settings));
-  for (const AbilityNote& note : live_notes(policy->uses(), true)) {
+  keep_on(cluster, config.power);
+  const bool switches = can_switch_any(cluster);
+  for (std::string& warning : warnings_of(config.power, cluster))
+    checked.warnings.push_back(std::move(warning));
+  if (config.scheduling.power != "off" && !switches)
+    checked.warnings.push_back(
+        fmt::format("power: {} has nothing to switch: no node has a suspend_program and a "
+                    "resume_program, so all stay on",
+                    config.scheduling.power));
+  for (const AbilityNote& note : live_notes(policy->uses(), true, switches)) {
     if (note.is_lost)
       checked.warnings.push_back(fmt::format("policy {} loses '{}' here: {}", policy->name(),
                                              to_string(note.ability), note.text));
@@ -265,7 +283,7 @@ void print_cluster(const ServeConfig& config, const Cluster& cluster) {
 }
 
 Result<void> serve(const ServeOptions& options, const ServeConfig& config, const Cluster& cluster) {
-  BERTH_TRY(CheckedServing checked, check_serving(config));
+  BERTH_TRY(CheckedServing checked, check_serving(config, cluster));
   if (options.check) {
     for (const std::string& warning : checked.warnings)
       fmt::print(stderr, "berth: warning: {}\n", warning);
@@ -297,6 +315,7 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
   parts.live = config.scheduling;
   parts.admission = config.admission;
   parts.service = config.service;
+  parts.power = config.power;
   parts.service.version = BERTH_VERSION;
   BERTH_TRY(const auto daemon, Daemon::open(std::move(parts), log));
   checked.server.log = &log;

@@ -12,7 +12,7 @@ struct ServeOptions {
   std::string config;  // file; empty: defaults
   // What the command line says beats the file.
   std::optional<std::string> policy{}, cluster{}, state_dir{}, socket{}, listen{}, placement{},
-      estimator{}, cpu{}, log_level{}, log_format{};
+      estimator{}, cpu{}, power{}, log_level{}, log_format{};
   std::optional<std::int32_t> devices{};
   std::vector<std::pair<std::string, std::string>> settings{};
   bool check = false;  // say what would be served and leave

@@ -71,6 +71,8 @@ constexpr std::array kHistoryOptions{
                "Which jobs"},
     OptionSpec{"until", 0, Value, "TIME", "ended before", "Which jobs"},
     OptionSpec{"limit", 0, Value, "N", "at most so many, 0 is all (default 100)", "Which jobs"},
+    OptionSpec{"energy", 0, Nothing, "", "and energy by user, by node and what it was doing",
+               "Output"},
     kJson,
     kServer,
     kHelp};

@@ -128,6 +128,11 @@ int run_history(const Call& call) {
   if (!page) return call.console.complain(kFailure, page.error());
   call.console.put(call.has("json") ? json_list(page->jobs)
                                     : history_table(page->jobs, style_of(call.console)));
+  if (call.has("energy") && !call.has("json")) {
+    const auto nodes = scheduler->nodes();
+    if (!nodes) return call.console.complain(kFailure, nodes.error());
+    call.console.put("\n" + energy_table(page->jobs, *nodes));
+  }
   if (!page->next.empty() && !call.has("json"))
     call.console.note("there are more: --limit 0 shows all of them");
   return call.console.done();

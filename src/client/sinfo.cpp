@@ -53,6 +53,7 @@ std::string state_of(const NodeRow& node, bool is_short) {
   }
   if (node.state == "off") return "idle~";
   if (node.state == "booting") return "idle#";
+  if (node.state == "suspending") return "idle%";
   if (used == 0 && node.cpus_used == 0) return "idle";
   if (used >= all) return is_short ? "alloc" : "allocated";
   return is_short ? "mix" : "mixed";

@@ -89,6 +89,10 @@ std::string gpu_time(double gpu_seconds) {
   return fmt::format("{:.1f} GPU h", gpu_seconds / 3'600);
 }
 
+std::string energy(double kwh) {
+  return kwh < 1 ? fmt::format("{:.3g} Wh", kwh * 1'000) : fmt::format("{:.3f} kWh", kwh);
+}
+
 std::string clipped(std::string_view text, std::size_t columns) {
   return clipped_line(harmless(text), columns);
 }
@@ -151,42 +155,77 @@ std::string queue_table(const std::vector<JobRow>& jobs, const TableStyle& style
 }
 
 std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& style) {
-  TextTable table({{"job", Align::Right},
-                   {"name", Align::Left},
-                   {"user", Align::Left},
-                   {"outcome", Align::Left},
-                   {"exit", Align::Right},
-                   {"gpus", Align::Right},
-                   {"ended", Align::Left},
-                   {"waited", Align::Right},
-                   {"ran", Align::Right},
-                   {"gpu time", Align::Right},
-                   {"why", Align::Left}});
-  double gpu_seconds = 0, waited = 0;
+  std::vector<TextTable::Head> columns{
+      {"job", Align::Right},      {"name", Align::Left},    {"user", Align::Left},
+      {"outcome", Align::Left},   {"exit", Align::Right},   {"gpus", Align::Right},
+      {"ended", Align::Left},     {"waited", Align::Right}, {"ran", Align::Right},
+      {"gpu time", Align::Right}, {"energy", Align::Right}, {"why", Align::Left}};
+  // An older scheduler does not count it.
+  const bool has_energy =
+      std::ranges::any_of(jobs, [](const JobRow& job) { return job.energy_kwh > 0; });
+  if (!has_energy) columns.erase(columns.end() - 2);
+  TextTable table(std::move(columns));
+  double gpu_seconds = 0, waited = 0, kwh = 0;
   std::size_t completed = 0, started = 0;
   for (const JobRow& job : jobs) {
     const double wait =
         job.started > 0 ? static_cast<double>(job.started - job.submitted) * 1e-6 : 0;
     gpu_seconds += job.gpu_seconds;
+    kwh += job.energy_kwh;
     if (job.started > 0) {
       waited += wait;
       ++started;
     }
     if (job.state == JobState::Completed) ++completed;
-    table.add_row(
-        {fmt::format("{}", job.number), clipped(name_of(job), 24), clipped(job.spec.user, 12),
-         coloured(to_string(job.state), colour_of(job.state), style.has_colour),
-         job.started > 0 ? exit_text(job) : "-", fmt::format("{}", job.spec.gpus),
-         short_time(job.ended, style.now), job.started > 0 ? clock_span(wait) : "-",
-         clock_span(job.run_seconds), gpu_time(job.gpu_seconds), clipped(job.reason, 120)});
+    std::vector<std::string> row{
+        fmt::format("{}", job.number),
+        clipped(name_of(job), 24),
+        clipped(job.spec.user, 12),
+        coloured(to_string(job.state), colour_of(job.state), style.has_colour),
+        job.started > 0 ? exit_text(job) : "-",
+        fmt::format("{}", job.spec.gpus),
+        short_time(job.ended, style.now),
+        job.started > 0 ? clock_span(wait) : "-",
+        clock_span(job.run_seconds),
+        gpu_time(job.gpu_seconds)};
+    if (has_energy) row.push_back(energy(job.energy_kwh));
+    row.push_back(clipped(job.reason, 120));
+    table.add_row(std::move(row));
   }
   std::string text = fitted(table.str(), style.width);
   text += fmt::format("\n{} job{}, {} completed, {}", jobs.size(), jobs.size() == 1 ? "" : "s",
                       completed, gpu_time(gpu_seconds));
+  if (has_energy) text += ", " + energy(kwh);
   if (started > 0)
     text += fmt::format(", waited {} on average",
                         human_duration(std::round(waited / static_cast<double>(started))));
   return text + "\n";
+}
+
+std::string energy_table(const std::vector<JobRow>& jobs, const std::vector<NodeRow>& nodes) {
+  std::map<std::string, double> users, uses;
+  for (const JobRow& job : jobs) users[job.spec.user] += job.energy_kwh;
+  TextTable by_user({{"user", Align::Left}, {"energy", Align::Right}});
+  for (const auto& [user, kwh] : users) by_user.add_row({clipped(user, 40), energy(kwh)});
+  TextTable by_node({{"node", Align::Left},
+                     {"busy", Align::Right},
+                     {"idle", Align::Right},
+                     {"booting", Align::Right},
+                     {"off", Align::Right}});
+  const auto add_row = [&](const std::string& name, const std::map<std::string, double>& kwh) {
+    const auto of = [&](const char* use) {
+      const auto found = kwh.find(use);
+      return energy(found == kwh.end() ? 0 : found->second);
+    };
+    by_node.add_row({name, of("busy"), of("idle"), of("booting"), of("off")});
+  };
+  for (const NodeRow& node : nodes) {
+    add_row(clipped(node.name, 40), node.energy_kwh);
+    for (const auto& [use, kwh] : node.energy_kwh) uses[use] += kwh;
+  }
+  if (nodes.size() > 1) add_row("all", uses);
+  return fmt::format("energy of these jobs\n{}\nenergy of nodes since they are counted\n{}",
+                     by_user.str(), by_node.str());
 }
 
 std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& style) {
@@ -267,6 +306,7 @@ void add_run(std::string& text, const JobRow& job) {
   line("ended", job.ended > 0 ? local_time(job.ended) : "");
   line("ran",
        job.run_seconds > 0 ? clock_span(job.run_seconds) + ", " + gpu_time(job.gpu_seconds) : "");
+  line("energy", job.energy_kwh > 0 ? energy(job.energy_kwh) : "");
   line(
       is_over(job.state) ? "ran on" : "runs on",
       is_waiting(job.state) || job.where.empty() ? "" : [&] {

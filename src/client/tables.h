@@ -19,6 +19,9 @@ struct TableStyle {
 [[nodiscard]] std::string queue_table(const std::vector<JobRow>& jobs, const TableStyle& style);
 /// With a last line that adds up.
 [[nodiscard]] std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& style);
+/// By the users of these jobs, and by node and what it was doing.
+[[nodiscard]] std::string energy_table(const std::vector<JobRow>& jobs,
+                                       const std::vector<NodeRow>& nodes);
 [[nodiscard]] std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& style);
 [[nodiscard]] std::string share_table(const std::vector<ShareRow>& shares);
 [[nodiscard]] std::string token_table(const std::vector<TokenRow>& tokens);
@@ -30,6 +33,7 @@ struct TableStyle {
 [[nodiscard]] std::string_view colour_of(JobState state);
 /// "1.5 GPU h".
 [[nodiscard]] std::string gpu_time(double gpu_seconds);
+[[nodiscard]] std::string energy(double kwh);
 /// Text that others wrote, made harmless and cut to `columns` columns, with … if something was cut.
 [[nodiscard]] std::string clipped(std::string_view text, std::size_t columns);
 /// A line of our own making, colours and all, cut likewise.

@@ -107,8 +107,8 @@ JobRow job_of(const json& object, KeepJson keep) {
   if (states.size() == 1) row.state = states.front();
   get(object, "reason", row.reason, "reason_code", row.reason_code, "submitted", row.submitted,
       "started", row.started, "last_started", row.last_started, "ended", row.ended, "run_seconds",
-      row.run_seconds, "gpu_seconds", row.gpu_seconds, "attempts", row.attempts, "preemptions",
-      row.preemptions, "failures", row.failures);
+      row.run_seconds, "gpu_seconds", row.gpu_seconds, "energy_kwh", row.energy_kwh, "attempts",
+      row.attempts, "preemptions", row.preemptions, "failures", row.failures);
   take_places(object, row.where);
   get(object, "granted", row.granted, "exit_code", row.exit_code, "signal", row.signal, "pid",
       row.pid, "output", row.output, "error", row.error);
@@ -188,6 +188,10 @@ Result<std::vector<NodeRow>> nodes_from(std::string_view body) {
     get(item, "name", row.name, "state", row.state, "reason", row.reason, "type", row.type, "gpus",
         row.gpus, "gpus_used", row.gpus_used, "cpus", row.cpus, "cpus_used", row.cpus_used,
         "memory_mib", row.memory_mib, "devices", row.devices);
+    if (const auto found = item.find("energy_kwh"); found != item.end() && found->is_object()) {
+      for (const auto& [use, kwh] : found->items())
+        if (kwh.is_number()) row.energy_kwh[use] = kwh.get<double>();
+    }
   });
 }
 

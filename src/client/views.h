@@ -74,7 +74,7 @@ struct JobRow {
   std::string reason;       // a phrase for people
   std::string reason_code;  // why it waits, in a word; empty also of an older scheduler
   std::int64_t submitted = 0, started = 0, last_started = 0, ended = 0;  // Unix µs; 0: not yet
-  double run_seconds = 0, gpu_seconds = 0;
+  double run_seconds = 0, gpu_seconds = 0, energy_kwh = 0;
   std::int32_t attempts = 0, preemptions = 0, failures = 0;
   std::vector<HeldOn> where;
   std::int32_t granted = 0, exit_code = 0, signal = 0;
@@ -125,6 +125,7 @@ struct NodeRow {
   std::int32_t gpus = 0, gpus_used = 0, cpus = 0, cpus_used = 0;
   std::int64_t memory_mib = 0;
   std::vector<std::vector<JobNumber>> devices;
+  std::map<std::string, double> energy_kwh{};  // by what it was doing
 };
 
 struct QueueRow {

@@ -207,6 +207,12 @@ void Engine::apply(const Event& event) {
       state_.set_up(event.node);
       policy_.on_capacity_change(view_, event.node);
       break;
+    case EventKind::SwitchedOff:
+    case EventKind::Boots:
+      state_.set_power(event.node,
+                       event.kind == EventKind::Boots ? PowerState::Booting : PowerState::Off);
+      policy_.on_capacity_change(view_, event.node);
+      break;
     case EventKind::Booted:
       state_.set_power(event.node, PowerState::On);
       policy_.on_capacity_change(view_, event.node);

@@ -29,6 +29,8 @@ enum class EventKind : std::uint8_t {
   Withdrawn,  // it leaves as if it had never come; it may come again, in another slot
   NodeDown,
   NodeUp,
+  SwitchedOff,  // a node is off that the plan has not switched off, or will not boot
+  Boots,        // a node comes up that the plan has not switched on
   Booted,
   Shares,  // people are entitled to something else: see entitlements()
   Arrival,
@@ -38,7 +40,8 @@ enum class EventKind : std::uint8_t {
 
 /// Others are about a node, or about everybody.
 [[nodiscard]] constexpr bool is_of_a_job(EventKind kind) noexcept {
-  return kind != EventKind::NodeDown && kind != EventKind::NodeUp && kind != EventKind::Booted &&
+  return kind != EventKind::NodeDown && kind != EventKind::NodeUp &&
+         kind != EventKind::SwitchedOff && kind != EventKind::Boots && kind != EventKind::Booted &&
          kind != EventKind::Shares;
 }
 

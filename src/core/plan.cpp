@@ -272,7 +272,7 @@ bool Plan::power_off(NodeId node, Reason reason) {
   if (!can_.has(Ability::Power)) return false;
   const bool booting = state_->power(node) == PowerState::Booting;
   const bool idle = state_->is_idle(node) || (booting && !state_->has_failed(node));
-  if (!idle) return false;
+  if (!idle || state_->cluster().nodes[node.value].stays_on) return false;
   set_power(node, PowerState::Off, reason);
   return true;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "daemon/energy_meter.h"
 #include "daemon/happenings.h"
 
 namespace berth {
@@ -88,7 +89,7 @@ void Board::publish(std::span<const Committed> records, std::int64_t wall) {
       }
       if (const auto* setting = std::get_if<SettingRecord>(&committed.record.body)) {
         ++settings_version_;
-        happenings.push_back(setting_happening(*setting));
+        if (setting->key != kEnergySetting) happenings.push_back(setting_happening(*setting));
       }
     }
   }
@@ -178,6 +179,7 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const
   view.started = job.first_start_wall;
   view.run_seconds = job.run_seconds;
   view.gpu_seconds = job.gpu_seconds;
+  view.joules = job.joules;
   view.attempts = job.attempts;
   view.preemptions = job.preemptions;
   view.failures = job.failures;
@@ -228,6 +230,7 @@ JobView Board::past_view(const PastJob& past, Rows rows) const {
   view.ended = past.ended_wall;
   view.run_seconds = job.run_seconds;
   view.gpu_seconds = job.gpu_seconds;
+  view.joules = job.joules;
   view.attempts = job.attempts;
   view.preemptions = job.preemptions;
   view.failures = job.failures;
@@ -347,6 +350,18 @@ std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> Board::held_devices(
   for (const JobNumber number : live_attempts_)
     held.emplace_back(number, ledger_.find(number)->attempt->where);
   return held;
+}
+
+std::vector<Board::RunningJob> Board::running() const {
+  const std::shared_lock lock{mutex_};
+  std::vector<RunningJob> running;
+  for (const JobNumber number : live_attempts_) {
+    const auto note = notes_.find(number);
+    running.push_back({.job = number,
+                       .pid = note == notes_.end() ? 0 : note->second.pid,
+                       .where = ledger_.find(number)->attempt->where});
+  }
+  return running;
 }
 
 Board::Counts Board::counts() const {

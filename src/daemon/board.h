@@ -64,6 +64,12 @@ class Board final {
   /// In order of number, while nobody writes.
   void for_each(const std::function<void(const LedgerJob&)>& visit) const;
   [[nodiscard]] std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> held_devices() const;
+  struct RunningJob {
+    JobNumber job = 0;
+    std::int64_t pid = 0;  // 0: not known
+    std::vector<HeldDevices> where;
+  };
+  [[nodiscard]] std::vector<RunningJob> running() const;
   /// Grows with every change of a setting.
   [[nodiscard]] std::uint64_t settings_version() const noexcept { return settings_version_; }
   struct Counts {

@@ -13,6 +13,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "daemon/power_config.h"
 #include "exec/discover.h"
 #include "model/yaml_fields.h"
 #include "model/yaml_guard.h"
@@ -56,6 +57,7 @@ class ConfigReader {
                                                 "restart_cost",
                                                 "preempt_cost",
                                                 "migrate_cost",
+                                                "power",
                                                 "min_run",
                                                 "training_answer",
                                                 "queues",
@@ -125,6 +127,7 @@ class ConfigReader {
     read_span(root, "min_run", options.min_run);
     read_span(root, "training_answer", options.training_answer);
     read_beliefs(root, options.beliefs);
+    read_power(fields_, YamlFields::child(root, "power"), options.power, config_.power);
     const YAML::Node set = YamlFields::child(root, "set");
     if (!set.IsDefined()) return;
     if (!set.IsMap()) return fields_.wrong(set.Mark(), "set has 'parameter: value' lines");

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "daemon/admission.h"
 #include "daemon/live_service.h"
+#include "daemon/node_power.h"
 #include "daemon/scheduler.h"
 
 namespace berth {
@@ -28,6 +29,7 @@ struct ServeConfig {
   SchedulerOptions scheduling;
   AdmissionOptions admission;
   ServiceOptions service;
+  PowerOptions power;
   std::string log_level = "info";
   std::string log_format = "text";
 };

@@ -2,13 +2,18 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <atomic>
+
 #include <nlohmann/json.hpp>
 
 #include "base/log_limit.h"
 #include "base/prometheus.h"
+#include "daemon/energy_looker.h"
 #include "daemon/launch.h"
 #include "daemon/life_log.h"
 #include "daemon/training_desk.h"
+#include "daemon/use_phases.h"
 
 namespace berth {
 
@@ -42,6 +47,10 @@ LiveClock clock_after(const ClockSource& source, const Ledger& ledger, Time last
   return LiveClock{source, last};
 }
 
+bool shares_cores_by_curves(const SchedulerOptions& options) {
+  return options.cpu.starts_with("aware");
+}
+
 /// What the engine has to hear of; what it wrote itself it knows.
 bool is_news(const RecordBody& body) {
   if (const auto* wish = std::get_if<WishRecord>(&body)) return wish->by != kSchedulerName;
@@ -73,6 +82,8 @@ struct Daemon::Parts {
     }
   }
   void open_desk();
+  [[nodiscard]] Result<void> open_power();
+  void open_energy();
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> extra_env(JobNumber job,
                                                                            AttemptId attempt) const;
   [[nodiscard]] Result<void> begin();
@@ -95,9 +106,13 @@ struct Daemon::Parts {
   std::unique_ptr<ScribeThread> pen;
   std::unique_ptr<LocalHost> host;
   std::unique_ptr<Yard> yard;
+  std::unique_ptr<PowerPrograms> programs;
+  std::unique_ptr<NodePower> power;
+  std::unique_ptr<EnergyMeter> energy;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Admission> admission;
   std::unique_ptr<LiveService> service;
+  std::atomic<bool> shares_cores = false;  // by curves: phases count
   std::mutex error_mutex;
   std::optional<Error> journal_error;
 };
@@ -157,8 +172,73 @@ Result<void> Daemon::Parts::begin() {
             return found ? *std::move(found) : std::set<AttemptId>{};
           },
       .last_known = last_known,
-      .log = &log});
+      .log = &log,
+      .joules = [this](JobNumber job,
+                       Time until) { return energy->take(job, until, clock.now()); }});
+  open_energy();
+  return open_power();
+}
+
+Result<void> Daemon::Parts::open_power() {
+  keep_on(options.cluster, options.power);
+  if (can_switch_any(options.cluster)) {
+    BERTH_TRY(programs,
+              PowerPrograms::open([this](ProgramEnd end) { inbox.post(std::move(end)); }));
+  }
+  const auto is_vacant = [this](NodeId node) {
+    return std::ranges::none_of(yard->attempts(), [&](const auto& entry) {
+      return std::ranges::any_of(entry.second.slices,
+                                 [&](const Slice& slice) { return slice.node == node; });
+    });
+  };
+  const auto& settings = scribe.ledger().settings();
+  power = std::make_unique<NodePower>(
+      NodePower::Parts{.cluster = options.cluster,
+                       .options = options.power,
+                       .runner = programs.get(),
+                       .pen = *pen,
+                       .clock = clock,
+                       .generation = generation,
+                       .is_vacant = is_vacant,
+                       .log = &log,
+                       .limit = &limit},
+      std::map<std::string, std::string>(settings.begin(), settings.end()));
   return {};
+}
+
+/// Whoever holds devices now has held them since the life before looked last.
+void Daemon::Parts::open_energy() {
+  energy = std::make_unique<EnergyMeter>(
+      options.cluster, EnergyMeter::Counters{.rapl = Rapl{options.power.powercap},
+                                             .gpus = GpuEnergy{options.power.nvml_library}});
+  std::vector<EnergyMeter::Held> held;
+  for (const auto& [number, job] : scribe.ledger().jobs()) {
+    if (!job.attempt) continue;
+    energy->set_user(number, job.spec->user);
+    for (const HeldDevices& part : job.attempt->where) {
+      const auto node = std::ranges::find(options.cluster.nodes, part.node, &Node::name);
+      if (node == options.cluster.nodes.end()) continue;
+      EnergyMeter::Held& one = held.emplace_back();
+      one.job = number;
+      one.node = NodeId{static_cast<std::uint32_t>(node - options.cluster.nodes.begin())};
+      one.since = job.attempt->since;
+      for (const std::int32_t device : part.devices)
+        one.devices |= std::uint64_t{1} << static_cast<std::uint32_t>(device);
+    }
+  }
+  const auto& settings = scribe.ledger().settings();
+  const auto kept = settings.find(kEnergySetting);
+  energy->restore(kept == settings.end() ? std::string{} : kept->second, held, clock.now());
+  energy->set_keeper([this](std::string text) {
+    pen->write_later(
+        {.make = [text = std::move(text)](const Ledger&) -> Result<std::vector<RecordBody>> {
+           std::vector<RecordBody> bodies;
+           bodies.emplace_back(
+               SettingRecord{.key = kEnergySetting, .value = text, .by = kSchedulerName});
+           return bodies;
+         },
+         .done = {}});
+  });
 }
 
 void Daemon::Parts::open_desk() {
@@ -205,7 +285,9 @@ void Daemon::Parts::make_service() {
                                                    .options = options.live,
                                                    .training = desk ? &desk->hub() : nullptr,
                                                    .hub = desk ? &desk->hub() : nullptr,
-                                                   .log = &log});
+                                                   .log = &log,
+                                                   .power = power.get(),
+                                                   .energy = energy.get()});
   admission = std::make_unique<Admission>(options.cluster, options.live.placement,
                                           options.admission, [this](JobNumber job) {
                                             if (board.find(job)) return true;
@@ -227,11 +309,12 @@ void Daemon::Parts::make_service() {
             if (const Attempt* attempt = yard->alive(job)) host->signal(attempt->id, number);
           },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
-      .more_metrics = [this] { return trouble_metrics(); },
+      .more_metrics = [this] { return trouble_metrics() + energy->metrics(clock.now()); },
       .options = options.service,
       .note_trouble = [this](std::string_view cause,
                              std::string_view why) { note_trouble(cause, why); },
-      .refusal_of = [this](const JobSpec& spec) { return scheduler->refusal_of(spec); }});
+      .refusal_of = [this](const JobSpec& spec) { return scheduler->refusal_of(spec); },
+      .energy = energy.get()});
 }
 
 void Daemon::Parts::note_trouble(std::string_view cause, std::string_view why) {
@@ -274,7 +357,18 @@ std::uint64_t Daemon::generation() const noexcept { return parts_->generation; }
 
 Result<void> Daemon::run() {
   BERTH_TRY_VOID(parts_->yard->recover(parts_->scribe.ledger()));
+  const EnergyLooker looker{*parts_->energy, parts_->clock};
+  parts_->shares_cores = shares_cores_by_curves(parts_->options.live);
+  std::optional<UsePhases> phases;
+  if (parts_->desk)
+    phases.emplace(UsePhases::Parts{
+        .board = parts_->board,
+        .cluster = parts_->options.cluster,
+        .gpus = GpuEnergy{parts_->options.power.nvml_library},
+        .is_wanted = [this] { return parts_->shares_cores.load(); },
+        .tell = [this](JobNumber job, Phase phase) { parts_->desk->hub().see_phase(job, phase); }});
   auto ended = parts_->scheduler->run();
+  parts_->energy->keep(parts_->clock.now());
   parts_->inbox.close();
   const std::lock_guard lock{parts_->error_mutex};
   if (parts_->journal_error) return tl::unexpected<Error>(*parts_->journal_error);
@@ -284,6 +378,7 @@ Result<void> Daemon::run() {
 void Daemon::stop() { parts_->inbox.post(StopOrder{}); }
 
 void Daemon::set_options(const SchedulerOptions& live) {
+  parts_->shares_cores = shares_cores_by_curves(live);
   // Also if the engine that should have heard of it has failed meanwhile: the next one is made of
   // these.
   const auto set = [this, live] { parts_->scheduler->set_options(live); };

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "daemon/live_service.h"
+#include "daemon/node_power.h"
 #include "exec/local_host.h"
 #include "store/sqlite_store.h"
 
@@ -23,6 +24,7 @@ struct DaemonOptions {
   SchedulerOptions live;
   AdmissionOptions admission;
   ServiceOptions service;
+  PowerOptions power;
   /// Of every job's environment, beside what its user says.
   std::function<std::vector<std::pair<std::string, std::string>>(JobNumber)> extra_env;
   /// Where training code finds us; empty: nobody listens. One that cannot be opened is logged and

@@ -68,6 +68,7 @@ std::string fingerprint(const Cluster& cluster) {
     digest.add(std::int64_t{node.shape.switches});
     digest.add(std::int64_t{node.shape.nvlink_island});
     digest.add(static_cast<std::uint64_t>(node.nvlink.value_or(0)));
+    digest.add(static_cast<std::uint64_t>(node.stays_on));
   }
   for (const NvlinkMatrix& matrix : cluster.nvlinks) {
     for (const double bandwidth : matrix.bandwidth) add_real(bandwidth);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/clock.h"
+#include "daemon/power_programs.h"
 #include "daemon/scribe.h"
 #include "exec/host.h"
 
@@ -30,7 +31,7 @@ struct ResizeAnswer {
   std::uint64_t id = 0;
   bool done = false;
 };
-using Message = std::variant<Committed, HostEvent, StopOrder, Question, ResizeAnswer>;
+using Message = std::variant<Committed, HostEvent, StopOrder, Question, ResizeAnswer, ProgramEnd>;
 
 class Inbox {
  public:

@@ -10,20 +10,22 @@ constexpr Capabilities kByCode = Ability::SubBatch | Ability::Batch | Ability::D
 const char* why_lost(Ability ability) {
   switch (ability) {
     case Ability::HostMemory: return "a running job keeps the memory that it asked for";
-    case Ability::Power: return "no program switches nodes here: all stay on";
+    case Ability::Power:
+      return "no program that switches nodes is configured (power:): all stay on";
     default: return "training code cannot reach this scheduler";
   }
 }
 
 }  // namespace
 
-Capabilities live_abilities(bool speaks) noexcept {
-  const Capabilities always = Capabilities::all().without(Ability::HostMemory | Ability::Power);
+Capabilities live_abilities(bool speaks, bool switches) noexcept {
+  Capabilities always = Capabilities::all().without(Ability::HostMemory);
+  if (!switches) always = always.without(Ability::Power);
   return speaks ? always : always.without(kByCode);
 }
 
-std::vector<AbilityNote> live_notes(Capabilities uses, bool speaks) {
-  const Capabilities can = live_abilities(speaks);
+std::vector<AbilityNote> live_notes(Capabilities uses, bool speaks, bool switches) {
+  const Capabilities can = live_abilities(speaks, switches);
   std::vector<AbilityNote> notes;
   for (const Ability ability : kAbilities) {
     if (!uses.has(ability)) continue;
@@ -31,6 +33,10 @@ std::vector<AbilityNote> live_notes(Capabilities uses, bool speaks) {
       notes.push_back({ability, true, why_lost(ability)});
     } else if (kByCode.has(ability)) {
       notes.push_back({ability, false, "only code that speaks the training protocol follows"});
+    } else if (ability == Ability::Power) {
+      notes.push_back(
+          {ability, false,
+           "by the programs under 'power:' in the configuration; without them all nodes stay on"});
     } else if (ability == Ability::Throttle) {
       notes.push_back({ability, false, "a job is frozen for part of each fifth of a second"});
     }

@@ -10,7 +10,8 @@
 namespace berth {
 
 /// `speaks`: training code can reach the scheduler.
-[[nodiscard]] Capabilities live_abilities(bool speaks) noexcept;
+/// `switches`: programs are configured that switch nodes off and on.
+[[nodiscard]] Capabilities live_abilities(bool speaks, bool switches) noexcept;
 
 /// Of something that a policy uses and that is not simply so here.
 struct AbilityNote {
@@ -18,6 +19,6 @@ struct AbilityNote {
   bool is_lost = false;  // it cannot be done, and the policy does without
   std::string text;
 };
-[[nodiscard]] std::vector<AbilityNote> live_notes(Capabilities uses, bool speaks);
+[[nodiscard]] std::vector<AbilityNote> live_notes(Capabilities uses, bool speaks, bool switches);
 
 }  // namespace berth

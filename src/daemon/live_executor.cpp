@@ -91,6 +91,7 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
     events_.push_back({.kind = EventKind::NodeDown, .job = {}, .node = node});
   }
   events_.push_back({.kind = EventKind::Shares, .job = {}, .node = {}});
+  if (parts_.power != nullptr) parts_.power->begin_engine(parts_.manages_power, events_);
   last_ = parts_.clock.now();
   const std::int64_t wall = parts_.clock.wall();
   for (const LedgerJob& job : jobs) parts_.gates.add(job, last_, wall);
@@ -109,10 +110,12 @@ void LiveExecutor::adopt_or_leave(const std::set<NodeId>& out_of_service) {
     if (attempt.ending != Ending::ByItself || slot_of(number)) continue;
     const auto record = parts_.job(number);
     const bool is_aside = record && record->is_held && record->held_by == kSchedulerName;
-    const bool elsewhere = is_aside || !has_all_devices(attempt) ||
-                           std::ranges::any_of(attempt.slices, [&](const Slice& slice) {
-                             return out_of_service.contains(slice.node);
-                           });
+    const bool elsewhere =
+        is_aside || !has_all_devices(attempt) ||
+        std::ranges::any_of(attempt.slices, [&](const Slice& slice) {
+          return out_of_service.contains(slice.node) ||
+                 (parts_.power != nullptr && !parts_.power->is_usable(slice.node));
+        });
     (elsewhere ? alone : adopting_).push_back(number);
   }
   for (const JobNumber job : alone) parts_.yard.leave_alone(job);
@@ -145,7 +148,8 @@ std::optional<Time> LiveExecutor::advance(Time wakeup) {
       !events_.empty() || !adopting_.empty() || !line_.empty() || parts_.gates.has_news();
   if (!std::exchange(is_new_, false) && !anything) {
     const Time opening = parts_.gates.next_opening().value_or(kNever);
-    parts_.inbox.wait(std::min({wakeup, opening, parts_.yard.next_due()}));
+    const Time power = parts_.power != nullptr ? parts_.power->next_due() : kNever;
+    parts_.inbox.wait(std::min({wakeup, opening, power, parts_.yard.next_due()}));
   }
   messages_.clear();
   parts_.inbox.take(messages_);
@@ -171,6 +175,13 @@ void LiveExecutor::collect(Time now, std::vector<Event>& due) {
     }
   }
   messages_.clear();
+  if (parts_.power != nullptr) parts_.power->collect(now, events_);
+  if (parts_.training != nullptr) {
+    for (const auto& [job, phase] : parts_.training->take_phases()) {
+      if (const auto slot = slot_of(job))
+        events_.push_back({.kind = EventKind::NextPhase, .job = *slot, .node = {}, .phase = phase});
+    }
+  }
   if (!adopting_.empty() && over_ == Over::No) {
     const JobNumber job = adopting_.back();
     adopting_.pop_back();
@@ -211,6 +222,9 @@ void LiveExecutor::hear(Message& message) {
     return;
   }
   if (const auto* answer = std::get_if<ResizeAnswer>(&message)) return parts_.yard.hear(*answer);
+  if (const auto* end = std::get_if<ProgramEnd>(&message);
+      end != nullptr && parts_.power != nullptr)
+    return parts_.power->hear(*end);
   if (const auto* event = std::get_if<HostEvent>(&message)) {
     if (event->kind == HostEventKind::Started) parts_.gates.started(event->job);
     if (const auto end = parts_.yard.hear(*event)) hear_end(*end);
@@ -356,6 +370,7 @@ void LiveExecutor::give_up_slot(JobNumber job) {
 
 void LiveExecutor::set_node(NodeId node, NodeService service) {
   if (service == NodeService::Up) {
+    if (parts_.power != nullptr) parts_.power->resume(node, events_);
     if (out_of_service_.erase(node) == 0) return;
     events_.push_back({.kind = EventKind::NodeUp, .job = {}, .node = node});
     return;
@@ -609,7 +624,8 @@ StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable&
   // It was there before this engine, was about to make way, or slept.
   const Attempt& attempt = *parts_.yard.alive(job);
   return {.held_from = attempt.held_counted == kNever ? now : attempt.held_counted,
-          .work_from = std::min(now, attempt.work_counted)};
+          .work_from = std::min(now, attempt.work_counted),
+          .phase = parts_.training != nullptr ? parts_.training->phase(job) : Phase::Training};
 }
 
 /// Until when it is believed to hold its devices: for as long as the rules let it go on, and while
@@ -686,6 +702,14 @@ void LiveExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>
   calls_for_pass_ = calls_for_pass_ || (parts_.policy_minds_rates && !changes.empty());
 }
 
+void LiveExecutor::power(Time, const Action& action) {
+  const CheckScope here{kHere};
+  if (parts_.power == nullptr) return;
+  const NodeId node = action.slices.front().node;
+  action.kind == ActionKind::PowerOn ? parts_.power->switch_on(node)
+                                     : parts_.power->switch_off(node);
+}
+
 JobPast LiveExecutor::past(JobId slot) const {
   if (number_of(slot) == 0) return {};  // only supposed: in a copy, which must not ask the board
   const auto job = parts_.job(number_of(slot));
@@ -737,7 +761,9 @@ void LiveExecutor::instant_done(Time now) {
       hear_rejected(engine_->rejected()[rejected_seen_]);
   }
   if (parts_.before_writing) parts_.before_writing();
-  if (const auto written = parts_.yard.flush(); !written) {
+  auto written = parts_.yard.flush();
+  if (written && parts_.power != nullptr) written = parts_.power->flush();
+  if (!written) {
     over_ = Over::Failed;
     error_ = written.error();
     return;

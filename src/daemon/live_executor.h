@@ -20,6 +20,7 @@
 #include "daemon/inbox.h"
 #include "daemon/learnt.h"
 #include "daemon/live_rates.h"
+#include "daemon/node_power.h"
 #include "daemon/yard.h"
 #include "model/trace.h"
 #include "sim/sim_executor.h"
@@ -63,6 +64,8 @@ class LiveExecutor final : public Executor, public RunObserver {
     SwitchCosts costs = {};           // believed
     /// How fast a running job gets on, for people.
     std::function<void(JobNumber, const Pace&)> show_pace = {};
+    NodePower* power = nullptr;  // absent: all nodes are on
+    bool manages_power = false;  // the policy, or somebody beside it
     /// Newcomers come one in a pass: somebody among many has made an engine fail.
     bool one_at_a_time = false;
     Capabilities can = Capabilities::all();
@@ -87,6 +90,7 @@ class LiveExecutor final : public Executor, public RunObserver {
   void discard(Time now, const Action& action, const JobTable& jobs) override;
   void set_retry(JobId slot, std::optional<bool> again) override;
   void adjust(Time now, const Action& action, const JobTable& jobs) override;
+  void power(Time now, const Action& action) override;
   [[nodiscard]] JobPast past(JobId job) const override;
   [[nodiscard]] Entitlements entitlements() override { return parts_.entitlements(); }
   [[nodiscard]] std::optional<TrainingReport> report(Time now, JobId job,
@@ -96,6 +100,10 @@ class LiveExecutor final : public Executor, public RunObserver {
   void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) override;
 
   void instant_done(Time now) override;
+  /// When a node that boots is ready, if that is known.
+  [[nodiscard]] std::optional<Time> ready_about(NodeId node) const {
+    return parts_.power != nullptr ? parts_.power->ready_about(node) : std::nullopt;
+  }
 
   /// A slot that no job has yet.
   [[nodiscard]] std::optional<JobId> spare_slot() const {

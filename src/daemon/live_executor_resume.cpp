@@ -48,8 +48,12 @@ void LiveExecutor::resume(const Resumed& from) {
   find_slots();
   const auto nodes = static_cast<std::uint32_t>(parts_.cluster.nodes.size());
   for (std::uint32_t i = 0; i < nodes; ++i) {
-    if (!engine_->cluster().is_up(NodeId{i})) out_of_service_.insert(NodeId{i});
+    if (engine_->cluster().has_failed(NodeId{i})) out_of_service_.insert(NodeId{i});
   }
+  if (parts_.power != nullptr)
+    parts_.power->resume_engine(
+        [&](NodeId node) { return engine_->cluster().power(node); },
+        [&](NodeId node) { return from.service_of(node) == NodeService::Up; }, events_);
   hear_of_meanwhile(from.jobs);
   std::erase_if(leaves_since_, [&](const auto& row) {
     const Attempt* attempt = parts_.yard.alive(row.first);

@@ -326,8 +326,10 @@ Answer<JobPage> LiveService::jobs(const Caller& caller, const JobFilter& filter)
 }
 
 Answer<JobView> LiveService::job(const Caller& caller, JobNumber job) {
-  if (auto view = parts_.board.view(job, parts_.clock.wall()))
+  if (auto view = parts_.board.view(job, parts_.clock.wall())) {
+    if (parts_.energy != nullptr) view->joules += parts_.energy->joules_of(job);
     return shown_to(caller, *std::move(view));
+  }
   const auto past = parts_.store.past(job);
   if (!past) return fault(FaultKind::Unavailable, past.error().text());
   if (!*past) return not_found(job);

@@ -12,6 +12,7 @@
 
 #include "daemon/admission.h"
 #include "daemon/board.h"
+#include "daemon/energy_meter.h"
 #include "daemon/identity.h"
 #include "daemon/inbox.h"
 #include "daemon/scheduler.h"
@@ -53,6 +54,7 @@ class LiveService final : public Service {
     /// What the policy says to a job that comes now, in the engine's thread; absent: nobody is
     /// asked before a job is taken.
     std::function<std::optional<std::string>(const JobSpec&)> refusal_of = {};
+    const EnergyMeter* energy = nullptr;
   };
   explicit LiveService(Parts parts);
   /// What stands in the way of taking jobs; empty: nothing.

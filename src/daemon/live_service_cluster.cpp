@@ -84,16 +84,22 @@ std::vector<NodeView> LiveService::nodes(const Caller&) {
     NodeView view;
     view.name = node.name;
     view.state = "up";
-    if (const auto setting = settings.find("node/" + node.name); setting != settings.end()) {
+    // What a person has said of it comes before whether it is on.
+    for (const std::string& key : {"node/" + node.name, kPowerSetting + node.name}) {
+      const auto setting = settings.find(key);
+      if (setting == settings.end() || setting->second.empty()) continue;
       const std::size_t colon = setting->second.find(": ");
       view.state = setting->second.substr(0, colon);
       if (colon != std::string::npos) view.reason = setting->second.substr(colon + 2);
+      break;
     }
     view.type = parts_.cluster.pools[node.pool.value].name;
     view.gpus = node.gpus;
     view.cpus = static_cast<std::int32_t>(node.cpus_milli / 1000);
     view.memory_mib = node.memory_mib;
     view.devices.resize(static_cast<std::size_t>(node.gpus));
+    if (parts_.energy != nullptr)
+      view.joules = parts_.energy->joules(NodeId{static_cast<std::uint32_t>(views.size())});
     at[node.name] = views.size();
     views.push_back(std::move(view));
   }

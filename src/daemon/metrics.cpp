@@ -25,9 +25,15 @@ std::string LiveService::metrics() {
       .sample(view.gpus - view.gpus_used, {{"state", "free"}});
   text.family(Kind::Gauge, "berth_node_gpus_used", "Devices in use on a node.");
   for (const NodeView& node : nodes({})) text.sample(node.gpus_used, {{"node", node.name}});
-  text.family(Kind::Gauge, "berth_node_up", "1 if the node takes jobs.");
+  text.family(Kind::Gauge, "berth_node_up", "1 unless the node is down or drained.");
+  const auto is_asleep = [](const NodeView& node) {
+    return node.state == "off" || node.state == "booting" || node.state == "suspending";
+  };
   for (const NodeView& node : nodes({}))
-    text.sample(node.state == "up" ? 1 : 0, {{"node", node.name}});
+    text.sample(node.state == "up" || is_asleep(node) ? 1 : 0, {{"node", node.name}});
+  text.family(Kind::Gauge, "berth_node_asleep", "1 if the node is off, going off or booting.");
+  for (const NodeView& node : nodes({}))
+    text.sample(is_asleep(node) ? 1 : 0, {{"node", node.name}});
   text.counter("berth_passes_total", "Decisions of the policy, in this life.",
                static_cast<double>(figures.passes));
   text.gauge("berth_pass_last_seconds", "How long the last decision took to be carried out.",

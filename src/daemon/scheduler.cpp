@@ -1,6 +1,7 @@
 #include "daemon/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "model/job_spec_json.h"
 #include "policies/cpu/cpu_tuner.h"
 #include "policies/placements/placements.h"
+#include "policies/power/power_managers.h"
 
 namespace berth {
 
@@ -221,9 +223,10 @@ std::set<NodeId> Scheduler::out_of_service() const {
 EngineMemory Scheduler::recall(const PolicyChoice& chosen) {
   const SchedulerOptions& options = parts_.options;
   EngineMemory fresh;
-  fresh.identity = fmt::format("{} {} {} {} {} {} {}", to_text(chosen), options.placement,
-                               live_estimator(options.estimator, chosen), options.cpu, options.seed,
-                               to_text(options.beliefs), fingerprint(parts_.cluster));
+  fresh.identity =
+      fmt::format("{} {} {} {} {} {} {} {}", to_text(chosen), options.placement,
+                  live_estimator(options.estimator, chosen), options.cpu, options.power,
+                  options.seed, to_text(options.beliefs), fingerprint(parts_.cluster));
   fresh.wall = parts_.clock.wall();
   fresh.slots = 2 * parts_.board.all().size() + options.spare_slots;
   if (!std::exchange(is_first_, false)) return fresh;
@@ -299,6 +302,12 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   if (parts_.options.cpu != "off") {
     BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy, &speeds));
   }
+  std::unique_ptr<PowerManager> power;
+  const bool switches = parts_.power != nullptr && can_switch_any(parts_.cluster);
+  // A policy that switches nodes itself may have been set after the configuration was read.
+  if (switches && !policy->manages_power()) {
+    BERTH_TRY(power, make_power_manager(parts_.options.power));
+  }
   const bool cores_count = tuner != nullptr || policy->sets_cores();  // else all would seem alike
   BERTH_TRY(RateModel believed,
             believed_of(parts_.options.beliefs, parts_.cluster, cores_count, parts_.options.seed));
@@ -333,8 +342,10 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                          .policy_minds_rates = minds_rates(*policy),
                          .costs = parts_.options.beliefs.costs,
                          .show_pace = [&](JobNumber job, const Pace& pace) { show(job, pace); },
+                         .power = parts_.power,
+                         .manages_power = policy->manages_power() || power != nullptr,
                          .one_at_a_time = trust_.is_careful,
-                         .can = live_abilities(parts_.training != nullptr)}};
+                         .can = live_abilities(parts_.training != nullptr, switches)}};
   EngineLog log{
       {.executor = executor, .observer = executor, .slots = slots, .keep = [&](std::string pass) {
          memory.bytes += pass.size();
@@ -350,6 +361,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .believed = believed,
                  .observer = &log,
                  .tuner = tuner.get(),
+                 .power = power.get(),
                  .seed = parts_.options.seed,
                  .open = true}};
   policy_retries_ = policy->decides_retries();
@@ -474,6 +486,7 @@ void Scheduler::pass_done(Time now) {
   if (++trust_.good_passes == kEnoughPasses) trust_again();
   if (running_->memory.is_too_long()) running_->executor.renew();
   tell_held_starts();
+  tell_meter(now);
   parts_.board.set_free(engine.cluster().free_gpus());
   const double seconds = running_->executor.pass_seconds();
   const std::lock_guard lock{figures_mutex_};
@@ -502,6 +515,28 @@ void Scheduler::show(JobNumber job, const Pace& pace) {
     note.pace = pace;
     note.pace_wall = wall;
   });
+}
+
+void Scheduler::tell_meter(Time now) {
+  if (parts_.energy == nullptr) return;
+  std::vector<EnergyMeter::Held> held;
+  for (const auto& [job, attempt] : parts_.yard.attempts()) {
+    if (!parts_.energy->knows(job)) {
+      const auto record = parts_.board.find(job);
+      parts_.energy->set_user(job, record ? record->spec->user : std::string{});
+    }
+    for (const Slice& slice : attempt.slices)
+      held.push_back({.job = job, .node = slice.node, .devices = slice.devices});
+  }
+  std::vector<NodeUse> nodes(parts_.cluster.nodes.size(), NodeUse::Idle);
+  for (std::uint32_t i = 0; parts_.power != nullptr && i < nodes.size(); ++i) {
+    const auto state = parts_.power->state(NodeId{i});
+    if (state == NodePower::State::Booting) nodes[i] = NodeUse::Booting;
+    // Where the suspend program failed it may still draw what an idle node does.
+    if (state == NodePower::State::Off && !parts_.power->may_be_on(NodeId{i}))
+      nodes[i] = NodeUse::Off;
+  }
+  parts_.energy->observe(now, std::move(held), nodes);
 }
 
 /// To the policy they run already; people see what they wait for.

@@ -15,6 +15,7 @@
 #include "core/engine_log.h"
 #include "daemon/beliefs.h"
 #include "daemon/board.h"
+#include "daemon/energy_meter.h"
 #include "daemon/engine_memory.h"
 #include "daemon/inbox.h"
 #include "daemon/learnt.h"
@@ -46,6 +47,7 @@ struct SchedulerOptions {
   std::string estimator = {};  // empty: whom the policy asks by itself, else "history"
   std::string cpu = "off";
   BeliefOptions beliefs = {};
+  std::string power = "off";  // who switches nodes beside the policy
   std::uint64_t seed = 1;
   std::size_t spare_slots = 16'384;   // of an engine, beyond twice the jobs there are
   std::size_t learn_from = 5'000;     // past jobs, for estimates
@@ -83,6 +85,8 @@ class Scheduler {
     TrainingBook* training = nullptr;
     TrainingHub* hub = nullptr;  // what is learned there, for the CPU tuner
     Logger* log = nullptr;
+    NodePower* power = nullptr;  // absent: all nodes are on
+    EnergyMeter* energy = nullptr;
     /// A test puts something of its own around a policy.
     std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy{};
   };
@@ -127,6 +131,7 @@ class Scheduler {
   void tell_held_starts();
   void show(JobNumber job, const Pace& pace);
   void keep_what_was_learnt();
+  void tell_meter(Time now);
 
   Parts parts_;
   struct Running {  // while an engine runs

@@ -3,6 +3,7 @@
 // scheduling pass unless it says so. Who may do what is decided here, not in the transport.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -120,6 +121,7 @@ struct JobView {
   std::int64_t ended = 0;
   double run_seconds = 0;  // so far
   double gpu_seconds = 0;
+  double joules = 0;
   std::int32_t attempts = 0;
   std::int32_t preemptions = 0;
   std::int32_t failures = 0;
@@ -172,6 +174,9 @@ struct Deed {
   std::string text;  // what happened or why not
 };
 
+/// What a node does, by place in NodeView::joules.
+inline constexpr std::array<std::string_view, 4> kNodeUseNames{"busy", "idle", "booting", "off"};
+
 struct NodeView {
   std::string name;
   std::string state;  // up, down, drained, off, booting
@@ -181,6 +186,7 @@ struct NodeView {
   std::int32_t cpus = 0, cpus_used = 0;
   std::int64_t memory_mib = 0;
   std::vector<std::vector<JobNumber>> devices;  // who is on which
+  std::array<double, kNodeUseNames.size()> joules{};
 };
 
 struct QueueView {

@@ -66,6 +66,7 @@ class Explainer {
   struct Waiting;  // the job in its slot, what is free for it, what the dry runs said
   void add_gates(const Asked& asked, Why& why) const;
   void add_competition(const Asked& asked, Why& why);
+  void add_sleeping(const Waiting& waiting, Why& why) const;
   void add_room(const Waiting& waiting, Why& why) const;
   void add_order(const Waiting& waiting, Why& why) const;
   void add_reservation(const Waiting& waiting, std::int64_t limit, Why& why) const;

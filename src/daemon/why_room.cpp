@@ -117,7 +117,11 @@ WhyRoom room_for(const Engine& engine, const Shape& shape) {
   for (std::uint32_t i = 0; i < state.cluster().nodes.size(); ++i) {
     const Node& node = state.cluster().nodes[i];
     if (!accepted.contains(node.pool)) continue;
-    if (!state.is_up(NodeId{i})) {
+    if (!state.is_up(NodeId{i}) && !state.has_failed(NodeId{i})) {
+      room.asleep += node.gpus;
+      const bool boots = state.power(NodeId{i}) == PowerState::Booting;
+      (boots ? room.booting : room.off).push_back(NodeId{i});
+    } else if (!state.is_up(NodeId{i})) {
       room.out += node.gpus;
       room.nodes_out.push_back(node.name);
     } else if (state.free_on(NodeId{i}) > room.best) {
@@ -134,6 +138,38 @@ WhyRoom room_for(const Engine& engine, const Shape& shape) {
   return room;
 }
 
+/// Nobody has to do anything: it starts when they are ready.
+void Explainer::add_sleeping(const Waiting& waiting, Why& why) const {
+  const WhyRoom& room = waiting.room;
+  const Cluster& cluster = parts_.engine.cluster().cluster();
+  std::vector<std::string> names;
+  std::optional<Time> ready;
+  const auto& nodes = room.booting.empty() ? room.off : room.booting;
+  for (const NodeId node : nodes) {
+    names.push_back(cluster.nodes[node.value].name);
+    if (const auto at = parts_.executor.ready_about(node))
+      ready = std::min(ready.value_or(kNever), *at);
+  }
+  const bool one = names.size() == 1;
+  WhyReason reason{
+      .kind = "node state",
+      .text = room.booting.empty()
+                  ? fmt::format("{} {} off until the policy wakes {}", fmt::join(names, ", "),
+                                one ? "is" : "are", one ? "it" : "them")
+                  : fmt::format("{} boot{}", fmt::join(names, ", "), one ? "s" : ""),
+      .numbers = {{"nodes", static_cast<std::int64_t>(names.size())}, {"gpus", room.asleep}},
+      .entities = names,
+      .who = "nobody",
+      .sole = waiting.findings.starts_if_nodes && !waiting.is_gated};
+  const Time now = parts_.clock.now();
+  if (ready && *ready > now) {
+    reason.text += fmt::format(", ready in about {}", human_duration(to_seconds(*ready - now)));
+    reason.when = "until";
+    reason.until = parts_.clock.wall() + (*ready - now).count();
+  }
+  why.reasons.push_back(std::move(reason));
+}
+
 void Explainer::add_room(const Waiting& waiting, Why& why) const {
   const WhyRoom& room = waiting.room;
   const Shape& shape = waiting.shape;
@@ -141,6 +177,7 @@ void Explainer::add_room(const Waiting& waiting, Why& why) const {
   const std::string& type = waiting.asked.job.spec->gpu_type;
   const bool is_short = room.free < shape.gpus;
   const bool sole = waiting.findings.starts_if_room && !waiting.is_gated;
+  if (room.asleep > 0 && room.free + room.asleep >= shape.gpus) add_sleeping(waiting, why);
   if (room.out > 0 && (waiting.findings.starts_if_nodes || room.free + room.out >= shape.gpus)) {
     const bool sole_nodes = waiting.findings.starts_if_nodes && !waiting.is_gated;
     const std::string fix =

@@ -26,6 +26,9 @@ struct WhyRoom {
   std::int64_t cores_milli = 0;
   std::int64_t memory_mib = 0;
   std::vector<std::string> nodes_out;
+  // Of these, nodes that sleep: not for an operator to bring back.
+  std::int64_t asleep = 0;  // their devices
+  std::vector<NodeId> booting, off;
 };
 [[nodiscard]] WhyRoom room_for(const Engine& engine, const Shape& shape);
 

@@ -112,6 +112,8 @@ class Yard {
     std::function<std::set<AttemptId>(Time)> seen_to_run = {};
     std::optional<Time> last_known = {};
     Logger* log = nullptr;
+    /// What an attempt is charged that has ended at that time; absent: nobody counts.
+    std::function<double(JobNumber, Time)> joules = {};
   };
   explicit Yard(Parts parts);
 

@@ -70,6 +70,8 @@ double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,
   const double gpu_seconds =
       never_ran ? 0 : std::max(0.0, record.run_seconds * attempt.gpus + attempt.extra_gpu_seconds);
   record.gpu_seconds = gpu_seconds;
+  if (parts_.joules)
+    record.joules = parts_.joules(job, attempt.since + seconds_to_duration(record.run_seconds));
   record.why = verdict.why;
   records_.emplace_back(std::move(record));
   if (verdict.is_final) {

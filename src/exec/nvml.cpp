@@ -1,22 +1,19 @@
 #include "exec/nvml.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "exec/nvml_library.h"
 
 namespace berth {
 
 namespace {
 
 // The C interface of the library, as far as it is used here.
-using Device = void*;
-using Status = int;
-constexpr Status kSuccess = 0;
+using Device = NvmlLibrary::Device;
 constexpr unsigned kMaxLinks = 18;
 
 struct Memory {
@@ -26,27 +23,6 @@ struct PciInfo {
   std::array<char, 16> legacy_bus_id;
   unsigned domain, bus, device, device_id, subsystem_id;
   std::array<char, 32> bus_id;
-};
-
-class Library {
- public:
-  explicit Library(const std::string& name) : handle_(dlopen(name.c_str(), RTLD_NOW)) {}
-  [[nodiscard]] bool is_open() const noexcept { return handle_ != nullptr; }
-
-  /// Calls a function of the library; one that is not there fails.
-  template <class... Args>
-  [[nodiscard]] bool call(const char* name, Args... args) const {
-    void* symbol = dlsym(handle_.get(), name);
-    if (symbol == nullptr) return false;
-    const auto function = reinterpret_cast<Status (*)(Args...)>(symbol);
-    return function(args...) == kSuccess;
-  }
-
- private:
-  struct Close {
-    void operator()(void* handle) const noexcept { dlclose(handle); }
-  };
-  std::unique_ptr<void, Close> handle_;
 };
 
 PciDistance distance_from(unsigned level) noexcept {
@@ -61,7 +37,7 @@ double link_bandwidth(unsigned version) noexcept { return version <= 1 ? 20e9 : 
 
 class Inquiry {
  public:
-  explicit Inquiry(const Library& library) : library_(library) {}
+  explicit Inquiry(const NvmlLibrary& library) : library_(library) {}
 
   Result<GpuReport> report() {
     unsigned count = 0;
@@ -143,14 +119,14 @@ class Inquiry {
     report.has_nvswitch = size > 1 && switched == size;
   }
 
-  const Library& library_;
+  const NvmlLibrary& library_;
   std::vector<Device> devices_;
 };
 
 }  // namespace
 
 Result<std::optional<GpuReport>> ask_nvml(const std::string& name) {
-  const Library library(name);
+  const NvmlLibrary library(name);
   if (!library.is_open() || !library.call("nvmlInit_v2")) return std::nullopt;
   auto report = Inquiry(library).report();
   static_cast<void>(library.call("nvmlShutdown"));

@@ -53,6 +53,7 @@ struct Node {
   double busy_watts = 0;
   NodeShape shape;
   std::optional<std::uint32_t> nvlink;  // index into Cluster::nvlinks
+  bool stays_on = false;                // nothing can, or nobody may, switch it off
 };
 
 /// Bytes per second between neighbours at each level, and the seconds one message takes to pass.

@@ -17,8 +17,8 @@ constexpr std::string_view kColumns =
     "number, spec, array, array_index, submitted, submitted_wall, is_held, held_by, held_why, "
     "stopping, attempt_generation, attempt_counter, is_suspended, attempts, failures, preemptions, "
     "first_start, first_start_wall, gpu_seconds, run_seconds, is_frozen, frozen_by, frozen_why, "
-    "made_way";
-constexpr int kColumnCount = 24;
+    "made_way, joules";
+constexpr int kColumnCount = 25;
 constexpr int kAttemptColumn = kColumnCount;    // held, gpus, begun, begun_wall of the live attempt
 constexpr int kExtraColumn = kColumnCount + 4;  // of a live attempt that had another size before
 constexpr int kPastColumn = kColumnCount + 5;   // outcome … held of a job that is over
@@ -174,6 +174,7 @@ Result<LedgerJob> read_job(const Statement& row, SpecRows& specs) {
   job.frozen_by = row.text(21);
   job.frozen_why = row.text(22);
   job.made_way = numbers_from(row.text(23));
+  job.joules = row.real(24);
   return job;
 }
 
@@ -216,7 +217,7 @@ void bind_job(Statement& statement, const LedgerJob& job, std::optional<std::int
                  job.failures, job.preemptions, first_start, job.first_start_wall, job.gpu_seconds,
                  job.run_seconds, job.is_frozen, std::string_view(job.frozen_by),
                  std::string_view(job.frozen_why),
-                 std::string_view(fmt::format("{}", fmt::join(job.made_way, " "))));
+                 std::string_view(fmt::format("{}", fmt::join(job.made_way, " "))), job.joules);
 }
 
 Result<std::vector<HeldDevices>> read_held(std::string_view text) {

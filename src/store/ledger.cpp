@@ -262,7 +262,7 @@ struct Ledger::Folder {
       return fail(fmt::format("job {}: completed without an attempt, or to run again", end.job));
     if (end.outcome == Outcome::Rejected && has_run)
       return fail(fmt::format("job {}: rejected while it runs", end.job));
-    if (!is_amount(end.gpu_seconds) || !is_amount(end.run_seconds))
+    if (!is_amount(end.gpu_seconds) || !is_amount(end.run_seconds) || !is_amount(end.joules))
       return fail(fmt::format("job {}: its time is no amount", end.job));
     if (!has_run && (end.gpu_seconds != 0 || end.run_seconds != 0))
       return fail(fmt::format("job {}: time charged without an attempt", end.job));
@@ -271,6 +271,7 @@ struct Ledger::Folder {
   static std::vector<HeldDevices> close_attempt(LedgerJob& job, const EndRecord& end) {
     job.gpu_seconds += end.gpu_seconds;
     job.run_seconds += end.run_seconds;
+    job.joules += end.joules;
     if (end.outcome == Outcome::Failed || end.outcome == Outcome::TimedOut) ++job.failures;
     if (end.outcome == Outcome::Preempted) ++job.preemptions;
     if (end.outcome == Outcome::NotStarted && job.first_start == job.attempt->since) {

@@ -53,6 +53,7 @@ struct LedgerJob {
   std::int64_t first_start_wall = 0;
   double gpu_seconds = 0;  // of attempts that are over
   double run_seconds = 0;
+  double joules = 0;
 };
 
 /// A job that is over, for history, accounting and dependencies.

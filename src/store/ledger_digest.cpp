@@ -45,6 +45,7 @@ class LedgerDigest {
     add_signed(job.first_start_wall);
     add(job.gpu_seconds);
     add(job.run_seconds);
+    add(job.joules);
   }
   [[nodiscard]] std::string hex() const { return digest_.hex(); }
 

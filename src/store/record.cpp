@@ -49,6 +49,7 @@ json body_of(const EndRecord& r) {
             {"run_seconds", r.run_seconds},
             {"why", r.why}};
   if (!r.attempt.is_none()) body["attempt"] = to_text(r.attempt);
+  if (r.joules != 0) body["joules"] = r.joules;
   return body;
 }
 json body_of(const ChangeRecord& r) {
@@ -215,6 +216,7 @@ Result<RecordBody> read_end(BodyReader reader) {
   reader.take("signal", r.signal);
   reader.take("gpu_seconds", r.gpu_seconds);
   reader.take("run_seconds", r.run_seconds);
+  reader.take("joules", r.joules);
   reader.take("why", r.why);
   return reader.done(std::move(r));
 }

@@ -102,6 +102,7 @@ struct EndRecord {
   std::int32_t signal = 0;
   double gpu_seconds = 0;  // held by this attempt
   double run_seconds = 0;
+  double joules = 0;  // that this attempt is charged
   std::string why{};  // for people; may be empty
 };
 /// What the user or an operator changed: the keys of JobSpec as JSON.

@@ -98,7 +98,13 @@ ALTER TABLE jobs ADD COLUMN made_way TEXT NOT NULL DEFAULT '';
 ALTER TABLE base_jobs ADD COLUMN made_way TEXT NOT NULL DEFAULT '';
 )sql";
 
-constexpr std::array<const char*, 3> kMigrations{kVersion1, kVersion2, kVersion3};
+// What a job has used.
+constexpr const char* kVersion4 = R"sql(
+ALTER TABLE jobs ADD COLUMN joules REAL NOT NULL DEFAULT 0;
+ALTER TABLE base_jobs ADD COLUMN joules REAL NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array<const char*, 4> kMigrations{kVersion1, kVersion2, kVersion3, kVersion4};
 
 /// An empty file, or one of ours; anything else belongs to somebody.
 Result<void> check_owner(Database& database, std::int64_t version, const std::string& path) {

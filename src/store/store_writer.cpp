@@ -17,7 +17,7 @@ constexpr std::string_view kUpdateJob =
     "attempt_generation = ?11, attempt_counter = ?12, is_suspended = ?13, attempts = ?14, "
     "failures = ?15, preemptions = ?16, first_start = ?17, first_start_wall = ?18, "
     "gpu_seconds = ?19, run_seconds = ?20, is_frozen = ?21, frozen_by = ?22, frozen_why = ?23, "
-    "made_way = ?24 "
+    "made_way = ?24, joules = ?25 "
     "WHERE number = ?1";
 
 const LedgerJob& job_of(const Ledger::Change& change) {

@@ -11,6 +11,7 @@
 #include "trace/cell.h"
 #include "trace/csv.h"
 #include "trace/tables.h"
+#include "trace/writer.h"
 
 namespace berth {
 
@@ -152,6 +153,7 @@ class TableReader {
     for (const TableColumn& column : format_.columns) known.emplace_back(column.name);
     for (const std::string& name : header_) {
       if (name.empty() || std::ranges::find(known, name) != known.end()) continue;
+      if (name == kEnergyColumn) continue;  // of `berth export`, for people
       const auto near = nearest_names(name, known);
       const std::string hint = near.empty() ? "" : fmt::format(" (did you mean {}?)", near.front());
       builder_.note(fmt::format("column {} is not known and was ignored{}", in_quotes(name), hint));

@@ -142,18 +142,22 @@ constexpr std::array kColumns{
 
 }  // namespace
 
-std::string trace_to_csv(const Trace& trace) {
+std::string trace_to_csv(const Trace& trace, const std::function<double(const TraceJob&)>& energy) {
   std::vector<const CsvColumn*> columns;
   for (const CsvColumn& column : kColumns) {
     if (std::ranges::any_of(trace.jobs, column.is_used) || column.is_used == always)
       columns.push_back(&column);
   }
+  const bool has_energy = energy && std::ranges::any_of(trace.jobs, [&](const TraceJob& job) {
+                            return energy(job) > 0;
+                          });
   std::string out;
   out.reserve((trace.jobs.size() + 1) * columns.size() * 8);
   for (const CsvColumn* column : columns) {
     if (column != columns.front()) out += ',';
     out += column->name;
   }
+  if (has_energy) fmt::format_to(Out(out), ",{}", kEnergyColumn);
   out += '\n';
   const Duration zero = seconds_to_duration(trace.zero_seconds);
   for (const TraceJob& job : trace.jobs) {
@@ -161,6 +165,7 @@ std::string trace_to_csv(const Trace& trace) {
       if (column != columns.front()) out += ',';
       column->put(out, {trace, job, zero});
     }
+    if (has_energy) fmt::format_to(Out(out), ",{:.9g}", energy(job));
     out += '\n';
   }
   return out;

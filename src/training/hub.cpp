@@ -224,6 +224,11 @@ void TrainingHub::pass_on_news(double now) {
       if (found == jobs_.end()) continue;
       Job& job = found->second;
       news.emplace_back(number, job.book.figures(now));
+      if (job.phase && job.phase != job.phase_told) {
+        job.phase_told = job.phase;
+        phases_.emplace_back(number, *job.phase);
+        has_learned = true;
+      }
       if (!is_unexpected(job, now)) continue;
       const auto progress = job.meter.measured(now);
       job.passed_on = {};
@@ -243,6 +248,29 @@ void TrainingHub::pass_on_news(double now) {
   }
   if (has_learned && calls_.learned) calls_.learned();
   if (has_progressed && calls_.progressed) calls_.progressed();
+}
+
+Phase TrainingHub::phase(JobNumber number) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = jobs_.find(number);
+  return found == jobs_.end() ? Phase::Training
+                              : found->second.phase_told.value_or(Phase::Training);
+}
+
+void TrainingHub::see_phase(JobNumber number, Phase phase) {
+  {
+    const std::lock_guard lock{mutex_};
+    Job& job = jobs_[number];
+    if (job.tells_phases || job.phase_told == phase) return;
+    job.phase = job.phase_told = phase;
+    phases_.emplace_back(number, phase);
+  }
+  if (calls_.learned) calls_.learned();
+}
+
+std::vector<std::pair<JobNumber, Phase>> TrainingHub::take_phases() {
+  const std::lock_guard lock{mutex_};
+  return std::exchange(phases_, {});
 }
 
 // --- what is told

@@ -53,7 +53,8 @@ struct HubCalls {
   std::function<void(JobNumber, const TrainingFigures&)> changed = {};
   /// Code has answered a request for another size.
   std::function<void(JobNumber, const Resized&)> resized = {};
-  /// More is known of how cores feed some job: see take_changed().
+  /// More is known of how cores feed some job (take_changed()), or one came to another phase
+  /// (take_phases()): at most once a second for each.
   std::function<void()> learned = {};
   /// Some job's progress is not what was to be expected: see take_progressed().
   std::function<void()> progressed = {};
@@ -73,6 +74,10 @@ class TrainingHub final : public TrainingBook {
   [[nodiscard]] std::optional<TrainingReport> report(JobNumber job) const override;
   void losses(JobNumber job, std::int64_t first, std::vector<double>& losses) const override;
   [[nodiscard]] bool has_saved(JobNumber job) const override;
+  [[nodiscard]] Phase phase(JobNumber job) const override;
+  [[nodiscard]] std::vector<std::pair<JobNumber, Phase>> take_phases() override;
+  /// Its use of the machine looks like it. Counts only of code that never tells its phase.
+  void see_phase(JobNumber job, Phase phase);
   void tell(JobNumber job, const Terms& terms) override;
   [[nodiscard]] std::optional<MeasuredProgress> progress(JobNumber job) const override;
   void conditions_changed(JobNumber job) override;
@@ -118,6 +123,9 @@ class TrainingHub final : public TrainingBook {
       bool anything = false;
     } passed_on;
     bool said_nonsense = false;  // in this attempt
+    // Nothing: nobody knows. After a restart whoever decides may know it from before.
+    std::optional<Phase> phase{}, phase_told{};
+    bool tells_phases = false;
   };
   using PeerId = std::uint64_t;
 
@@ -165,6 +173,7 @@ class TrainingHub final : public TrainingBook {
   std::set<JobNumber> news_;  // jobs that said something that was not passed on
   std::set<JobNumber> progressed_;
   std::vector<std::pair<JobNumber, std::string>> outbox_;
+  std::vector<std::pair<JobNumber, Phase>> phases_;  // told, not taken yet
   std::size_t connections_ = 0;
   bool over_ = false;
   std::thread thread_;

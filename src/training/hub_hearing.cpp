@@ -46,6 +46,13 @@ bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
     hear_report(peer, *report, now);
   } else if (const auto* resized = std::get_if<Resized>(&*message)) {
     hear_resized(peer, *resized);
+  } else if (const auto* note = std::get_if<PhaseNote>(&*message)) {
+    const std::lock_guard lock{mutex_};
+    Job& job = jobs_[peer.job];
+    if (job.has_speaker && peer.rank != job.speaker) return true;  // one of a gang speaks for all
+    job.phase = note->phase;
+    job.tells_phases = true;
+    news_.insert(peer.job);
   } else if (const auto* saved = std::get_if<Checkpointed>(&*message)) {
     const std::lock_guard lock{mutex_};
     Job& job = jobs_[peer.job];
@@ -83,6 +90,7 @@ bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
     job.has_speaker = false;
     job.asked.reset();
     job.listeners = job.resizers = 0;
+    if (job.phase_told) job.phase = Phase::Training;
     job.book.begin_attempt();
     job.meter.begin_attempt();
     job.said_nonsense = false;

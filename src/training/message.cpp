@@ -149,6 +149,11 @@ Result<FromCode> parse_from_code(std::string_view line) {
   } else if (type == "resized") {
     message = Resized{.id = static_cast<std::uint64_t>(keys.needed_count("id", kMostIterations)),
                       .done = keys.flag("done")};
+  } else if (type == "phase") {
+    const std::string phase = keys.text("phase");
+    if (phase != "training" && phase != "validation")
+      return fail("phase is neither 'training' nor 'validation'");
+    message = PhaseNote{phase == "validation" ? Phase::Validation : Phase::Training};
   } else if (type != "bye") {
     return fail(type.empty() ? "type is missing" : fmt::format("type '{:.40}' is not known", type));
   }

@@ -49,8 +49,12 @@ struct Resized {
   std::uint64_t id = 0;
   bool done = false;  // it has left all other devices; otherwise it cannot
 };
+/// What it does from now on, until it says otherwise.
+struct PhaseNote {
+  Phase phase = Phase::Training;
+};
 struct Bye {};
-using FromCode = std::variant<Hello, Report, Checkpointed, Resized, Bye>;
+using FromCode = std::variant<Hello, Report, Checkpointed, Resized, PhaseNote, Bye>;
 [[nodiscard]] Result<FromCode> parse_from_code(std::string_view line);
 
 // To the code; each ends with a newline.

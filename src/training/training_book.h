@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "model/job_spec.h"
@@ -35,6 +36,13 @@ class TrainingBook {
   [[nodiscard]] virtual bool can_resize(JobNumber) const { return false; }
   virtual void ask_resize(JobNumber, const ResizeAsk&) {}
   virtual void ask_checkpoint(JobNumber, double, AfterCheckpoint) {}
+  /// What it does, as it says; training until it says otherwise.
+  [[nodiscard]] virtual Phase phase(JobNumber job) const {
+    static_cast<void>(job);
+    return Phase::Training;
+  }
+  /// Jobs that came to another phase since the last call.
+  [[nodiscard]] virtual std::vector<std::pair<JobNumber, Phase>> take_phases() { return {}; }
   /// Terms that the code itself must follow.
   virtual void tell(JobNumber job, const Terms& terms) = 0;
 

@@ -117,6 +117,83 @@ TEST_P(Restart, AtAnyInstantChangesNothing) {
   }
 }
 
+// Nodes sleep and are woken meanwhile: a scheduler that dies with a node off, going down or booting
+// knows it afterwards, and programs that were under way are asked for again.
+struct Sleeper {
+  const char* policy;
+  const char* manager;
+};
+
+class RestartWithPower : public ::testing::TestWithParam<Sleeper> {};
+
+Workload draw_sleeping(const Sleeper& sleeper, std::uint64_t seed) {
+  Workload load = draw(sleeper.policy, seed);
+  load.options.cluster = seed % 2 == 0 ? "3x2" : "4x1";
+  load.options.scheduling.power = sleeper.manager;
+  load.options.power.emplace();
+  // Only the names of the programs count.
+  load.options.power->programs = {.suspend = "/bin/false", .resume = "/bin/true"};
+  load.options.power->suspend_timeout = Duration::zero();
+  double rest = 0;
+  for (std::size_t i = 0; i < load.jobs.size(); ++i) {  // with rests, in which nodes fall idle
+    if (i % 3 == 0) rest += 45;
+    load.jobs[i].first += rest;
+    load.jobs[i].second.gpus = std::min(load.jobs[i].second.gpus, 2);
+    load.jobs[i].second.gpus_min = 0;
+    load.jobs[i].second.gpus_max = 0;
+  }
+  return load;
+}
+
+TEST_P(RestartWithPower, AtAnyInstantChangesNothing) {
+  int switched = 0, woken = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Workload load = draw_sleeping(GetParam(), seed);
+    const auto programs = [](LiveWorld& world) {
+      world.set_program([](const std::string& what, const std::string&) {
+        return LiveWorld::ProgramDeed{.seconds = what == "resume" ? 7.25 : 1.125};
+      });
+      world.at(60.5, [](LiveService& service) {
+        ASSERT_TRUE(service.set_node(kRoot, "n0", "down", "a fan"));
+      });
+      world.at(140.5, [](LiveService& service) {
+        ASSERT_TRUE(service.set_node(kRoot, "n0", "resume", ""));
+      });
+    };
+    const Lived calm = live(load, programs);
+    ASSERT_EQ(calm.violations, std::vector<std::string>{}) << "seed " << seed;
+    for (const std::string& act : calm.acts) {
+      switched += act.ends_with("suspending") ? 1 : 0;
+      woken += act.ends_with("booting") ? 1 : 0;
+    }
+    Rng rng = Rng{seed}.fork("instants");
+    for (int i = 0; i < 2 * kInstants; ++i) {
+      const double at = rng.uniform() * std::min(calm.seconds, 260.0);
+      const Lived lived = live(load, [&](LiveWorld& world) {
+        programs(world);
+        world.crash_at_time(at, CrashKind::Kill);
+      });
+      ASSERT_EQ(lived.violations, std::vector<std::string>{}) << "seed " << seed << " at " << at;
+      ASSERT_EQ(first_difference(lived, calm), "") << "seed " << seed << " at " << at;
+    }
+  }
+  EXPECT_GT(switched, 0);
+  EXPECT_GT(woken, 0);
+}
+
+constexpr const char* kCes =
+    "ces:tick=10s,history=1,future=1,buffer=0,buffer_share=0,keep=0,warm_up=1000000,forecast=naive";
+INSTANTIATE_TEST_SUITE_P(Managers, RestartWithPower,
+                         ::testing::Values(Sleeper{"andreas", "off"}, Sleeper{"fifo", kCes},
+                                           Sleeper{"srtf", kCes}, Sleeper{"tiresias-g", kCes},
+                                           Sleeper{"fifo", "spare:share=0.3"}),
+                         [](const auto& row) {
+                           std::string name =
+                               fmt::format("{}_{:.3}", row.param.policy, row.param.manager);
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
 TEST_P(Restart, NorDoesSettingWhatIsSet) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Workload load = draw(GetParam(), seed);

@@ -1,6 +1,7 @@
 // A driver library for tests: four V100 in a square of NVLinks (0-1, 1-3, 3-2, 2-0 with two links
 // each), two sockets of two below one switch each. With FAKE_NVML_COUNT other numbers of GPUs, of
-// which the fifth and later are T4 without links.
+// which the fifth and later are T4 without links. FAKE_NVML_GPUS names a file that says what they
+// use: "energy" or "draw" and a number for each, in joules or watts; "busy" and parts of a hundred.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,9 +24,48 @@ void write_bus(unsigned index, PciInfo* pci) {
   std::snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", 16 + index);
 }
 
+/// What the file says of a device; below zero: nothing.
+double said(const char* what, const void* device) {
+  const char* path = std::getenv("FAKE_NVML_GPUS");
+  std::FILE* file = path != nullptr ? std::fopen(path, "r") : nullptr;
+  if (file == nullptr) return -1;
+  char word[64] = "";
+  double number = -1;
+  bool is_it = false;
+  for (unsigned at = 0; std::fscanf(file, "%63s", word) == 1;) {
+    char* end = nullptr;
+    const double value = std::strtod(word, &end);
+    if (end == word) {
+      is_it = std::strcmp(word, what) == 0;
+      at = 0;
+    } else if (is_it && at++ == index_of(device)) {
+      number = value;
+    }
+  }
+  std::fclose(file);
+  return number;
+}
+
 }  // namespace
 
 extern "C" {
+
+int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
+  const double joules = said("energy", device);
+  *millijoules = static_cast<unsigned long long>(joules < 0 ? 0 : joules * 1000);
+  return joules < 0 ? 3 : 0;  // not supported
+}
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  const double watts = said("draw", device);
+  *milliwatts = static_cast<unsigned>(watts < 0 ? 0 : watts * 1000);
+  return watts < 0 ? 3 : 0;
+}
+int nvmlDeviceGetUtilizationRates(void* device, unsigned* percents) {
+  const double busy = said("busy", device);
+  percents[0] = static_cast<unsigned>(busy < 0 ? 0 : busy);
+  percents[1] = 0;
+  return busy < 0 ? 3 : 0;
+}
 
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }

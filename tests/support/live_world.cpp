@@ -266,6 +266,7 @@ bool LiveWorld::begin_life() {
   if (const auto written = life.pen.write(std::move(first)); !written)
     violations_.push_back(written.error().text());
   make_yard(life);
+  make_power(life);
   make_service(life);
   if (const auto recovered = life.yard->recover(life.scribe.ledger()); !recovered) {
     violations_.push_back("recovery: " + recovered.error().text());
@@ -276,31 +277,56 @@ bool LiveWorld::begin_life() {
 }
 
 void LiveWorld::make_yard(Life& life) {
-  life.yard = std::make_unique<Yard>(
-      Yard::Parts{.cluster = cluster_,
-                  .host = host_,
-                  .pen = life.pen,
-                  .clock = life.clock,
-                  .generation = life.generation,
-                  .job = [&life](JobNumber job) { return life.board.find(job); },
-                  .order = [](const LedgerJob& job, const Attempt& attempt) -> Result<LaunchOrder> {
-                    LaunchOrder order;
-                    order.job = job.number;
-                    order.attempt = attempt.id;
-                    order.command = job.spec->command;
-                    order.time_limit = job.spec->time_limit;
-                    for (const HeldDevices& held : attempt.where) {
-                      for (const std::int32_t device : held.devices)
-                        order.env.emplace_back("DEVICE", fmt::format("{}/{}", held.node, device));
-                    }
-                    return order;
-                  },
-                  .machine_cores = {}});
+  life.yard = std::make_unique<Yard>(Yard::Parts{
+      .cluster = cluster_,
+      .host = host_,
+      .pen = life.pen,
+      .clock = life.clock,
+      .generation = life.generation,
+      .job = [&life](JobNumber job) { return life.board.find(job); },
+      .order = [this](const LedgerJob& job, const Attempt& attempt) -> Result<LaunchOrder> {
+        LaunchOrder order;
+        order.job = job.number;
+        order.attempt = attempt.id;
+        order.command = job.spec->command;
+        order.time_limit = job.spec->time_limit;
+        for (const HeldDevices& held : attempt.where) {
+          if (machines_off_.contains(held.node))
+            violations_.push_back(
+                fmt::format("job {} is started on {}, which is off", job.number, held.node));
+          for (const std::int32_t device : held.devices)
+            order.env.emplace_back("DEVICE", fmt::format("{}/{}", held.node, device));
+        }
+        return order;
+      },
+      .machine_cores = {}});
+}
+
+void LiveWorld::make_power(Life& life) {
+  if (!options_.power) return;
+  keep_on(cluster_, *options_.power);
+  life.programs = std::make_unique<WorldPrograms>(*this, life.inbox);
+  life.power = std::make_unique<NodePower>(
+      NodePower::Parts{.cluster = cluster_,
+                       .options = *options_.power,
+                       .runner = life.programs.get(),
+                       .pen = life.pen,
+                       .clock = life.clock,
+                       .generation = life.generation,
+                       .is_vacant =
+                           [&life](NodeId node) {
+                             for (const auto& [job, attempt] : life.yard->attempts()) {
+                               for (const Slice& slice : attempt.slices)
+                                 if (slice.node == node) return false;
+                             }
+                             return true;
+                           }},
+      life.scribe.ledger().settings());
 }
 
 TrainingBook* LiveWorld::training() {
   if (options_.hears_nonsense) return &training_;
-  return options_.hears_progress ? &honest_ : nullptr;
+  return options_.hears_progress ? &honest_ : options_.training;
 }
 
 void LiveWorld::make_service(Life& life) {
@@ -316,6 +342,7 @@ void LiveWorld::make_service(Life& life) {
                                                    .training = training(),
                                                    .hub = nullptr,
                                                    .log = nullptr,
+                                                   .power = life.power.get(),
                                                    .around_policy = options_.around_policy});
   life.admission = std::make_unique<Admission>(cluster_, options_.scheduling.placement,
                                                options_.admission, [&life](JobNumber job) {

@@ -52,9 +52,11 @@ struct WorldOptions {
   bool keeps_log = false;  // the last events, for people
   std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy = {};
   Oversleeping oversleeping = {};
-  bool hears_nonsense = false;    // jobs report late, never or nonsense; otherwise never
-  bool hears_progress = false;    // jobs say how fast they get on, and that is true
-  bool expects_bad_jobs = false;  // otherwise it is a violation that one is set aside
+  bool hears_nonsense = false;             // jobs report late, never or nonsense; otherwise never
+  bool hears_progress = false;             // jobs say how fast they get on, and that is true
+  TrainingBook* training = nullptr;        // what training code says
+  std::optional<PowerOptions> power = {};  // programs: see set_program()
+  bool expects_bad_jobs = false;           // otherwise it is a violation that one is set aside
 };
 
 struct CrashHere {};  // thrown at a crash point
@@ -88,6 +90,19 @@ class LiveWorld final : public ClockSource {
   void plant(RecordBody body);
   /// Between two lives: the machine is another one at the next start.
   void set_cluster(const std::string& cluster) { cluster_ = *load_cluster(cluster); }
+  /// What a program does to the machine of a node: `seconds` later it is off or on, unless the
+  /// program fails. Asked with "suspend", "resume" or "check", and the node's name.
+  struct ProgramDeed {
+    double seconds = 1;
+    bool fails = false;
+    bool hangs = false;  // until it is killed
+  };
+  void set_program(
+      std::function<ProgramDeed(const std::string& what, const std::string& node)> deed) {
+    program_ = std::move(deed);
+  }
+  /// What programs were asked for, in all lives: "suspend n0".
+  [[nodiscard]] const std::vector<std::string>& asked() const noexcept { return asked_; }
   /// Between two lives: jobs go on, nobody watches.
   void stay_dead_until(double seconds);
   /// Lives until one ends by itself.
@@ -132,8 +147,10 @@ class LiveWorld final : public ClockSource {
   struct Life;
   class WorldInbox;
   class WorldPen;
+  class WorldPrograms;
   [[nodiscard]] bool begin_life();
   void make_yard(Life& life);
+  void make_power(Life& life);
   void make_service(Life& life);
   void die();
   void note(std::string line);
@@ -187,6 +204,10 @@ class LiveWorld final : public ClockSource {
   std::vector<std::string> acts_;
   std::map<JobNumber, JobView> over_;
   std::vector<std::string> violations_;
+  std::function<ProgramDeed(const std::string&, const std::string&)> program_;
+  std::vector<std::string> asked_;
+  std::set<std::string> machines_off_;
+  std::map<std::string, double> on_their_way_;  // "resume n0": until when
 };
 
 [[nodiscard]] JobSpec spec_of(std::vector<std::string> command, std::int32_t gpus = 1);

@@ -23,6 +23,9 @@ void LiveWorld::keep_act(const RecordBody& body) {
   } else if (const auto* end = std::get_if<EndRecord>(&body)) {
     keep(end->job, fmt::format("{} {} {:.6f} {}", to_string(end->outcome),
                                end->is_final ? "for good" : "for now", end->gpu_seconds, end->why));
+  } else if (const auto* setting = std::get_if<SettingRecord>(&body);
+             setting != nullptr && setting->key.starts_with(kPowerSetting)) {
+    acts_.push_back(fmt::format("{:.6f} {} {}", seconds(), setting->key, setting->value));
   }
 }
 

@@ -73,6 +73,40 @@ class LiveWorld::WorldPen final : public Pen {
   Scribe& scribe_;
 };
 
+/// Programs that switch machines of the world, named by what they do: ".../suspend". A life that is
+/// over takes its programs with it.
+class LiveWorld::WorldPrograms final : public ProgramRunner {
+ public:
+  WorldPrograms(LiveWorld& world, WorldInbox& inbox) : world_(world), inbox_(inbox) {}
+  void run(ProgramOrder order) override {
+    const std::string what = order.program == "/bin/true"    ? "resume"
+                             : order.program == "/bin/false" ? "suspend"
+                                                             : "check";
+    world_.asked_.push_back(what + " " + order.node);
+    const ProgramDeed deed = world_.program_ ? world_.program_(what, order.node) : ProgramDeed{};
+    const double limit = to_seconds(order.limit);
+    const bool is_late = deed.hangs || deed.seconds > limit;
+    const std::weak_ptr<bool> alive = alive_;
+    // Who is asked twice finds a machine that is on its way.
+    auto& way = world_.on_their_way_[what + " " + order.node];
+    if (way <= world_.seconds()) way = world_.seconds() + (is_late ? limit : deed.seconds);
+    world_.at(way - 1, [=, this](LiveService&) {
+      if (alive.expired()) return;
+      ProgramEnd end{.ticket = order.ticket, .is_good = !is_late && !deed.fails};
+      if (!end.is_good) end.why = is_late ? "killed" : "exit 3";
+      if (end.is_good && what == "suspend") world_.machines_off_.insert(order.node);
+      if (end.is_good && what == "resume") world_.machines_off_.erase(order.node);
+      inbox_.post(std::move(end));
+    });
+  }
+  void kill(std::uint64_t) override {}
+
+ private:
+  LiveWorld& world_;
+  WorldInbox& inbox_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
 struct LiveWorld::Life {
   Life(LiveWorld& its_world, std::unique_ptr<SimStore> opened, Ledger ledger)
       : world(its_world),
@@ -117,6 +151,8 @@ struct LiveWorld::Life {
   Scribe scribe;
   WorldPen pen;
   std::unique_ptr<Yard> yard;
+  std::unique_ptr<WorldPrograms> programs;
+  std::unique_ptr<NodePower> power;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Admission> admission;
   std::unique_ptr<LiveService> service;

@@ -97,6 +97,7 @@ RecordBody RandomHistory::end(const LedgerJob& job) {
   record.exit_code = record.outcome == Outcome::Failed ? 1 : 0;
   record.run_seconds = rng_.uniform() * 1'000;
   record.gpu_seconds = record.run_seconds * job.attempt->gpus;
+  record.joules = record.gpu_seconds * 250.25;
   if (rng_.below(2) == 0) record.why = "as it was";
   return record;
 }

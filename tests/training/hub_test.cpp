@@ -293,6 +293,37 @@ TEST_F(Hub, DropsWhoeverNeverSaysHello) {
   EXPECT_TRUE(client.is_hung_up());
 }
 
+TEST_F(Hub, APhaseIsToldAndAnAttemptBeginsWithTraining) {
+  open();
+  expect(5, "secret");
+  Client client = greeted(5, "secret");
+  EXPECT_EQ(hub_->phase(5), Phase::Training);
+  const auto told = [&] {
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    std::vector<std::pair<JobNumber, Phase>> phases;
+    while (phases.empty() && std::chrono::steady_clock::now() < until) {
+      phases = hub_->take_phases();
+      if (phases.empty()) std::this_thread::sleep_for(5ms);
+    }
+    return phases;
+  };
+  using Phases = std::vector<std::pair<JobNumber, Phase>>;
+  client.say(Json{{"type", "phase"}, {"phase", "validation"}});
+  EXPECT_EQ(told(), (Phases{{5, Phase::Validation}}));
+  EXPECT_EQ(hub_->phase(5), Phase::Validation);
+  client.say(Json{{"type", "phase"}, {"phase", "lunch"}});
+  EXPECT_EQ(client.hear().value("type", ""), "error");
+  client.say(Json{{"type", "phase"}, {"phase", "training"}});
+  EXPECT_EQ(told(), (Phases{{5, Phase::Training}}));
+
+  client.say(Json{{"type", "phase"}, {"phase", "validation"}});
+  EXPECT_EQ(told(), (Phases{{5, Phase::Validation}}));
+  expect(5, "another");
+  Client next = greeted(5, "another");
+  next.say(report(1, 0.5));
+  EXPECT_EQ(told(), (Phases{{5, Phase::Training}}));
+}
+
 TEST_F(Hub, TheLowestRankThatReportsCounts) {
   open();
   expect(5, "secret");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 namespace berth {
 
@@ -75,6 +76,11 @@ void Ces::note_demand(const View& view, const Plan& plan) {
 }
 
 void Ces::manage(const View& view, Plan& plan) {
+  if (!std::exchange(has_begun_, true)) {
+    // Of the time before nothing is known: a scheduler that begins again has no idle weeks behind
+    // it.
+    next_tick_ = Time{view.now.time_since_epoch() / options_.tick * options_.tick};
+  }
   for (Group& group : groups_) {
     if (group.uniform) group.peak = std::max<double>(group.peak, occupied(group, plan));
   }

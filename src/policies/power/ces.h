@@ -57,6 +57,7 @@ class Ces final : public PowerManager {
   std::vector<Time> idle_since_;  // by node; kNever while it is not idle
   std::size_t departed_ = 0;      // of active_, not yet taken out
   Time next_tick_{};
+  bool has_begun_ = false;
   std::int64_t quiet_ticks_ = 0;  // in a row without any job
 };
 

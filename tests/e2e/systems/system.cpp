@@ -46,16 +46,20 @@ bool can_have_users() {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-System::System(const SystemOptions& options) {
-  std::string config =
-      fmt::format("cluster: {}\n",
-                  options.cluster.empty() ? fmt::format("1x{}", options.slots) : options.cluster);
-  config += "min_run: 0\n";
+System::System(const SystemOptions& options)
+    : System(options, [](const TempFolder&) { return std::string{}; }) {}
+
+System::System(const SystemOptions& options,
+               const std::function<std::string(const TempFolder&)>& prepare) {
+  const std::string cluster =
+      options.cluster.empty() ? fmt::format("1x{}", options.slots) : options.cluster;
+  std::string config = fmt::format("cluster: {}\nmin_run: 0\n", cluster);
   config += fmt::format("policy: {}\n", options.policy);
   if (!options.settings.empty()) config += "set:\n";
   for (const auto& [key, value] : options.settings)
     config += fmt::format("  {}: \"{}\"\n", key, value);
-  static_cast<void>(served_.folder().file("serve.yaml", config + options.more));
+  static_cast<void>(
+      served_.folder().file("serve.yaml", config + options.more + prepare(served_.folder())));
   if (!options.users.empty()) {
     const std::string file = users_file(served_.folder(), options.users);
     served_.set_before([file] { return mount_users(file); });

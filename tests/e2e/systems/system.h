@@ -35,6 +35,10 @@ class System {
   using Json = nlohmann::json;
   /// Begins it; the test fails if it does not answer.
   explicit System(const SystemOptions& options);
+  /// `prepare` writes files into the folder before it begins, and answers more lines of the
+  /// configuration.
+  System(const SystemOptions& options,
+         const std::function<std::string(const TempFolder&)>& prepare);
 
   [[nodiscard]] Served& served() noexcept { return served_; }
   /// A training job that saves when it is asked to and goes on from there.
