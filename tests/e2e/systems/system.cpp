@@ -11,6 +11,13 @@ using nlohmann::json;
 
 System::System(const SystemOptions& options) {
   std::string config = fmt::format("cluster: 1x{}\nmin_run: 0\n", options.slots);
+  if (!options.cluster.empty()) {
+    config = fmt::format("cluster: {}\nmin_run: 0\n",
+                         served_.folder().file("cluster.yaml", options.cluster));
+  }
+  if (!options.profiles.empty())
+    config +=
+        fmt::format("profiles: {}\n", served_.folder().file("profiles.yaml", options.profiles));
   config += fmt::format("policy: {}\n", options.policy);
   if (!options.settings.empty()) config += "set:\n";
   for (const auto& [key, value] : options.settings)
@@ -28,6 +35,26 @@ json System::trainer(const std::string& name, const TrainerOptions& options) con
         fmt::format("{}", options.rate), "--workers", "1", "--device-ms",
         fmt::format("{}", options.step_ms), "--checkpoint", served_.folder() / (name + ".ckpt")}},
       {"name", name}};
+}
+
+json System::pacer(const std::string& name, const PacerOptions& options) const {
+  json command{BERTH_PACER, "--folder", served_.folder() / "out", "--name", name};
+  const auto say = [&](const char* option, double value) {
+    command.push_back(option);
+    command.push_back(fmt::format("{}", value));
+  };
+  say("--steps", options.steps);
+  say("--step-ms", options.step_ms);
+  say("--gains", options.gains);
+  say("--beside", options.beside);
+  say("--epoch", options.epoch);
+  say("--floor", options.floor);
+  return {{"command", command}, {"name", name}};
+}
+
+int System::steps(const std::string& name) const {
+  const std::string file = "out/" + name + ".steps";
+  return served_.folder().has(file) ? std::atoi(served_.folder().read(file).c_str()) : 0;
 }
 
 json System::script(const std::string& name, const std::string& text) const {

@@ -17,7 +17,9 @@ struct SystemOptions {
   std::string policy;
   std::vector<std::pair<std::string, std::string>> settings = {};
   int slots = 1;
-  std::string more = {};  // lines of the configuration
+  std::string more = {};      // lines of the configuration
+  std::string cluster = {};   // a cluster file, instead of slots
+  std::string profiles = {};  // a profile file
 };
 
 struct TrainerOptions {
@@ -25,6 +27,16 @@ struct TrainerOptions {
   int steps = 10;       // of an epoch
   double step_ms = 50;  // without a core
   double rate = 0.05;   // of learning
+};
+
+/// A job whose speed is known exactly: see pacer.cpp.
+struct PacerOptions {
+  int steps = 100;
+  double step_ms = 50;
+  double gains = 1;   // speed by each further device
+  double beside = 1;  // times as slow beside another
+  int epoch = 0;      // steps of it; 0: reports no losses
+  double floor = 0;   // of the losses
 };
 
 class System {
@@ -37,6 +49,9 @@ class System {
   [[nodiscard]] Served& served() noexcept { return served_; }
   /// A training job that saves when it is asked to and goes on from there.
   [[nodiscard]] Json trainer(const std::string& name, const TrainerOptions& options) const;
+  [[nodiscard]] Json pacer(const std::string& name, const PacerOptions& options) const;
+  /// How many steps a pacer has made.
+  [[nodiscard]] int steps(const std::string& name) const;
   /// A script of bash. `$COUNT` is a file of its own for whatever it counts.
   [[nodiscard]] Json script(const std::string& name, const std::string& text) const;
   [[nodiscard]] std::string counted(const std::string& name) const;
