@@ -34,9 +34,9 @@ constexpr const char* kAlike =
 // hardly anybody notices. Both are tried; the first is taken apart and takes turns again.
 TEST(Gandiva, APairThatHurtsIsTakenApartAndAnotherIsKept) {
   System system{{.policy = "gandiva",
-                 .settings = {{"slice", "6"},
+                 .settings = {{"slice", "8"},
                               {"switch_cost", "0"},
-                              {"tick", "6"},
+                              {"tick", "8"},
                               {"pack_probe", "1"},
                               {"migration", "off"},
                               {"growing", "off"}},

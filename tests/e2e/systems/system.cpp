@@ -26,6 +26,14 @@ System::System(const SystemOptions& options) {
   EXPECT_TRUE(served_.begin()) << served_.log();
 }
 
+System::~System() {
+  if (!served_.is_alive()) return;
+  for (const Job job : jobs_)
+    static_cast<void>(served_.ask("DELETE", fmt::format("/api/v1/jobs/{}", job)));
+  EXPECT_TRUE(eventually(
+      [&] { return std::ranges::all_of(jobs_, [&](Job job) { return served_.is_over(job); }); }));
+}
+
 json System::trainer(const std::string& name, const TrainerOptions& options) const {
   constexpr int kBatch = 4;
   return {
@@ -76,7 +84,9 @@ System::Job System::submit(const json& spec) {
   whole.update(spec);
   const auto reply = served_.ask("POST", "/api/v1/jobs", whole);
   EXPECT_TRUE(reply && reply->status == 201) << (reply ? reply->body : "no answer");
-  return reply && reply->status == 201 ? json::parse(reply->body).at("job").get<Job>() : 0;
+  if (!reply || reply->status != 201) return 0;
+  jobs_.push_back(json::parse(reply->body).at("job").get<Job>());
+  return jobs_.back();
 }
 
 std::string System::refusal(const json& spec) {

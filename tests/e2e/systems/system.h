@@ -45,6 +45,10 @@ class System {
   using Json = nlohmann::json;
   /// Begins it; the test fails if it does not answer.
   explicit System(const SystemOptions& options);
+  /// Cancels what it was given: a frozen process dies only once it is thawed.
+  ~System();
+  System(const System&) = delete;
+  System& operator=(const System&) = delete;
 
   [[nodiscard]] Served& served() noexcept { return served_; }
   /// A training job that saves when it is asked to and goes on from there.
@@ -70,6 +74,7 @@ class System {
 
  private:
   Served served_;
+  std::vector<Job> jobs_;
 };
 
 [[nodiscard]] double median(std::vector<double> values);
