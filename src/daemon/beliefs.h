@@ -21,12 +21,12 @@ struct BeliefOptions {
   double profile_error = 0;  // deviation of what is believed of profiles, to see what it costs
   /// During a cost a job is believed to hold its devices without getting on.
   SwitchCosts costs = {};
-  friend bool operator==(const BeliefOptions& a, const BeliefOptions& b) {
-    return to_text(a) == to_text(b);
-  }
-  /// Equal: the same is believed.
-  [[nodiscard]] friend std::string to_text(const BeliefOptions& options);
 };
+/// Equal: the same is believed.
+[[nodiscard]] std::string to_text(const BeliefOptions& options);
+[[nodiscard]] inline bool operator==(const BeliefOptions& a, const BeliefOptions& b) {
+  return to_text(a) == to_text(b);
+}
 
 /// "auto": sharing a device always counts; its type where the cluster has several; how far the
 /// devices of a gang are apart where it has several nodes or says how a node is built. A tuner that

@@ -252,6 +252,8 @@ void LearntBook::learn_cores(const std::string& key, const CorePoints& points, s
 void LearntBook::learn_beside(const JobSpec& spec, const std::string& other, double slowdown,
                               std::int64_t now) {
   if (!is_within(slowdown, 0.5, kWorstSlowdown)) return;
+  // One that was never alone has shown nothing else; without it nobody would know the pair again.
+  if (LearntKind& theirs = kind(other, nullptr); theirs.version == 0) changed(theirs, now);
   LearntKind& known = kind(kind_of(spec), &spec);
   const double times = std::max(1.0, slowdown);
   const auto entry = known.beside.find(other);

@@ -47,7 +47,7 @@ class ProgressMeter {
   std::optional<Point> reported_;  // in this attempt
   double first_at_ = 0;            // its first report
   double batch_ = 0;
-  std::deque<Point> points_;       // a second apart or more
+  std::deque<Point> points_;  // a second apart or more
 };
 
 }  // namespace berth

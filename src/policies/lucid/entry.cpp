@@ -29,6 +29,8 @@ Result<std::unique_ptr<Policy>> make_lucid(const PolicyEntry&, const Params& par
       partner == 0 ? PackingIndex::Choice::FirstStarted : PackingIndex::Choice::LeastScore;
   BERTH_TRY(options.quiet_arrivals, params.number("quiet_arrivals", 0, 1e9));
   BERTH_TRY(options.unpack, params.flag("unpack"));
+  BERTH_TRY(options.trial, params.duration("trial"));
+  if (options.trial <= Duration::zero()) return params.wrong("trial", "must be more than zero");
   BERTH_TRY(options.profiler, profiler_options(params));
   return std::make_unique<Lucid>(options);
 }
@@ -43,7 +45,8 @@ PolicyEntry lucid_entry() {
           {{"packing", "auto", "auto: unless the forecast is quiet; on; off"},
            {"partner", "first", "of the partners that suit: first started, or least-score"},
            {"quiet_arrivals", "2", "jobs forecast for the coming hour up to which it is quiet"},
-           {"unpack", "off", "stop a newcomer if either runs below 0.85 after five minutes"},
+           {"unpack", "off", "stop a newcomer if either runs below 0.85 after the trial"},
+           {"trial", "300", "seconds of that"},
            {"profiler_nodes", "auto",
             "nodes for profiling runs; auto: one in twenty from eight nodes on"},
            {"profile_gpus", "8", "larger jobs are not profiled"},

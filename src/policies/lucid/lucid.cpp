@@ -7,7 +7,6 @@ namespace berth {
 namespace {
 
 constexpr Duration kLookEvery = std::chrono::seconds{100};
-constexpr Duration kTrialTime = std::chrono::minutes{5};
 constexpr double kBearableSpeed = 0.85;
 constexpr std::size_t kEnoughSamples = 8;
 constexpr double kNoLimitMib = 1e15;
@@ -162,7 +161,7 @@ void Lucid::run_profiler(const View& view, Plan& plan) {
   }
 }
 
-/// Five minutes later it is known whether the two bear each other.
+/// After the trial it is known whether the two bear each other.
 void Lucid::unpack_sufferers(const View& view, Plan& plan) {
   for (; !trials_.empty() && trials_.front().due <= view.now; trials_.pop_front()) {
     const auto [due, newcomer, host] = trials_.front();
@@ -203,7 +202,7 @@ bool Lucid::try_pack(const View& view, Plan& plan, JobId job) {
   other.rate_alone = alone > 0 ? alone : 1;
   row.mate = host->job;
   other.mate = job;
-  if (options_.unpack) trials_.push_back({view.now + kTrialTime, job, host->job});
+  if (options_.unpack) trials_.push_back({view.now + options_.trial, job, host->job});
   return true;
 }
 

@@ -34,8 +34,9 @@ enum class LucidPacking : std::uint8_t { Off, On, ByForecast };
 struct LucidOptions {
   LucidPacking packing = LucidPacking::ByForecast;
   PackingIndex::Choice partner = PackingIndex::Choice::FirstStarted;
-  double quiet_arrivals = 2;  // per hour: at most this is a quiet period
-  bool unpack = false;        // stop a newcomer that hurts or is hurt
+  double quiet_arrivals = 2;                 // per hour: at most this is a quiet period
+  bool unpack = false;                       // stop a newcomer that hurts or is hurt
+  Duration trial = std::chrono::minutes{5};  // after which that is known
   ProfilerOptions profiler;
 };
 

@@ -82,6 +82,7 @@ void Beliefs::assign(const View& view, JobId job, PoolId pool) {
   trainee.pool = pool;
   trainee.believed = &rates(view, job, pool);
   trainee.speeds = SpeedModel(SpeedForm::AllReduce, trainee.whole_batch);
+  trainee.calibration = 1;
   if (options_.speed == SpeedSource::Fit) seed(trainee);
 }
 
@@ -98,8 +99,17 @@ void Beliefs::observe(const View& view, JobId job) {
   const double rate = view.jobs.rate[job].value();
   const TaskCounts tasks{.workers = view.jobs.granted[job]};
   const auto known = trainee.speeds.measured(tasks);
-  if (rate > 0 && tasks.workers > 0 && (!known || std::abs(rate - *known) > kSameSpeed * *known))
+  const bool is_news =
+      rate > 0 && tasks.workers > 0 && (!known || std::abs(rate - *known) > kSameSpeed * *known);
+  if (is_news && view.sizes_are_agreed()) {
+    // The first rate at a size is what was believed of it; a measured one is a mean already.
+    trainee.speeds.replace(tasks, rate);
+    const auto held = static_cast<std::size_t>(tasks.workers);
+    if (held < trainee.believed->size() && (*trainee.believed)[held] > 0)
+      trainee.calibration = rate / (*trainee.believed)[held];
+  } else if (is_news) {
     trainee.speeds.add(tasks, rate);
+  }
   if (options_.work == WorkSource::Losses) take_losses(view, job, trainee);
 }
 
@@ -143,7 +153,7 @@ double Beliefs::speed(const Trainee& trainee, std::int32_t gpus) const noexcept 
   if (options_.speed == SpeedSource::Fit && trainee.speeds.is_ready())
     return trainee.speeds.fitted(tasks);
   const auto at = static_cast<std::size_t>(gpus);
-  return at < trainee.believed->size() ? (*trainee.believed)[at] : 0;
+  return at < trainee.believed->size() ? trainee.calibration * (*trainee.believed)[at] : 0;
 }
 
 }  // namespace berth::optimus

@@ -1,7 +1,9 @@
 // What Optimus believes of the active jobs: how much work is left, and how fast each goes with how
 // many GPUs. Work left comes from the losses a job reports, otherwise from its estimated run time;
 // speed from what was measured where it ran, otherwise from its profile or from a curve fitted to a
-// few sample runs. All in reference seconds, the unit of traced durations.
+// few sample runs. All in reference seconds, the unit of traced durations. A program that really
+// runs has an estimate that may be off by any factor, and so are its rates: what is believed of
+// sizes it has not run with is scaled by what it does with the size it has.
 //
 // A job is fitted anew only when it reports new epochs. Jobs keep the batch of the whole gang: on
 // w GPUs each takes a w-th of it.
@@ -46,6 +48,7 @@ struct Trainee {
   PoolId pool = kNoPool;                          // what the next two are about
   SpeedModel speeds;                              // measured there
   const std::vector<double>* believed = nullptr;  // there, by GPUs
+  double calibration = 1;                         // what it does over what is believed
   std::int64_t next_epoch = 0;                    // the first it has not reported yet
   std::vector<LossPoint> losses;
   std::optional<LossModel> curve;

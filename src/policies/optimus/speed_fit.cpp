@@ -37,12 +37,15 @@ RowTriangle::Values SpeedModel::row(TaskCounts tasks) const noexcept {
   return {batch_ / w, 1, w, 0, 0};
 }
 
-void SpeedModel::add(TaskCounts tasks, double speed) {
+void SpeedModel::add(TaskCounts tasks, double speed) { add(tasks, speed, kNewest); }
+void SpeedModel::replace(TaskCounts tasks, double speed) { add(tasks, speed, 1); }
+
+void SpeedModel::add(TaskCounts tasks, double speed, double newest) {
   BERTH_CHECK(speed > 0 && tasks.workers > 0 && (form_ == SpeedForm::AllReduce || tasks.ps > 0),
               "a speed is measured while the job runs");
   const auto at = std::ranges::lower_bound(measured_, tasks, {}, &Measured::tasks);
   if (at != measured_.end() && at->tasks == tasks) {
-    at->speed += kNewest * (speed - at->speed);
+    at->speed += newest * (speed - at->speed);
   } else {
     measured_.insert(at, {tasks, speed});
   }

@@ -26,6 +26,8 @@ class SpeedModel {
 
   /// A measured speed, above zero. Measured again, the two are averaged.
   void add(TaskCounts tasks, double speed);
+  /// Measured again, the new one counts alone; a fit keeps both.
+  void replace(TaskCounts tasks, double speed);
   /// As many different configurations were measured as the form has unknowns.
   [[nodiscard]] bool is_ready() const noexcept { return measured_.size() >= unknowns(); }
   [[nodiscard]] std::optional<double> measured(TaskCounts tasks) const noexcept;
@@ -45,6 +47,7 @@ class SpeedModel {
     TaskCounts tasks;
     double speed = 0;
   };
+  void add(TaskCounts tasks, double speed, double newest);
   [[nodiscard]] std::size_t unknowns() const noexcept;
   [[nodiscard]] RowTriangle::Values row(TaskCounts tasks) const noexcept;
   /// What the row's product stands for is this over the speed.

@@ -318,8 +318,8 @@ TEST(CpuModes, CoresGoToWhoeverValidatesAndBack) {
       " plateau: 200, theta: 2}\n");
   driver.say("energy 1 1 busy 90 90");
   System system{{.policy = "fifo",
-                 .more = fmt::format("cpu: aware\nprofiles: {}\n", profile) + Driver::lines(),
-                 .cluster = cluster}};
+                 .cluster = cluster,
+                 .more = fmt::format("cpu: aware\nprofiles: {}\n", profile) + Driver::lines()}};
   json busy = system.script("busy", "while :; do :; done & while :; do :; done");
   busy["model"] = "valnet";
   const auto job = system.submit(busy);

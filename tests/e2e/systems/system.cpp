@@ -54,6 +54,12 @@ System::System(const SystemOptions& options,
   const std::string cluster =
       options.cluster.empty() ? fmt::format("1x{}", options.slots) : options.cluster;
   std::string config = fmt::format("cluster: {}\nmin_run: 0\n", cluster);
+  if (!options.cluster_text.empty())
+    config = fmt::format("cluster: {}\nmin_run: 0\n",
+                         served_.folder().file("cluster.yaml", options.cluster_text));
+  if (!options.profiles.empty())
+    config +=
+        fmt::format("profiles: {}\n", served_.folder().file("profiles.yaml", options.profiles));
   config += fmt::format("policy: {}\n", options.policy);
   if (!options.settings.empty()) config += "set:\n";
   for (const auto& [key, value] : options.settings)
@@ -67,6 +73,14 @@ System::System(const SystemOptions& options,
   EXPECT_TRUE(served_.begin()) << served_.log();
 }
 
+System::~System() {
+  if (!served_.is_alive()) return;
+  for (const Job job : jobs_)
+    static_cast<void>(served_.ask("DELETE", fmt::format("/api/v1/jobs/{}", job)));
+  EXPECT_TRUE(eventually(
+      [&] { return std::ranges::all_of(jobs_, [&](Job job) { return served_.is_over(job); }); }));
+}
+
 json System::trainer(const std::string& name, const TrainerOptions& options) const {
   constexpr int kBatch = 4;
   return {
@@ -76,6 +90,26 @@ json System::trainer(const std::string& name, const TrainerOptions& options) con
         fmt::format("{}", options.rate), "--workers", "1", "--device-ms",
         fmt::format("{}", options.step_ms), "--checkpoint", served_.folder() / (name + ".ckpt")}},
       {"name", name}};
+}
+
+json System::pacer(const std::string& name, const PacerOptions& options) const {
+  json command{BERTH_PACER, "--folder", served_.folder() / "out", "--name", name};
+  const auto say = [&](const char* option, double value) {
+    command.push_back(option);
+    command.push_back(fmt::format("{}", value));
+  };
+  say("--steps", options.steps);
+  say("--step-ms", options.step_ms);
+  say("--gains", options.gains);
+  say("--beside", options.beside);
+  say("--epoch", options.epoch);
+  say("--floor", options.floor);
+  return {{"command", command}, {"name", name}};
+}
+
+int System::steps(const std::string& name) const {
+  const std::string file = "out/" + name + ".steps";
+  return served_.folder().has(file) ? std::atoi(served_.folder().read(file).c_str()) : 0;
 }
 
 json System::script(const std::string& name, const std::string& text) const {
@@ -129,7 +163,9 @@ System::Job System::submit(const json& spec) {
   whole.update(spec);
   const auto reply = served_.ask("POST", "/api/v1/jobs", whole);
   EXPECT_TRUE(reply && reply->status == 201) << (reply ? reply->body : "no answer");
-  return reply && reply->status == 201 ? json::parse(reply->body).at("job").get<Job>() : 0;
+  if (!reply || reply->status != 201) return 0;
+  jobs_.push_back(json::parse(reply->body).at("job").get<Job>());
+  return jobs_.back();
 }
 
 std::string System::refusal(const json& spec) {

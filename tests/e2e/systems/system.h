@@ -20,6 +20,8 @@ struct SystemOptions {
   std::string cluster = {};             // instead of one node with so many slots
   std::string more = {};                // lines of the configuration
   std::vector<std::string> users = {};  // names that jobs may have beside one's own
+  std::string cluster_text = {};        // of a cluster file, instead of slots
+  std::string profiles = {};            // of a profile file
 };
 
 struct TrainerOptions {
@@ -27,6 +29,16 @@ struct TrainerOptions {
   int steps = 10;       // of an epoch
   double step_ms = 50;  // without a core
   double rate = 0.05;   // of learning
+};
+
+/// A job whose speed is known exactly: see pacer.cpp.
+struct PacerOptions {
+  int steps = 100;
+  double step_ms = 50;
+  double gains = 1;   // speed by each further device
+  double beside = 1;  // times as slow beside another
+  int epoch = 0;      // steps of it; 0: reports no losses
+  double floor = 0;   // of the losses
 };
 
 class System {
@@ -39,10 +51,17 @@ class System {
   /// configuration.
   System(const SystemOptions& options,
          const std::function<std::string(const TempFolder&)>& prepare);
+  /// Cancels what it was given: a frozen process dies only once it is thawed.
+  ~System();
+  System(const System&) = delete;
+  System& operator=(const System&) = delete;
 
   [[nodiscard]] Served& served() noexcept { return served_; }
   /// A training job that saves when it is asked to and goes on from there.
   [[nodiscard]] Json trainer(const std::string& name, const TrainerOptions& options) const;
+  [[nodiscard]] Json pacer(const std::string& name, const PacerOptions& options) const;
+  /// How many steps a pacer has made.
+  [[nodiscard]] int steps(const std::string& name) const;
   /// A script of bash. `$COUNT` is a file of its own for whatever it counts; `begun` notes in
   /// order() that it runs; `told WORD` is true once the test has said so.
   [[nodiscard]] Json script(const std::string& name, const std::string& text) const;
@@ -72,6 +91,7 @@ class System {
 
  private:
   Served served_;
+  std::vector<Job> jobs_;
 };
 
 /// A script that makes so many steps of 50 ms, one line each, and goes on where it was.

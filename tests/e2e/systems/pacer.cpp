@@ -1,0 +1,132 @@
+// A training job whose speed is known exactly: a step takes a time and no work, shorter with more
+// devices, longer beside another pacer on one of them. It counts its steps in FOLDER/NAME.steps and
+// goes on from there, and writes where it is into FOLDER/NAME.at while it trains.
+//
+//   pacer --folder F --name N --steps N --step-ms X
+//         [--gains X]    speed with d devices is 1 + X (d - 1); 1
+//         [--beside X]   a step takes so many times as long beside another; 1
+//         [--epoch N]    steps of an epoch, whose losses it reports; 0: it reports none
+//         [--floor X]    of the losses, which fall from 1 to that as 1 / (1 + epoch)
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "berth_training.h"
+
+namespace {
+
+namespace files = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// Who has not come by for so long is suspended, or gone.
+constexpr double kAwaySeconds = 0.7;
+
+std::set<int> devices_granted() {
+  const char* list = std::getenv("BERTH_DEVICES");
+  std::istringstream in(list == nullptr ? "" : list);
+  std::set<int> devices;
+  for (std::string one; std::getline(in, one, ',');) devices.insert(std::atoi(one.c_str()));
+  return devices;
+}
+
+class Pacer {
+ public:
+  explicit Pacer(std::map<std::string, std::string> said)
+      : said_(std::move(said)), run_(berth_training::Resizes::Yes) {
+    std::ifstream{mine(".steps")} >> step_;
+    devices_ = devices_granted();
+  }
+
+  int train() {
+    const auto steps = static_cast<std::int64_t>(number("--steps", 1));
+    const auto epoch = number("--epoch", 0);
+    while (step_ < steps) {
+      come_by();
+      const auto began = Clock::now();
+      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(step_ms()));
+      ++step_;
+      berth_training::Report report{.iteration = step_, .batch = 32};
+      report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+      if (epoch > 0) {
+        const double floor = number("--floor", 0);
+        report.epoch = static_cast<double>(step_) / epoch;
+        report.loss = floor + (1 - floor) / (1 + *report.epoch);
+      }
+      run_.report(report);
+      if (const auto size = run_.wanted_size()) {
+        devices_ = {size->devices.begin(), size->devices.end()};
+        come_by();
+        run_.resized(*size);
+      }
+      write(".steps", std::to_string(step_));
+      if (run_.should_checkpoint()) run_.checkpointed(step_, mine(".steps"));
+      if (run_.should_stop()) return leave(berth_training::kExitCode);
+    }
+    return leave(0);
+  }
+
+ private:
+  [[nodiscard]] double number(const std::string& name, double otherwise) const {
+    const auto found = said_.find(name);
+    return found == said_.end() ? otherwise : std::atof(found->second.c_str());
+  }
+  [[nodiscard]] std::string mine(const std::string& end) const {
+    return said_.at("--folder") + "/" + said_.at("--name") + end;
+  }
+  /// Whole or not at all: others read it at any time.
+  void write(const std::string& end, const std::string& text) const {
+    std::ofstream{mine(end + ".new")} << text;
+    files::rename(mine(end + ".new"), mine(end));
+  }
+  void come_by() const {
+    std::string text;
+    for (const int device : devices_) text += std::to_string(device) + " ";
+    write(".at", text);
+  }
+  [[nodiscard]] int leave(int code) const {
+    std::error_code ignored;
+    files::remove(mine(".at"), ignored);
+    return code;
+  }
+  [[nodiscard]] bool has_company() const {
+    std::error_code ignored;
+    for (const auto& entry : files::directory_iterator(said_.at("--folder"), ignored)) {
+      if (entry.path().extension() != ".at" || entry.path() == mine(".at")) continue;
+      const auto age = files::file_time_type::clock::now() - entry.last_write_time(ignored);
+      if (ignored || std::chrono::duration<double>(age).count() > kAwaySeconds) continue;
+      std::ifstream in(entry.path());
+      for (int device = 0; in >> device;) {
+        if (devices_.contains(device)) return true;
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] double step_ms() const {
+    const double more = devices_.empty() ? 0 : static_cast<double>(devices_.size()) - 1;
+    const double alone = number("--step-ms", 50) / (1 + number("--gains", 1) * more);
+    return has_company() ? alone * number("--beside", 1) : alone;
+  }
+
+  const std::map<std::string, std::string> said_;
+  berth_training::Run run_;
+  std::set<int> devices_;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  std::map<std::string, std::string> said;
+  for (int i = 1; i + 1 < count; i += 2) said[words[i]] = words[i + 1];
+  if (count % 2 == 0 || !said.contains("--folder") || !said.contains("--name")) return 2;
+  return Pacer{std::move(said)}.train();
+}
