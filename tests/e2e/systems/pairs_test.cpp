@@ -82,7 +82,7 @@ TEST(Lucid, PacksWhomNobodyShouldNoticeAndTakesApartWhoIsNoticed) {
                  .profiles = kQuietAndBusy}};
   const PacerOptions hurts{.steps = kForever, .step_ms = 40, .beside = 2};
   const auto host = system.submit(of_model(system.pacer("host", hurts), "busy", 1000));
-  system.until("the host trains", [&] { return system.steps("host") > 110; });
+  system.until("the host trains", [&] { return system.paces("host") > 110; });
   const auto busy = system.submit(of_model(system.script("busy", "sleep 1000"), "busy", 10));
   const auto guest = system.submit(of_model(system.pacer("guest", hurts), "quiet", 100));
   system.until("they share the device", [&] { return both_run(system, host, guest); });
@@ -99,7 +99,7 @@ TEST(Lucid, KeepsAPairThatDoesNotHurt) {
                  .profiles = kQuietAndBusy}};
   const auto host = system.submit(
       of_model(system.pacer("host", {.steps = kForever, .step_ms = 40}), "quiet", 1000));
-  system.until("the host trains", [&] { return system.steps("host") > 100; });
+  system.until("the host trains", [&] { return system.paces("host") > 100; });
   // Longer than the trial.
   const auto guest =
       system.submit(of_model(system.pacer("guest", {.steps = 170, .step_ms = 40}), "quiet", 100));
@@ -167,9 +167,9 @@ TEST(SjfBsbf, APairThatWasSeenToHurtIsNotMadeAgain) {
     return system.submit(spec);
   };
   const auto begin_host = [&] {
-    const int before = system.steps("host");
+    const int before = system.paces("host");
     const auto job = submit("host", 4, 130);
-    system.until("the host trains", [&] { return system.steps("host") > before + 110; });
+    system.until("the host trains", [&] { return system.paces("host") > before + 110; });
     return job;
   };
   const auto host = begin_host();

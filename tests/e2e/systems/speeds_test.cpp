@@ -157,7 +157,7 @@ TEST(Gavel, TheFastTypeGoesToWhoGainsMostByIt) {
     return places.is_array() && !places.empty() ? places[0]["node"].get<std::string>() : "";
   };
   const auto flat = system.submit(on_types(system, "flat", 1 / 0.9));
-  system.until("it runs", [&] { return system.steps("flat") > 0; });
+  system.until("it runs", [&] { return system.paces("flat") > 0; });
   EXPECT_EQ(where(flat), "fast");  // alone it is best off there as well
   const auto steep = system.submit(on_types(system, "steep", 4));
   system.until("both run where they should",

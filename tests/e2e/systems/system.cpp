@@ -107,7 +107,7 @@ json System::pacer(const std::string& name, const PacerOptions& options) const {
   return {{"command", command}, {"name", name}};
 }
 
-int System::steps(const std::string& name) const {
+int System::paces(const std::string& name) const {
   const std::string file = "out/" + name + ".steps";
   return served_.folder().has(file) ? std::atoi(served_.folder().read(file).c_str()) : 0;
 }

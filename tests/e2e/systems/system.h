@@ -61,7 +61,7 @@ class System {
   [[nodiscard]] Json trainer(const std::string& name, const TrainerOptions& options) const;
   [[nodiscard]] Json pacer(const std::string& name, const PacerOptions& options) const;
   /// How many steps a pacer has made.
-  [[nodiscard]] int steps(const std::string& name) const;
+  [[nodiscard]] int paces(const std::string& name) const;
   /// A script of bash. `$COUNT` is a file of its own for whatever it counts; `begun` notes in
   /// order() that it runs; `told WORD` is true once the test has said so.
   [[nodiscard]] Json script(const std::string& name, const std::string& text) const;
