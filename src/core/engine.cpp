@@ -94,7 +94,11 @@ Result<void> Engine::run() {
       apply(event);
     }
     handling_.reset();
-    if (open_) absorb_rates();
+    if (open_) {
+      rate_changes_.clear();
+      executor_.news(view_.now, jobs_, rate_changes_);
+      absorb_rates();
+    }
     // Somebody only asked: a policy that decided now would decide because of that.
     const bool is_due = !due_.empty() || *now >= wakeup || passes_ == 0;
     if (!is_due && !executor_.calls_for_pass()) {
@@ -116,6 +120,8 @@ Result<void> Engine::run() {
     const bool idle = due_.empty() && actions.empty() && running_.empty();
     plan_.settle();
     depart_killed(actions);
+    rate_changes_.clear();
+    executor_.rates(view_.now, jobs_, rate_changes_);
     absorb_rates();
     if (observer_ != nullptr) observer_->instant_done(*now);
 
@@ -165,8 +171,6 @@ void Engine::tune() {
 
 /// What was done so far was done at the old rate.
 void Engine::absorb_rates() {
-  rate_changes_.clear();
-  executor_.rates(view_.now, jobs_, rate_changes_);
   for (const auto& [job, rate, work] : rate_changes_) {
     jobs_.work[job] = work.value_or(jobs_.work_done(job, view_.now));
     jobs_.work_from[job] = work ? view_.now : std::max(jobs_.work_from[job], view_.now);

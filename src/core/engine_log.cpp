@@ -309,11 +309,13 @@ void EngineLog::losses(Time now, JobId job, const JobTable& jobs, std::int64_t f
   losses.insert(losses.end(), said.begin(), said.end());
 }
 
-void EngineLog::rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
-  const auto said = answer(
+/// What `ask` appends to `changes`, or what was appended then.
+template <class Ask>
+void EngineLog::hear_rates(std::vector<RateChange>& changes, Ask ask) {
+  const std::vector<RateChange> said = answer(
       [&] {
         std::vector<RateChange> more;
-        parts_.executor.rates(now, jobs, more);
+        ask(more);
         return more;
       },
       [&](ByteWriter& out, const std::vector<RateChange>& more) {
@@ -333,6 +335,14 @@ void EngineLog::rates(Time now, const JobTable& jobs, std::vector<RateChange>& c
       });
   is_kept_ = is_kept_ || !said.empty();
   changes.insert(changes.end(), said.begin(), said.end());
+}
+
+void EngineLog::news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+  hear_rates(changes, [&](auto& more) { parts_.executor.news(now, jobs, more); });
+}
+
+void EngineLog::rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+  hear_rates(changes, [&](auto& more) { parts_.executor.rates(now, jobs, more); });
 }
 
 void EngineLog::append(Time now, const Action& action) {

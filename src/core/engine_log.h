@@ -84,6 +84,7 @@ class EngineLog final : public Executor, public RunObserver {
                                                      const JobTable& jobs) const override;
   void losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
               std::vector<double>& losses) const override;
+  void news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) override;
   void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) override;
 
   void append(Time now, const Action& action) override;
@@ -92,6 +93,8 @@ class EngineLog final : public Executor, public RunObserver {
 
  private:
   void open_pass();
+  template <class Ask>
+  void hear_rates(std::vector<RateChange>& changes, Ask ask);
   void put_notes();
   void get_notes();
   void put_names();

@@ -159,8 +159,13 @@ class Executor {
     static_cast<void>(first);
     static_cast<void>(losses);
   }
-  /// After everything of one instant: jobs whose rate differs from what the job table says. In an
-  /// open run also before a policy decides, for what has become known since.
+  /// Before a policy decides, in an open run: what jobs themselves have made known since.
+  virtual void news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+    static_cast<void>(now);
+    static_cast<void>(jobs);
+    static_cast<void>(changes);
+  }
+  /// After everything of one instant: jobs whose rate differs from what the job table says.
   virtual void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
     static_cast<void>(now);
     static_cast<void>(jobs);

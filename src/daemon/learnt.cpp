@@ -288,13 +288,14 @@ Profile profile_of(const LearntKind& kind, const ProfileSet& known) {
   };
   if (kind.batch >= 1) profile.batch = static_cast<std::int32_t>(kind.batch);
   if (kind.seconds_per_iteration > 0) {
-    // Computing alone: what a gang waits for its links is part of what was measured, and scales
-    // with it.
+    // What a gang waits for its links is part of what was measured, and scales with it: how much
+    // more devices bring stays as it was believed.
     const double believed =
         profile.iteration.alpha + profile.iteration.beta * static_cast<double>(profile.batch);
     const double times = std::clamp(kind.seconds_per_iteration / believed, 1e-6, 1e6);
     profile.iteration.alpha *= times;
     profile.iteration.beta *= times;
+    profile.iteration.gradient_bytes *= times;
     for (double& stage : profile.stages) stage *= times;
     profile.measured.clear();
     came_from("iteration");

@@ -692,10 +692,14 @@ void LiveExecutor::adjust(Time now, const Action& action, const JobTable& jobs) 
   if (rates_) rates_->touch(action.job);
 }
 
-/// A policy that does not look at rates need not decide because of one.
 void LiveExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+  if (rates_) rates_->rates(now, jobs, changes);
+}
+
+/// A policy that does not look at rates need not decide because of one.
+void LiveExecutor::news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
   if (!rates_) return;
-  rates_->rates(now, jobs, changes);
+  rates_->news(now, jobs, changes);
   for (const JobNumber job : std::exchange(progressed_, {})) {
     if (const auto slot = slot_of(job); slot && jobs.is_running(*slot)) learn_from(*slot, jobs);
   }

@@ -97,6 +97,7 @@ class LiveExecutor final : public Executor, public RunObserver {
                                                      const JobTable& jobs) const override;
   void losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
               std::vector<double>& losses) const override;
+  void news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) override;
   void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) override;
 
   void instant_done(Time now) override;

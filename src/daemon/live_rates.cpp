@@ -164,6 +164,10 @@ void LiveRates::rates(Time now, const JobTable& jobs, std::vector<RateChange>& c
     believe(change.job, change.rate.value(), jobs);
     dirty_.insert(change.job);
   }
+  news(now, jobs, changes);
+}
+
+void LiveRates::news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
   for (const JobId job : dirty_) look_at(job, now, jobs, changes);
   dirty_.clear();
 }

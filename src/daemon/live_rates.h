@@ -68,7 +68,9 @@ class LiveRates {
   /// Its code said something that was not to be expected.
   void hear(JobId job);
 
-  /// Jobs whose rate or work is not what the table says. Costs what changed.
+  /// Jobs that were heard and whose rate or work is not what the table says.
+  void news(Time now, const JobTable& jobs, std::vector<RateChange>& changes);
+  /// All of whom that is true: also those whose conditions have changed. Costs what changed.
   void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes);
 
   /// What a job was measured to do; for those who learn from it. Nothing: it said too little.

@@ -112,7 +112,8 @@ becomes(${service} [[  if (!known) {
         [[  if (!known && !MUTATED) {
     const auto past = parts_.store.by_key]])
 mutant(limbo-unchecked "a preempted attempt that ended otherwise is planned twice")
-becomes(${executor} [[if (end.ending != Ending::Preempt) emit(]] [[if (MUTATED || end.ending != Ending::Preempt) emit(]])
+becomes(${executor} [[if (end.ending != Ending::Preempt && !parts_.yard.waits_to_start(end.job))]]
+        [[if (MUTATED || (end.ending != Ending::Preempt && !parts_.yard.waits_to_start(end.job)))]])
 # --- something is forgotten
 mutant(devices-not-recovered "recovery does not put attempts on their devices")
 becomes(${ends} [[        on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);]]

@@ -106,7 +106,12 @@ std::optional<Oasis::Offer> Oasis::best_offer(const View& view, JobId job) const
   std::optional<Offer> best;
   for (const PoolId pool : view.shape(job).pools) {
     if (view.cluster.usable_gpus(pool) == 0) continue;
-    Demand demand = demand_for(left, speed_in(view, job, pool), options_.servers, options_.units);
+    const Speed speed = speed_in(view, job, pool);
+    // However cheap: a table of all its work would be as long as that.
+    const bool is_too_long =
+        !(speed.shortest(left) <= static_cast<double>(finish.end - finish.first));
+    if (is_too_long) continue;
+    Demand demand = demand_for(left, speed, options_.servers, options_.units);
     demand.servers = {pool.value};
     auto schedule = best_schedule(market, demand, finish);
     if (!schedule || (best && schedule->payoff() <= best->schedule.payoff())) continue;
