@@ -21,7 +21,9 @@ void FtfRounds::book(const View& view) {
   for (const JobId job : order_) {
     Row& row = rows_[job.value];
     const Duration done = view.jobs.work_done(job, view.now);
-    row.ideal_done += to_seconds(done - row.booked) / isolated(view, job);
+    // Live, work is set right by what a job reports, also to less than was thought.
+    row.ideal_done =
+        std::max(0.0, row.ideal_done + to_seconds(done - row.booked) / isolated(view, job));
     row.booked = done;
   }
 }
