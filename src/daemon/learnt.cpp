@@ -215,6 +215,12 @@ void LearntBook::changed(LearntKind& kind, std::int64_t now) {
   dirty_[kind.key()] = true;
 }
 
+bool LearntBook::says_of_speed(const LearntKind& kind) const {
+  if (kind.seconds_per_iteration > 0 || !kind.cores.empty() || !kind.beside.empty()) return true;
+  return std::ranges::any_of(
+      kinds_, [key = kind.key()](const auto& other) { return other.second.beside.contains(key); });
+}
+
 void LearntBook::learn_speed(const JobSpec& spec, double seconds, double batch, std::int64_t now) {
   if (!is_within(seconds, kShortestIteration, kLongestIteration)) return;
   LearntKind& known = kind(kind_of(spec), &spec);

@@ -43,10 +43,6 @@ struct LearntKind {
   std::map<std::string, double> beside{};  // slowdown by kind
 
   [[nodiscard]] std::string key() const;
-  /// More than what a start or a stop costs.
-  [[nodiscard]] bool says_of_speed() const {
-    return seconds_per_iteration > 0 || !cores.empty() || !beside.empty();
-  }
 };
 [[nodiscard]] std::string to_json(const LearntKind& kind);
 /// Nothing: another version wrote it, or somebody by a way around us.
@@ -59,6 +55,8 @@ class LearntBook {
   explicit LearntBook(const std::map<std::string, std::string>& settings);
 
   [[nodiscard]] const LearntKind* find(const std::string& kind) const;
+  /// More is known of it than what a start or a stop costs.
+  [[nodiscard]] bool says_of_speed(const LearntKind& kind) const;
   // News of a kind; `now` is Unix seconds. Figures that cannot be are ignored.
   void learn_speed(const JobSpec& spec, double seconds_per_iteration, double batch,
                    std::int64_t now);

@@ -515,8 +515,9 @@ const LearntKind* LiveExecutor::learnt_of(const JobSpec& spec) const {
 /// those that others have stay what they are.
 void LiveExecutor::believe_kind(JobId slot, const JobSpec& spec) {
   const LearntKind* kind = learnt_of(spec);
-  if (kind == nullptr || parts_.believed == nullptr || !kind->says_of_speed()) return;
+  if (kind == nullptr || parts_.believed == nullptr) return;
   const std::string key = kind->key();
+  if (!parts_.learnt->says_of_speed(*kind)) return;
   auto known = believed_kinds_.find(key);
   if (known == believed_kinds_.end() || known->second.first != kind->version) {
     std::vector<PairSlowdown> pairs;
