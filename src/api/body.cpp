@@ -85,6 +85,21 @@ std::optional<std::string> BodyReader::text(std::string_view key, std::size_t mo
   return value;
 }
 
+std::string BodyReader::needed_text(std::string_view key) {
+  auto value = text(key, kTextBytes);
+  if ((!value || value->empty()) && is_good()) wrong(key, "missing");
+  return std::move(value).value_or("");
+}
+
+std::optional<std::string> BodyReader::needed_choice(std::string_view key,
+                                                     std::span<const std::string_view> words) {
+  auto value = text(key, kTextBytes);
+  if (value && std::ranges::find(words, *value) != words.end()) return value;
+  const std::vector<std::string> known(words.begin(), words.end());
+  wrong(key, fmt::format("unknown{}", suggestion(value.value_or(""), known)));
+  return std::nullopt;
+}
+
 std::optional<std::int64_t> BodyReader::whole(std::string_view key, std::int64_t low,
                                               std::int64_t high) {
   const json* const found = find(key);
@@ -136,7 +151,7 @@ std::vector<std::string> BodyReader::texts(std::string_view key, std::size_t mos
   return found->get<std::vector<std::string>>();
 }
 
-std::vector<std::pair<std::string, std::string>> BodyReader::settings(std::string_view key) {
+std::vector<std::pair<std::string, std::string>> BodyReader::map(std::string_view key) {
   const json* const found = find(key);
   if (found == nullptr) return {};
   std::vector<std::pair<std::string, std::string>> all;

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/split.h"
+#include "wire/events.h"
+#include "wire/writer.h"
 
 namespace berth::api {
 
@@ -41,8 +43,8 @@ struct EventStream::Buffer {
       const bool was_empty = bytes.empty();
       std::string text;
       if (expected != 0 && happening.sequence > expected) {  // no longer kept when we came
-        text =
-            fmt::format("event: gap\ndata: {{\"missed\":{}}}\n\n", happening.sequence - expected);
+        const GapEvent gap{happening.sequence - expected};
+        text = fmt::format("event: gap\ndata: {}\n\n", wire::to_json(gap));
       }
       expected = happening.sequence + 1;
       if (filter.takes(happening)) text += event_text(happening);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "api/body.h"
 #include "api/handlers.h"
 #include "api/json.h"
 #include "base/suggest.h"
@@ -14,38 +13,14 @@ namespace berth::api {
 
 namespace {
 
-constexpr std::size_t kMaxNumbers = 10'000;
-constexpr std::size_t kMaxWhyBytes = 1'024;
 constexpr std::int64_t kMaxPage = 1'000;
 constexpr std::int64_t kForEver = std::int64_t{1} << 62U;
-
-const std::vector<std::pair<std::string, Verb>>& verbs() {
-  static const std::vector<std::pair<std::string, Verb>> all{
-      {"cancel", Verb::Cancel},   {"hold", Verb::Hold},       {"release", Verb::Release},
-      {"requeue", Verb::Requeue}, {"suspend", Verb::Suspend}, {"resume", Verb::Resume},
-      {"signal", Verb::Signal}};
-  return all;
-}
-
-std::optional<Verb> verb_from(std::string_view text) {
-  for (const auto& [name, verb] : verbs()) {
-    if (name == text) return verb;
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> verb_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, verb] : verbs()) names.push_back(name);
-  return names;
-}
 
 /// "all" is every state there is; `wrong` hears of others.
 template <class Wrong>
 std::vector<LiveState> states_from(const std::vector<std::string>& names, Wrong wrong) {
-  std::vector<std::string> known;
-  for (auto i = 0; i <= static_cast<int>(LiveState::Rejected); ++i)
-    known.emplace_back(to_string(static_cast<LiveState>(i)));
+  static constexpr auto kWords = wire::words<LiveState>();
+  static const std::vector<std::string> known(kWords.begin(), kWords.end());
   std::vector<LiveState> states;
   for (const std::string& name : names) {
     if (const auto state = live_state_from(name)) {
@@ -85,7 +60,7 @@ tl::expected<JobSpec, Response> spec_from(const Call& call) {
 
 Answered submitted_answer(const Answer<Submitted>& submitted) {
   if (!submitted) return fault_answer(submitted.error());
-  Answered answered = json_answer(to_json(*submitted), submitted->is_repeat ? 200 : 201);
+  Answered answered = answer_of(*submitted, submitted->is_repeat ? 200 : 201);
   answered.response.headers.emplace_back("Location",
                                          fmt::format("/api/v1/jobs/{}", submitted->first));
   return answered;
@@ -99,7 +74,7 @@ JobFilter filter_from(QueryReader& query) {
   filter.group = query.text("group");
   filter.queue = query.text("queue");
   filter.name = query.text("name");
-  filter.numbers = query.numbers("ids", kMaxNumbers);
+  filter.numbers = query.numbers("ids", wire::kMaxNumbers);
   filter.ended_since = query.whole("since", 0, kForEver);
   if (const auto after = query.whole("after", 0, kForEver))
     filter.after = static_cast<JobNumber>(*after);
@@ -131,17 +106,9 @@ std::string next_link(const Target& target, std::string_view parameter, std::str
   return link + ">; rel=\"next\"";
 }
 
-struct Wanted {
-  Verb verb{};
-  std::string why;
-  int signal = 0;
-};
-
-/// "why" and, for signal, "signal".
-void read_wanted(BodyReader& body, Wanted& wanted) {
-  wanted.why = body.text("why", kMaxWhyBytes).value_or("");
-  wanted.signal = static_cast<int>(body.whole("signal", 1, 64).value_or(0));
-  if (wanted.verb == Verb::Signal && wanted.signal == 0 && body.is_good())
+/// A signal is needed by its verb alone.
+void check_signal(BodyReader& body, Verb verb, std::optional<std::int32_t> signal) {
+  if (verb == Verb::Signal && !signal && body.is_good())
     body.wrong("signal", "which one (1 to 64)?");
 }
 
@@ -155,34 +122,32 @@ Answered not_done(const Call& call, const Deed& deed) {
 Answered act_on_one(const Call& call, Verb verb) {
   const auto number = job_of(call);
   if (!number) return fault_answer(number.error());
-  const auto document = parse_body(call.body);
-  if (!document) return error_answer(400, document.error().messages);
-  BodyReader body(*document);
-  Wanted wanted{verb, {}, 0};
-  read_wanted(body, wanted);
-  body.finish();
-  if (!body.is_good()) return error_answer(400, body.faults());
+  const auto asked =
+      read_body<ActionReason>(call, [&](BodyReader& body, const ActionReason& reason) {
+        check_signal(body, verb, reason.signal);
+      });
+  if (!asked) return Answered{asked.error(), nullptr};
 
   JobFilter filter;
   filter.numbers = {*number};
   const auto deeds =
-      call.service.act(call.request.caller, wanted.verb, filter, wanted.why, wanted.signal);
+      call.service.act(call.request.caller, verb, filter, asked->why, asked->signal.value_or(0));
   if (!deeds) return fault_answer(deeds.error());
   if (deeds->empty()) return error_answer(404, {fmt::format("there is no job {}", *number)});
   if (!deeds->front().is_done) return not_done(call, deeds->front());
-  return json_answer(to_json(deeds->front()));
+  return answer_of(deeds->front());
 }
 
-JobFilter selection_from(BodyReader& body) {
+JobFilter selection_from(BodyReader& body, const JobAction& action) {
   JobFilter filter;
-  filter.numbers = body.numbers("ids", kMaxNumbers);
-  filter.user = body.text("user", kMaxNameBytes);
-  filter.group = body.text("group", kMaxNameBytes);
-  filter.queue = body.text("queue", kMaxNameBytes);
-  filter.name = body.text("name", kMaxNameBytes);
-  filter.study = body.text("study", kMaxNameBytes);
-  filter.states = states_from(body.texts("state", 32),
-                              [&](const std::string& what) { body.wrong("state", what); });
+  filter.numbers = action.ids;
+  filter.user = action.user;
+  filter.group = action.group;
+  filter.queue = action.queue;
+  filter.name = action.name;
+  filter.study = action.study;
+  filter.states =
+      states_from(action.states, [&](const std::string& what) { body.wrong("state", what); });
   filter.limit = SIZE_MAX;
   if (filter.numbers.empty() && !filter.user && !filter.group && !filter.queue && !filter.name &&
       !filter.study && filter.states.empty() && body.is_good())
@@ -240,8 +205,9 @@ Answered list_jobs(const Call& call) {
   if (!query.is_good()) return error_answer(400, query.faults());
   const auto page = call.service.jobs(call.request.caller, filter);
   if (!page) return fault_answer(page.error());
-  Answered answered = json_answer(to_json(
-      *page, filter.rows == Rows::Whole ? Detail::WithoutScriptAndEnvironment : Detail::Brief));
+  Answered answered = json_answer(
+      wire::to_json(*page, filter.rows == Rows::Whole ? wire::Detail::WithoutScriptAndEnvironment
+                                                      : wire::Detail::Brief));
   if (page->next) {
     answered.response.headers.emplace_back(
         "Link", next_link(call.request.target, "after", fmt::format("{}", *page->next)));
@@ -254,9 +220,9 @@ Answered show_job(const Call& call) {
   if (!number) return fault_answer(number.error());
   const auto job = call.service.job(call.request.caller, *number);
   if (!job) return fault_answer(job.error());
-  return json_answer(to_json(*job, may_look_inside(call.request.caller, *job)
-                                       ? Detail::Full
-                                       : Detail::WithoutScriptAndEnvironment));
+  return json_answer(wire::to_json(*job, may_look_inside(call.request.caller, *job)
+                                             ? wire::Detail::Full
+                                             : wire::Detail::WithoutScriptAndEnvironment));
 }
 
 Answered change_job(const Call& call) {
@@ -269,43 +235,35 @@ Answered change_job(const Call& call) {
     return error_answer(400, spec.error().messages);
   const auto job = call.service.change(call.request.caller, *number, changes->dump());
   if (!job) return fault_answer(job.error());
-  return json_answer(to_json(*job, Detail::Full));
+  return json_answer(wire::to_json(*job, wire::Detail::Full));
 }
 
 Answered cancel_job(const Call& call) { return act_on_one(call, Verb::Cancel); }
 
 Answered act_on_job(const Call& call) {
-  const auto verb = verb_from(call.request.target.path.back());
+  const auto verb = wire::value_of<Verb>(call.request.target.path.back());
   return act_on_one(call, verb.value());
 }
 
 Answered act_on_jobs(const Call& call) {
-  const auto document = parse_body(call.body);
-  if (!document) return error_answer(400, document.error().messages);
-  BodyReader body(*document);
-  Wanted wanted;
-  const auto name = body.text("verb", kMaxNameBytes);
-  const auto verb = name ? verb_from(*name) : std::nullopt;
-  if (verb)
-    wanted.verb = *verb;
-  else
-    body.wrong("verb", fmt::format("unknown{}", suggestion(name.value_or(""), verb_names())));
-  const JobFilter filter = selection_from(body);
-  read_wanted(body, wanted);
-  body.finish();
-  if (!body.is_good()) return error_answer(400, body.faults());
-  const auto deeds =
-      call.service.act(call.request.caller, wanted.verb, filter, wanted.why, wanted.signal);
+  JobFilter filter;
+  const auto action = read_body<JobAction>(call, [&](BodyReader& body, const JobAction& asked) {
+    filter = selection_from(body, asked);
+    check_signal(body, asked.verb, asked.signal);
+  });
+  if (!action) return Answered{action.error(), nullptr};
+  auto deeds = call.service.act(call.request.caller, action->verb, filter, action->why,
+                                action->signal.value_or(0));
   if (!deeds) return fault_answer(deeds.error());
-  return json_answer(list_json("results", *deeds));
+  return answer_of(DeedList{*std::move(deeds)});
 }
 
 Answered list_attempts(const Call& call) {
   const auto number = job_of(call);
   if (!number) return fault_answer(number.error());
-  const auto attempts = call.service.attempts(call.request.caller, *number);
+  auto attempts = call.service.attempts(call.request.caller, *number);
   if (!attempts) return fault_answer(attempts.error());
-  return json_answer(list_json("attempts", *attempts));
+  return answer_of(AttemptList{*std::move(attempts)});
 }
 
 Answered explain_job(const Call& call) {
@@ -323,8 +281,8 @@ Answered list_history(const Call& call) {
   if (!query.is_good()) return error_answer(400, query.faults());
   const auto page = call.service.history(call.request.caller, past);
   if (!page) return fault_answer(page.error());
-  Answered answered =
-      json_answer(to_json(*page, is_brief ? Detail::Brief : Detail::WithoutScriptAndEnvironment));
+  Answered answered = json_answer(wire::to_json(
+      *page, is_brief ? wire::Detail::Brief : wire::Detail::WithoutScriptAndEnvironment));
   if (page->next) {
     answered.response.headers.emplace_back("Link",
                                            next_link(call.request.target, "cursor", *page->next));

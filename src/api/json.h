@@ -1,53 +1,45 @@
-// What people and programs read: every view of the service as JSON, with the names of its fields.
-// Times are Unix microseconds, or null for "not yet". Long lists are written without a tree.
+// The body of a request as what it describes, and the answer as JSON: the two ends of wire/ here.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "base/json_writer.h"
-#include "daemon/service.h"
+#include <nlohmann/json.hpp>
+
+#include "api/body.h"
+#include "api/handlers.h"
+#include "wire/reader.h"
+#include "wire/requests.h"
+#include "wire/writer.h"
 
 namespace berth::api {
 
-/// A list leaves out scripts and environments; so does a view for somebody else's eyes. A brief one
-/// also leaves out the paths of output and whatever is 0, empty or null; of an array it tells how
-/// many may run at once and, of a row that stands for several jobs, their indices.
-enum class Detail : std::uint8_t { Full, WithoutScriptAndEnvironment, Brief };
-
-void write(JsonWriter& out, const JobView& job, Detail detail);
-void write(JsonWriter& out, const AttemptRow& attempt);
-void write(JsonWriter& out, const Deed& deed);
-void write(JsonWriter& out, const NodeView& node);
-void write(JsonWriter& out, const ClusterView& cluster);
-void write(JsonWriter& out, const ShareView& share);
-void write(JsonWriter& out, const TokenView& token);
-
-[[nodiscard]] std::string to_json(const JobPage& page,
-                                  Detail detail = Detail::WithoutScriptAndEnvironment);
-[[nodiscard]] std::string to_json(const PastPage& page,
-                                  Detail detail = Detail::WithoutScriptAndEnvironment);
-[[nodiscard]] std::string to_json(const Submitted& submitted);
-[[nodiscard]] std::string to_json(const Caller& caller);
-/// {"policy":…,"settings":{…}}
-[[nodiscard]] std::string policy_json(const ClusterView& cluster);
-[[nodiscard]] std::string to_json(const JobView& job, Detail detail);
-
-template <class View>
-[[nodiscard]] std::string to_json(const View& view) {
-  JsonWriter out;
-  write(out, view);
-  return out.take();
+/// Reads the body, lets `check` look at it, and refuses keys that nobody asked for.
+template <wire::Described T, class Check>
+[[nodiscard]] tl::expected<T, Response> read_body(const Call& call, Check check) {
+  const auto document = parse_body(call.body);
+  if (!document) return tl::unexpected<Response>(error_response(400, document.error().messages));
+  BodyReader body(*document);
+  T request;
+  wire::read_strictly(body, request);
+  check(body, request);
+  body.finish();
+  if (!body.is_good()) return tl::unexpected<Response>(error_response(400, body.faults()));
+  return request;
 }
-/// {"name":[…]}
-template <class View>
-[[nodiscard]] std::string list_json(std::string_view name, const std::vector<View>& views) {
-  JsonWriter out;
-  out.begin_object().key(name).begin_array();
-  for (const View& view : views) write(out, view);
-  out.end_array().end_object();
-  return out.take();
+template <wire::Described T>
+[[nodiscard]] tl::expected<T, Response> read_body(const Call& call) {
+  return read_body<T>(call, [](BodyReader&, T&) {});
+}
+
+/// The view, or what was wrong.
+template <wire::Described T>
+[[nodiscard]] Answered answer_of(const T& view, int status = 200) {
+  return json_answer(wire::to_json(view), status);
+}
+template <wire::Described T>
+[[nodiscard]] Answered answer_of(const Answer<T>& answer) {
+  return answer ? answer_of(*answer) : fault_answer(answer.error());
 }
 
 }  // namespace berth::api

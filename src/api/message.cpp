@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json_writer.h"
+#include "wire/requests.h"
+#include "wire/writer.h"
 
 namespace berth::api {
 
@@ -65,14 +66,9 @@ std::string_view to_string(Method method) noexcept {
 std::string_view reason_phrase(int status) noexcept { return row_of(status).phrase; }
 
 Response error_response(int status, const std::vector<std::string>& messages) {
-  JsonWriter out;
-  out.begin_object().key("error").begin_object();
-  out.field("code", row_of(status).code).key("messages").begin_array();
-  for (const std::string& message : messages) out.value(message);
-  out.end_array().end_object().end_object();
   Response response;
   response.status = status;
-  response.body = out.take();
+  response.body = wire::to_json(ErrorAnswer{{std::string(row_of(status).code), messages}});
   if (status == 429 || status == 503) response.headers.emplace_back("Retry-After", "1");
   return response;
 }

@@ -1,11 +1,17 @@
 #include "api/openapi.h"
 
+#include <array>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "api/route.h"
 #include "base/split.h"
 #include "model/job_spec_json.h"
+#include "wire/events.h"
+#include "wire/requests.h"
+#include "wire/shape.h"
+#include "wire/why.h"
 
 namespace berth::api {
 
@@ -40,6 +46,23 @@ json job_spec_schema() {
           {"description", "What to run and how. What is at its default is left out of answers."},
           {"properties", std::move(properties)},
           {"additionalProperties", false}};
+}
+
+/// What the routes name, and what is inside of it.
+json answer_and_request_schemas() {
+  using namespace wire;  // NOLINT(google-build-using-namespace)
+  const std::array messages{
+      shape_of<ErrorAnswer>(),  shape_of<Submitted>(),      shape_of<JobPage>(),
+      shape_of<PastPage>(),     shape_of<AttemptList>(),    shape_of<Why>(),
+      shape_of<ActionReason>(), shape_of<JobAction>(),      shape_of<DeedList>(),
+      shape_of<ClusterView>(),  shape_of<NodeList>(),       shape_of<NodeReason>(),
+      shape_of<ShareList>(),    shape_of<PolicySetting>(),  shape_of<ShareChange>(),
+      shape_of<TokenList>(),    shape_of<TokenRequest>(),   shape_of<NewToken>(),
+      shape_of<Caller>(),       shape_of<LearntProfiles>(), shape_of<Health>(),
+      shape_of<JobEvent>(),     shape_of<SettingEvent>(),   shape_of<GapEvent>()};
+  json schemas = openapi_schemas(messages);
+  schemas["Document"] = {{"type", "object"}, {"description", "OpenAPI 3.0"}};
+  return schemas;
 }
 
 json path_parameters(const Route& route) {
@@ -118,7 +141,7 @@ json document() {
   json paths = json::object();
   for (const Route& route : routes())
     paths[std::string(route.path)][lower_case(to_string(route.method))] = operation(route);
-  json schemas = json::parse(schemas_json());
+  json schemas = answer_and_request_schemas();
   schemas["JobSpec"] = job_spec_schema();
   return {{"openapi", "3.0.3"},
           {"info",

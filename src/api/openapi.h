@@ -1,5 +1,5 @@
 // The OpenAPI 3.0 document of the API. Paths and parameters are written from the route table, the
-// keys of a job from job_spec_fields(), everything else is kept in schemas.cpp.
+// keys of a job from job_spec_fields(), everything else from its description (wire/).
 #pragma once
 
 #include <string>
@@ -7,7 +7,5 @@
 namespace berth::api {
 
 [[nodiscard]] const std::string& openapi_json();
-/// {"Job":{…},"JobPage":{…},…}: what the routes name, except JobSpec.
-[[nodiscard]] const char* schemas_json() noexcept;
 
 }  // namespace berth::api

@@ -23,7 +23,6 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using client::JobRow;
-using client::JobState;
 
 /// SIGINT, SIGTERM and SIGHUP, asked for instead of suffered: the end is then like any other.
 class Interrupts {
@@ -58,7 +57,7 @@ class QueueShow {
  private:
   void redraw(const std::vector<JobRow>& jobs, double now) {
     std::int32_t busy = 0;
-    for (const JobRow& job : jobs) busy += client::is_over(job.state) ? 0 : job.granted;
+    for (const JobRow& job : jobs) busy += is_over(job.state) ? 0 : job.granted;
     std::string text = lines_ > 0 ? fmt::format("\x1b[{}F\x1b[J", lines_) : "";
     const std::string body =
         fmt::format("{:5.1f} s   GPUs in use: {} of {}\n\n", now, busy, kDemoGpus) +
@@ -72,22 +71,22 @@ class QueueShow {
   void tell(std::vector<JobRow> jobs, double now) {
     std::ranges::stable_partition(jobs, [](const JobRow& job) { return is_over(job.state); });
     for (const JobRow& job : jobs) {
-      const auto [seen, is_new] = states_.try_emplace(job.number, JobState::Unknown);
+      const auto [seen, is_new] = states_.try_emplace(job.number, LiveState::Unknown);
       if (seen->second == job.state) continue;
-      const bool is_short = job.state == JobState::Starting || job.state == JobState::Stopping;
+      const bool is_short = job.state == LiveState::Starting || job.state == LiveState::Stopping;
       seen->second = job.state;
       if (is_short) continue;
       console_.put(fmt::format(
-          "{:5.1f} s  job {:>2} {:<13} {} GPU{}  {}{}\n", now, job.number, job.spec.name,
-          job.spec.gpus, job.spec.gpus == 1 ? " " : "s", to_string(job.state),
-          job.state == JobState::Pending && !job.reason.empty() ? " (" + job.reason + ")"
-                                                                : std::string{}));
+          "{:5.1f} s  job {:>2} {:<13} {} GPU{}  {}{}\n", now, job.number, job.spec->name,
+          job.spec->gpus, job.spec->gpus == 1 ? " " : "s", to_string(job.state),
+          job.state == LiveState::Pending && !job.reason.empty() ? " (" + job.reason + ")"
+                                                                 : std::string{}));
     }
   }
 
   client::Console console_{"berth"};
-  std::map<JobNumber, JobState> states_;  // as last told
-  std::ptrdiff_t lines_ = 0;              // drawn
+  std::map<JobNumber, LiveState> states_;  // as last told
+  std::ptrdiff_t lines_ = 0;               // drawn
 };
 
 client::Endpoint at_socket(const std::string& path) {
@@ -122,8 +121,8 @@ class Demo {
   /// Nothing of ours runs on.
   void cancel_all() {
     const auto deadline = Clock::now() + 20s;
-    client::ActionQuery query;
-    query.verb = "cancel";
+    JobAction query;
+    query.verb = Verb::Cancel;
     query.why = "the demo was stopped";
     for (const JobRow& job : jobs_) query.ids.push_back(job.number);
     static_cast<void>(scheduler_.act(query));
@@ -165,7 +164,7 @@ Exit told_end(const Demo& demo, const DemoOptions& options, const std::string& c
   if (!report) return complain(Exit::Failure, report.error());
   const Exit written = write_stdout("\n" + *report);
   const auto failed = std::ranges::count_if(
-      demo.jobs(), [](const JobRow& job) { return job.state != JobState::Completed; });
+      demo.jobs(), [](const JobRow& job) { return job.state != LiveState::Completed; });
   if (failed > 0)
     return complain(Exit::Failure, fmt::format("{} of the jobs did not complete", failed));
   return written;

@@ -79,7 +79,7 @@ std::string table(const std::vector<client::JobRow>& jobs, const Course& real, c
                   {"fifo: waited"},
                   {"fifo: done after"}});
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    rows.add_row({jobs[i].spec.name, std::to_string(jobs[i].spec.gpus), cell(jobs[i].run_seconds),
+    rows.add_row({jobs[i].spec->name, std::to_string(jobs[i].spec->gpus), cell(jobs[i].run_seconds),
                   cell(real.fates[i].waited), cell(real.fates[i].done), cell(fifo.fates[i].waited),
                   cell(fifo.fates[i].done)});
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "client/views.h"
+#include "client/answers.h"
 
 namespace berth {
 

@@ -6,16 +6,16 @@ namespace berth {
 
 namespace {
 
-TraceStatus status_of(client::JobState state) {
+TraceStatus status_of(LiveState state) {
   switch (state) {
-    case client::JobState::Completed: return TraceStatus::Completed;
-    case client::JobState::Cancelled: return TraceStatus::Killed;
+    case LiveState::Completed: return TraceStatus::Completed;
+    case LiveState::Cancelled: return TraceStatus::Killed;
     default: return TraceStatus::Failed;
   }
 }
 
 TraceJob trace_job(const client::JobRow& row, Names& names) {
-  const JobSpec& spec = row.spec;
+  const JobSpec& spec = *row.spec;
   TraceJob job;
   static_cast<JobRequest&>(job) =
       request_of(spec, row.number, Time{Duration{row.submitted}}, names);
@@ -23,7 +23,7 @@ TraceJob trace_job(const client::JobRow& row, Names& names) {
   // What a policy could have believed: the user's guess, or else the limit.
   job.estimate = said_duration(spec);
   job.status = status_of(row.state);
-  if (row.state == client::JobState::NodeFailed) job.failure = FailureKind::Infrastructure;
+  if (row.state == LiveState::NodeFailed) job.failure = FailureKind::Infrastructure;
   if (spec.deadline) {
     const Time deadline{std::chrono::seconds(*spec.deadline)};
     if (deadline >= job.submit) job.deadline = deadline;

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "client/views.h"
+#include "client/answers.h"
 #include "model/trace.h"
 
 namespace berth {

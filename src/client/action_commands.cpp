@@ -11,6 +11,7 @@
 #include "client/job_keys.h"
 #include "client/moment.h"
 #include "client/selection.h"
+#include "wire/writer.h"
 
 namespace berth::client {
 
@@ -19,50 +20,48 @@ namespace {
 using nlohmann::json;
 
 /// By name and filter; nothing at all is misuse, so that nobody cancels everything by accident.
-Result<ActionQuery> query_of(const Call& call, std::string_view verb) {
-  ActionQuery query;
-  query.verb = std::string(verb);
+Result<JobAction> query_of(const Call& call, Verb verb) {
+  JobAction query;
+  query.verb = verb;
   BERTH_TRY(const Selection selection, selection_of(call));
   query.user = selection.user;
   query.group = selection.group;
   query.queue = selection.queue;
   query.name = selection.name;
   query.study = call.value("study");
-  query.states = selection.states;
+  for (const LiveState state : selection.states) query.states.emplace_back(to_string(state));
   query.why = call.value("why");
-  const bool selects = !query.user.empty() || !query.group.empty() || !query.queue.empty() ||
-                       !query.name.empty() || !query.study.empty() || !query.states.empty();
+  const bool selects = !selection.user.empty() || !selection.group.empty() ||
+                       !selection.queue.empty() || !selection.name.empty() ||
+                       !query.study->empty() || !query.states.empty();
   if (call.operands().empty() && !selects)
     return fail(fmt::format(
-        "{}: which jobs? As in `berth {} 12`, or --me, --user, --name, --study, --state", verb,
-        verb));
-  if (verb == "cancel" && call.has("signal")) {
-    query.verb = "signal";
+        "{}: which jobs? As in `berth {} 12`, or --me, --user, --name, --study, --state",
+        to_string(verb), to_string(verb)));
+  if (verb == Verb::Cancel && call.has("signal")) {
+    query.verb = Verb::Signal;
     BERTH_TRY(query.signal, parse_signal(call.value("signal")));
   }
   return query;
 }
 
-int tell(const Call& call, const ActionQuery& query, const std::vector<DeedRow>& deeds) {
-  std::size_t done = 0;
-  json list = json::array();
-  for (const DeedRow& deed : deeds) {
-    if (deed.is_done) ++done;
+int tell(const Call& call, Verb verb, std::vector<Deed> deeds) {
+  const std::size_t all = deeds.size();
+  const auto done = static_cast<std::size_t>(std::ranges::count_if(deeds, &Deed::is_done));
+  for (const Deed& deed : deeds)
     if (!deed.is_done && !call.has("json")) call.console.note(told(deed));
-    list.push_back({{"job", deed.job}, {"done", deed.is_done}, {"text", deed.text}});
-  }
   if (call.has("json"))
-    call.console.put_json(json{{"results", list}}.dump(2));
-  else if (deeds.empty())
-    call.console.note(fmt::format("{}: no job is meant by that", query.verb));
+    call.console.put_json(json::parse(wire::to_json(DeedList{std::move(deeds)})).dump(2));
+  else if (all == 0)
+    call.console.note(fmt::format("{}: no job is meant by that", to_string(verb)));
   else if (call.console.is_terminal())
-    call.console.put(fmt::format("{}: {} of {} job{}\n", query.verb, done, deeds.size(),
-                                 deeds.size() == 1 ? "" : "s"));
-  if (deeds.empty() || done < deeds.size()) return kFailure;
+    call.console.put(
+        fmt::format("{}: {} of {} job{}\n", to_string(verb), done, all, all == 1 ? "" : "s"));
+  if (all == 0 || done < all) return kFailure;
   return call.console.done();
 }
 
-int act(const Call& call, std::string_view verb) {
+int act(const Call& call, Verb verb) {
   auto query = query_of(call, verb);
   if (!query) return call.console.complain(kMisuse, query.error());
   for (const std::string& name : call.operands())
@@ -73,19 +72,19 @@ int act(const Call& call, std::string_view verb) {
   auto ids = resolve_jobs(*scheduler, call.operands(), BareNumber::OneJob);
   if (!ids) return call.console.complain(kFailure, ids.error());
   query->ids = *std::move(ids);
-  const auto deeds = scheduler->act(*query);
+  auto deeds = scheduler->act(*query);
   if (!deeds) return call.console.complain(kFailure, deeds.error());
-  return tell(call, *query, *deeds);
+  return tell(call, query->verb, *std::move(deeds));
 }
 
 }  // namespace
 
-int run_cancel(const Call& call) { return act(call, "cancel"); }
-int run_hold(const Call& call) { return act(call, "hold"); }
-int run_release(const Call& call) { return act(call, "release"); }
-int run_requeue(const Call& call) { return act(call, "requeue"); }
-int run_suspend(const Call& call) { return act(call, "suspend"); }
-int run_resume(const Call& call) { return act(call, "resume"); }
+int run_cancel(const Call& call) { return act(call, Verb::Cancel); }
+int run_hold(const Call& call) { return act(call, Verb::Hold); }
+int run_release(const Call& call) { return act(call, Verb::Release); }
+int run_requeue(const Call& call) { return act(call, Verb::Requeue); }
+int run_suspend(const Call& call) { return act(call, Verb::Suspend); }
+int run_resume(const Call& call) { return act(call, Verb::Resume); }
 
 int run_change(const Call& call) {
   if (call.operands().size() < 2)

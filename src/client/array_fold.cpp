@@ -9,12 +9,11 @@ namespace berth::client {
 std::vector<QueueLine> folded_arrays(std::span<const JobRow> jobs) {
   std::vector<QueueLine> lines;
   std::vector<ArraySpec> arrays;  // of each line
-  std::map<std::tuple<JobNumber, JobState, std::string>, std::size_t> line_of;
+  std::map<std::tuple<JobNumber, LiveState, WaitCode>, std::size_t> line_of;
   for (const JobRow& job : jobs) {
     const bool is_folded = job.array != 0 && is_waiting(job.state) && job.attempts == 0;
     std::size_t at = lines.size();
-    if (is_folded)
-      at = line_of.try_emplace({job.array, job.state, job.reason_code}, at).first->second;
+    if (is_folded) at = line_of.try_emplace({job.array, job.state, job.code}, at).first->second;
     if (at == lines.size()) {
       lines.push_back({.job = &job});
       arrays.push_back({.indices = {}, .at_once = job.array_at_once});

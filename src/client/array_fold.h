@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "client/views.h"
+#include "client/answers.h"
 
 namespace berth::client {
 

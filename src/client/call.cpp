@@ -38,12 +38,12 @@ Result<Scheduler> patient_scheduler(std::string_view server, const Console& cons
 }
 
 int exit_code_of(const JobRow& job) {
-  if (job.state == JobState::Completed) return kSuccess;
+  if (job.state == LiveState::Completed) return kSuccess;
   if (job.signal != 0) return 128 + job.signal;
   return job.exit_code != 0 ? job.exit_code : kFailure;
 }
 
-std::string told(const DeedRow& deed) {
+std::string told(const Deed& deed) {
   const std::string job = fmt::format("job {}", deed.job);
   return deed.text.find(job) != std::string::npos ? deed.text
                                                   : fmt::format("{}: {}", job, deed.text);

@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/split.h"
 #include "base/suggest.h"
@@ -11,12 +10,12 @@
 #include "client/draft.h"
 #include "client/moment.h"
 #include "client/tables.h"
+#include "wire/requests.h"
+#include "wire/writer.h"
 
 namespace berth::client {
 
 namespace {
-
-using nlohmann::json;
 
 int misuse(const Call& call, std::string_view text) { return call.console.complain(kMisuse, text); }
 
@@ -48,7 +47,7 @@ Result<double> amount(const Call& call, std::string_view option) {
   return value;
 }
 
-std::string policy_text(const ClusterRow& cluster) {
+std::string policy_text(const ClusterView& cluster) {
   std::string text = harmless(cluster.policy) + "\n";
   for (const auto& [key, value] : cluster.settings)
     text += fmt::format("  {} = {}\n", harmless(key), harmless(value));
@@ -76,12 +75,11 @@ int run_node(const Call& call) {
                                     suggestion(words.front(), kDeeds)));
   auto scheduler = call.scheduler();
   if (!scheduler) return call.console.complain(kMisuse, scheduler.error());
-  json body = json::object();
-  if (call.has("reason")) body["reason"] = call.value("reason");
+  const NodeReason reason{call.value("reason")};
   for (std::size_t i = 1; i < words.size(); ++i) {
     const auto answer = scheduler->send(
         "POST", fmt::format("/nodes/{}/{}", percent_encoded(words[i]), words.front()),
-        body.dump(-1, ' ', false, json::error_handler_t::replace));
+        wire::to_sorted_json(reason));
     if (!answer) return call.console.complain(kFailure, answer.error());
     if (call.has("json")) call.console.put_json(*answer);
   }
@@ -108,13 +106,12 @@ int run_policy(const Call& call) {
   return ask(
       call,
       [](Scheduler& scheduler, const Call& the) {
-        json body{{"policy", the.operands()[1]}, {"settings", json::object()}};
+        PolicySetting policy{the.operands()[1], {}};
         for (const std::string& setting : the.parsed.values("set")) {
           const auto equals = setting.find('=');
-          body["settings"][setting.substr(0, equals)] = setting.substr(equals + 1);
+          policy.settings.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
         }
-        return scheduler.send("PUT", "/policy",
-                              body.dump(-1, ' ', false, json::error_handler_t::replace));
+        return scheduler.send("PUT", "/policy", wire::to_sorted_json(policy));
       },
       show);
 }
@@ -122,27 +119,30 @@ int run_policy(const Call& call) {
 namespace {
 
 Result<std::string> put_share(Scheduler& scheduler, const Call& call) {
-  json body{{"kind", call.has("group") ? "group" : "user"}, {"name", call.operands()[1]}};
+  ShareChange change;
+  change.kind = call.has("group") ? "group" : "user";
+  change.name = call.operands()[1];
   if (call.has("shares")) {
-    BERTH_TRY(body["shares"], amount(call, "shares"));
+    BERTH_TRY(change.shares, amount(call, "shares"));
   }
   if (call.has("gpu-limit")) {
-    BERTH_TRY(body["gpu_limit"], parse_count(call.value("gpu-limit"), 0, 1'000'000));
+    BERTH_TRY(const auto gpus, parse_count(call.value("gpu-limit"), 0, 1'000'000));
+    change.gpu_limit = static_cast<std::int32_t>(gpus);
   }
   if (call.has("job-limit")) {
-    BERTH_TRY(body["job_limit"], parse_count(call.value("job-limit"), 0, 1'000'000'000));
+    BERTH_TRY(const auto jobs, parse_count(call.value("job-limit"), 0, 1'000'000'000));
+    change.job_limit = static_cast<std::int32_t>(jobs);
   }
   if (call.has("gpu-hours")) {
     BERTH_TRY(const double hours, amount(call, "gpu-hours"));
-    body["gpu_seconds_limit"] = hours * 3'600;
+    change.gpu_seconds_limit = hours * 3'600;
   }
   if (call.has("members")) {
-    body["members"] = json::array();
+    change.members.emplace();
     for (const std::string_view name : split(call.value("members"), ','))
-      if (!name.empty()) body["members"].push_back(name);
+      if (!name.empty()) change.members->emplace_back(name);
   }
-  return scheduler.send("PUT", "/shares",
-                        body.dump(-1, ' ', false, json::error_handler_t::replace));
+  return scheduler.send("PUT", "/shares", wire::to_sorted_json(change));
 }
 
 Result<std::string> show_shares(const std::string& body) {
@@ -151,22 +151,20 @@ Result<std::string> show_shares(const std::string& body) {
 }
 
 Result<std::string> make_token(Scheduler& scheduler, const Call& call) {
-  json body{{"name", call.operands()[1]}};
-  if (call.has("user")) body["user"] = call.value("user");
-  if (call.has("role")) body["role"] = call.value("role");
+  TokenRequest request;
+  request.name = call.operands()[1];
+  if (call.has("user")) request.user = call.value("user");
+  if (call.has("role")) request.role = call.value("role");
   if (call.has("expires")) {
-    BERTH_TRY(body["expires"], parse_moment(call.value("expires"), unix_now()));
+    BERTH_TRY(request.expires, parse_moment(call.value("expires"), unix_now()));
   }
-  return scheduler.send("POST", "/tokens",
-                        body.dump(-1, ' ', false, json::error_handler_t::replace));
+  return scheduler.send("POST", "/tokens", wire::to_sorted_json(request));
 }
 
 /// The secret alone on standard output, so that it can be sent to a file.
 Result<std::string> show_new_token(const std::string& body) {
-  const json value = json::parse(body, nullptr, false);
-  if (!value.is_object() || !value.contains("token") || !value["token"].is_string())
-    return fail("the scheduler's answer holds no token");
-  return harmless(value["token"].get<std::string>()) + "\n";
+  BERTH_TRY(const std::string token, new_token_from(body));
+  return harmless(token) + "\n";
 }
 
 }  // namespace

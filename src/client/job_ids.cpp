@@ -36,9 +36,9 @@ Result<JobName> one_name(std::string_view text) {
 Result<void> add_of_array(Scheduler& scheduler, const JobName& name,
                           std::vector<JobNumber>& numbers) {
   BERTH_TRY(const JobRow first, scheduler.job(name.number));
-  if (!first.spec.array || (first.array != 0 && first.array != name.number))
+  if (!first.spec->array || (first.array != 0 && first.array != name.number))
     return fail(fmt::format("job {} is no array", name.number));
-  const auto& indices = first.spec.array->indices;  // numbers are consecutive, in this order
+  const auto& indices = first.spec->array->indices;  // numbers are consecutive, in this order
   const auto add = [&](std::size_t position) { numbers.push_back(name.number + position); };
   if (name.indices->empty())
     for (std::size_t i = 0; i < indices.size(); ++i) add(i);
@@ -92,7 +92,7 @@ Result<std::vector<JobNumber>> resolve_jobs(Scheduler& scheduler,
       // A job that is not there, or not ours to see, is for the action itself to complain about.
       const auto job = scheduler.job(name.number);
       if (!job && scheduler.last_status() == 0) return tl::unexpected<Error>(job.error());
-      if (job && job->spec.array && job->array == name.number) name.indices.emplace();
+      if (job && job->spec->array && job->array == name.number) name.indices.emplace();
     }
     if (name.indices) {
       BERTH_TRY_VOID(add_of_array(scheduler, name, numbers));

@@ -4,32 +4,32 @@
 
 #include <fmt/format.h>
 
-#include "client/views.h"
+#include "client/answers.h"
 
 namespace berth::client {
 
 namespace {
 
 struct StateNames {
-  JobState state;
-  std::string_view ours, code, slurm;
+  LiveState state;
+  std::string_view code, slurm;
 };
 constexpr std::array<StateNames, 15> kStates{{
-    {JobState::Held, "held", "PD", "PENDING"},
-    {JobState::Blocked, "blocked", "PD", "PENDING"},
-    {JobState::Pending, "pending", "PD", "PENDING"},
-    {JobState::Starting, "starting", "CF", "CONFIGURING"},
-    {JobState::Running, "running", "R", "RUNNING"},
-    {JobState::Suspended, "suspended", "S", "SUSPENDED"},
-    {JobState::Stopping, "stopping", "CG", "COMPLETING"},
-    {JobState::Completed, "completed", "CD", "COMPLETED"},
-    {JobState::Failed, "failed", "F", "FAILED"},
-    {JobState::Cancelled, "cancelled", "CA", "CANCELLED"},
-    {JobState::TimedOut, "timed-out", "TO", "TIMEOUT"},
-    {JobState::Preempted, "preempted", "PR", "PREEMPTED"},
-    {JobState::NodeFailed, "node-failed", "NF", "NODE_FAIL"},
-    {JobState::Rejected, "rejected", "F", "FAILED"},
-    {JobState::Unknown, "unknown", "?", "UNKNOWN"},
+    {LiveState::Held, "PD", "PENDING"},
+    {LiveState::Blocked, "PD", "PENDING"},
+    {LiveState::Pending, "PD", "PENDING"},
+    {LiveState::Starting, "CF", "CONFIGURING"},
+    {LiveState::Running, "R", "RUNNING"},
+    {LiveState::Suspended, "S", "SUSPENDED"},
+    {LiveState::Stopping, "CG", "COMPLETING"},
+    {LiveState::Completed, "CD", "COMPLETED"},
+    {LiveState::Failed, "F", "FAILED"},
+    {LiveState::Cancelled, "CA", "CANCELLED"},
+    {LiveState::TimedOut, "TO", "TIMEOUT"},
+    {LiveState::Preempted, "PR", "PREEMPTED"},
+    {LiveState::NodeFailed, "NF", "NODE_FAIL"},
+    {LiveState::Rejected, "F", "FAILED"},
+    {LiveState::Unknown, "?", "UNKNOWN"},
 }};
 
 std::string upper(std::string_view text) {
@@ -38,66 +38,65 @@ std::string upper(std::string_view text) {
   return result;
 }
 
-const StateNames& names_of(JobState state) { return kStates[static_cast<std::size_t>(state)]; }
+const StateNames& names_of(LiveState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 /// Limits of users and groups are what Slurm has in a QOS and in an association.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kReasons{{
-    {"held-by-user", "JobHeldUser"},
-    {"held-by-admin", "JobHeldAdmin"},
-    {"begin-time", "BeginTime"},
-    {"retry", "BeginTime"},
-    {"dependency", "Dependency"},
-    {"array-limit", "JobArrayTaskLimit"},
-    {"user-gpus", "QOSMaxGRESPerUser"},
-    {"user-jobs", "QOSMaxJobsPerUserLimit"},
-    {"group-gpus", "AssocGrpGRES"},
-    {"group-jobs", "AssocGrpJobsLimit"},
-    {"gpu-time", "AssocGrpGRESMinutes"},
-    {"cluster-too-small", "BadConstraints"},
-    {"resources", "Resources"},
-    {"priority", "Priority"},
+constexpr std::array<std::pair<WaitCode, std::string_view>, 14> kReasons{{
+    {WaitCode::HeldByUser, "JobHeldUser"},
+    {WaitCode::HeldByAdmin, "JobHeldAdmin"},
+    {WaitCode::BeginTime, "BeginTime"},
+    {WaitCode::Retry, "BeginTime"},
+    {WaitCode::Dependency, "Dependency"},
+    {WaitCode::ArrayLimit, "JobArrayTaskLimit"},
+    {WaitCode::UserGpus, "QOSMaxGRESPerUser"},
+    {WaitCode::UserJobs, "QOSMaxJobsPerUserLimit"},
+    {WaitCode::GroupGpus, "AssocGrpGRES"},
+    {WaitCode::GroupJobs, "AssocGrpJobsLimit"},
+    {WaitCode::GpuTime, "AssocGrpGRESMinutes"},
+    {WaitCode::TooSmall, "BadConstraints"},
+    {WaitCode::Resources, "Resources"},
+    {WaitCode::Priority, "Priority"},
 }};
 
 }  // namespace
 
 std::string slurm_reason(const JobRow& job) {
-  for (const auto& [ours, slurm] : kReasons)
-    if (ours == job.reason_code) return std::string(slurm);
+  for (const auto& [code, slurm] : kReasons)
+    if (code == job.code) return std::string(slurm);
   switch (job.state) {
-    case JobState::Held: return "JobHeldUser";  // of a scheduler that tells no codes, as the next
-    case JobState::Blocked:
-    case JobState::Pending: return "Priority";
-    case JobState::Failed: return job.signal != 0 ? "RaisedSignal" : "NonZeroExitCode";
-    case JobState::TimedOut: return "TimeLimit";
-    case JobState::NodeFailed: return "NodeDown";
+    case LiveState::Held: return "JobHeldUser";  // of a scheduler that tells no codes, as the next
+    case LiveState::Blocked:
+    case LiveState::Pending: return "Priority";
+    case LiveState::Failed: return job.signal != 0 ? "RaisedSignal" : "NonZeroExitCode";
+    case LiveState::TimedOut: return "TimeLimit";
+    case LiveState::NodeFailed: return "NodeDown";
     default: return "None";
   }
 }
 
-std::string_view to_string(JobState state) noexcept { return names_of(state).ours; }
-std::string_view slurm_code(JobState state) noexcept { return names_of(state).code; }
-std::string_view slurm_name(JobState state) noexcept { return names_of(state).slurm; }
+std::string_view slurm_code(LiveState state) noexcept { return names_of(state).code; }
+std::string_view slurm_name(LiveState state) noexcept { return names_of(state).slurm; }
 
-std::vector<JobState> states_from(std::string_view text) {
-  std::vector<JobState> found;
-  for (const StateNames& names : kStates) {
-    if (names.state == JobState::Unknown) continue;
-    if (names.ours == text) return {names.state};
-  }
+std::vector<LiveState> states_from(std::string_view text) {
+  if (const auto ours = live_state_from(text)) return {*ours};
+  std::vector<LiveState> found;
   const std::string word = upper(text);
   for (const StateNames& names : kStates) {
-    if (names.state == JobState::Unknown) continue;
-    const bool is_pending_of_ours = text == "pending" && names.state != JobState::Pending;
-    if ((names.code == word || names.slurm == word || upper(names.ours) == word) &&
-        !is_pending_of_ours)
+    if (names.state == LiveState::Unknown) continue;
+    if (names.code == word || names.slurm == word || upper(to_string(names.state)) == word)
       found.push_back(names.state);
   }
   return found;
 }
 
+JobRow::JobRow() {
+  static const auto kNothing = std::make_shared<const JobSpec>();
+  spec = kNothing;
+}
+
 std::string JobRow::node_list() const {
   std::string text;
-  for (const HeldOn& one : where) {
+  for (const HeldDevices& one : where) {
     if (!text.empty()) text += ',';
     text += one.node;
   }

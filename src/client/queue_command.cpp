@@ -48,7 +48,7 @@ Result<JobQuery> query_of(const Call& call) {
 }
 
 Result<std::string> queue_page(const Call& call, Scheduler& scheduler, const JobQuery& query) {
-  BERTH_TRY(const JobPage page, scheduler.jobs(query));
+  BERTH_TRY(const JobRows page, scheduler.jobs(query));
   if (call.has("json")) return json_list(page.jobs);
   std::string text = queue_table(page.jobs, style_of(call.console));
   if (page.jobs.empty()) text = "no jobs\n";
@@ -107,7 +107,7 @@ int run_history(const Call& call) {
     query.rows = call.has("json") ? Rows::WithJson : Rows::Brief;
     if (call.has("outcome")) {
       BERTH_TRY(const auto states, parse_states(call.value("outcome")));
-      for (const JobState state : states.states) query.outcomes.emplace_back(to_string(state));
+      for (const LiveState state : states.states) query.outcomes.emplace_back(to_string(state));
     }
     if (call.has("since")) {
       BERTH_TRY(query.since, parse_past_moment(call.value("since"), unix_now()));
@@ -156,7 +156,7 @@ int run_show(const Call& call) {
       continue;
     }
     const auto attempts = scheduler->attempts(id);  // not everybody may see them
-    call.console.put(job_text(*job, attempts ? *attempts : std::vector<AttemptRow>{}));
+    call.console.put(job_text(*job, attempts ? *attempts : std::vector<AttemptView>{}));
   }
   return call.console.done();
 }

@@ -31,24 +31,24 @@ constexpr std::array kOptions{
     OptionSpec{"version", 'V', Nothing, "", "print the version"},
 };
 
-Result<ActionQuery> query_of(const Parsed& parsed) {
-  ActionQuery query;
-  query.verb = "cancel";
+Result<JobAction> query_of(const Parsed& parsed) {
+  JobAction query;
+  query.verb = Verb::Cancel;
   query.user = parsed.has("me") ? std::string(kMe) : parsed.value("user");
   query.name = parsed.has("name") ? parsed.value("name") : parsed.value("jobname");
   query.queue = parsed.value("partition");
   query.group = parsed.value("account");
   if (parsed.has("state")) {
     BERTH_TRY(auto states, parse_states(parsed.value("state")));
-    query.states = std::move(states.states);
+    for (const LiveState state : states.states) query.states.emplace_back(to_string(state));
   }
   if (parsed.has("signal")) {
     BERTH_TRY(query.signal, parse_signal(parsed.value("signal")));
-    query.verb = query.signal == 9 && !parsed.has("batch") ? "cancel" : "signal";
-    if (query.verb == "cancel") query.signal = 0;
+    query.verb = query.signal == 9 && !parsed.has("batch") ? Verb::Cancel : Verb::Signal;
+    if (query.verb == Verb::Cancel) query.signal.reset();
   }
-  const bool selects = !query.user.empty() || !query.name.empty() || !query.queue.empty() ||
-                       !query.group.empty() || !query.states.empty();
+  const bool selects = !query.user->empty() || !query.name->empty() || !query.queue->empty() ||
+                       !query.group->empty() || !query.states.empty();
   if (parsed.operands.empty() && !selects)
     return fail("no job identification provided (as in scancel 12, or -u, -n, -p, -t)");
   return query;
@@ -76,7 +76,7 @@ int run_scancel(std::span<const std::string> words, Console& console) {
   const auto deeds = scheduler.act(*query);
   if (!deeds) return console.complain(kFailure, deeds.error());
   int code = kSuccess;
-  for (const DeedRow& deed : *deeds) {
+  for (const Deed& deed : *deeds) {
     if (!deed.is_done) code = kFailure;
     if ((!deed.is_done && !parsed.has("quiet")) || parsed.has("verbose"))
       console.note(fmt::format("{}{}", deed.is_done ? "" : "error: ", told(deed)));

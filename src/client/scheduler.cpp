@@ -11,6 +11,7 @@
 
 #include "client/last_words.h"
 #include "model/job_spec_json.h"
+#include "wire/writer.h"
 
 namespace berth::client {
 
@@ -40,9 +41,9 @@ class Query {
   std::string text_;
 };
 
-std::string joined(const std::vector<JobState>& states) {
+std::string joined(const std::vector<LiveState>& states) {
   std::string text;
-  for (const JobState state : states) {
+  for (const LiveState state : states) {
     if (!text.empty()) text += ',';
     text += to_string(state);
   }
@@ -75,9 +76,9 @@ std::string micros(std::optional<std::int64_t> seconds) {
 /// One page after the other until there are no more, or `most` jobs (0: all of them). `cursor` is
 /// the parameter that says where the next one begins.
 template <class Ask>
-Result<JobPage> all_pages(Query question, std::string_view cursor, std::size_t most, Rows rows,
+Result<JobRows> all_pages(Query question, std::string_view cursor, std::size_t most, Rows rows,
                           Ask ask) {
-  JobPage all;
+  JobRows all;
   if (rows != Rows::WithJson) question.add(rows == Rows::Folded ? "fold" : "brief", "1");
   while (true) {
     const std::size_t wanted = most == 0 ? kPage : std::min(kPage, most - all.jobs.size());
@@ -85,7 +86,7 @@ Result<JobPage> all_pages(Query question, std::string_view cursor, std::size_t m
     Query text = question;
     text.add(cursor, from).add("limit", fmt::format("{}", wanted));
     BERTH_TRY(const std::string body, ask(text));
-    BERTH_TRY(JobPage page, jobs_from(body, rows == Rows::WithJson ? KeepJson::Yes : KeepJson::No));
+    BERTH_TRY(JobRows page, jobs_from(body, rows == Rows::WithJson ? KeepJson::Yes : KeepJson::No));
     all.total = page.total;
     all.next = page.next;
     all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
@@ -233,15 +234,15 @@ Result<Scheduler::SubmitAnswer> Scheduler::submit(JobSpec spec) {
   }
 }
 
-Result<JobPage> Scheduler::jobs(const JobQuery& query) {
+Result<JobRows> Scheduler::jobs(const JobQuery& query) {
   if (query.ids.empty()) return some_jobs(query, "");
   std::vector<JobNumber> ids = query.ids;
   std::ranges::sort(ids);
   ids.erase(std::ranges::unique(ids).begin(), ids.end());
-  JobPage all;
+  JobRows all;
   for (std::span<const JobNumber> left = ids; !left.empty();) {
     const IdText part = ids_text(left);
-    BERTH_TRY(JobPage page, some_jobs(query, part.text));
+    BERTH_TRY(JobRows page, some_jobs(query, part.text));
     all.total += page.total;
     all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
                     std::make_move_iterator(page.jobs.end()));
@@ -259,7 +260,7 @@ Result<std::string> Scheduler::name_of(const std::string& user) {
   return me_;
 }
 
-Result<JobPage> Scheduler::some_jobs(const JobQuery& query, const std::string& ids) {
+Result<JobRows> Scheduler::some_jobs(const JobQuery& query, const std::string& ids) {
   BERTH_TRY(const std::string user, name_of(query.user));
   Query question;
   question.add("state", query.any_state ? "all" : joined(query.states))
@@ -273,7 +274,7 @@ Result<JobPage> Scheduler::some_jobs(const JobQuery& query, const std::string& i
                    [this](const Query& page) { return get("/jobs" + page.text()); });
 }
 
-Result<JobPage> Scheduler::history(const HistoryQuery& query) {
+Result<JobRows> Scheduler::history(const HistoryQuery& query) {
   BERTH_TRY(const std::string user, name_of(query.user));
   std::string outcomes;
   for (const std::string& one : query.outcomes) outcomes += (outcomes.empty() ? "" : ",") + one;
@@ -294,32 +295,25 @@ Result<JobRow> Scheduler::job(JobNumber number) {
   return job_from(body);
 }
 
-Result<std::vector<AttemptRow>> Scheduler::attempts(JobNumber number) {
+Result<std::vector<AttemptView>> Scheduler::attempts(JobNumber number) {
   BERTH_TRY(const std::string body, get(fmt::format("/jobs/{}/attempts", number)));
   return attempts_from(body);
 }
 
-Result<std::vector<DeedRow>> Scheduler::act(const ActionQuery& query) {
-  BERTH_TRY(const std::string user, name_of(query.user));
-  json body{{"verb", query.verb}};
-  if (!query.ids.empty()) body["ids"] = query.ids;
-  for (const auto& [key, value] : {std::pair{"user", &user},
-                                   {"group", &query.group},
-                                   {"queue", &query.queue},
-                                   {"name", &query.name},
-                                   {"study", &query.study},
-                                   {"why", &query.why}})
-    if (!value->empty()) body[key] = *value;
-  for (const JobState state : query.states) body["state"].push_back(std::string(to_string(state)));
-  if (query.signal != 0) body["signal"] = query.signal;
+Result<std::vector<Deed>> Scheduler::act(JobAction action) {
+  if (action.user) {
+    BERTH_TRY(action.user, name_of(*action.user));
+  }
+  for (auto* part : {&action.user, &action.group, &action.queue, &action.name, &action.study})
+    if (*part && (*part)->empty()) part->reset();
   // Of these a second time changes nothing; it may say that the first has done it.
-  const bool may_repeat = query.verb == "cancel" || query.verb == "hold" || query.verb == "release";
-  BERTH_TRY(const std::string answer,
-            exchange({.method = "POST",
-                      .target = "/api/v1/jobs/actions",
-                      .body = body.dump(-1, ' ', false, json::error_handler_t::replace),
-                      .headers = {},
-                      .may_repeat = may_repeat}));
+  const bool may_repeat =
+      action.verb == Verb::Cancel || action.verb == Verb::Hold || action.verb == Verb::Release;
+  BERTH_TRY(const std::string answer, exchange({.method = "POST",
+                                                .target = "/api/v1/jobs/actions",
+                                                .body = wire::to_sorted_json(action),
+                                                .headers = {},
+                                                .may_repeat = may_repeat}));
   return deeds_from(answer);
 }
 
@@ -332,12 +326,12 @@ Result<std::string> Scheduler::why(JobNumber number) {
   return get(fmt::format("/jobs/{}/why", number));
 }
 
-Result<ClusterRow> Scheduler::cluster() {
+Result<ClusterView> Scheduler::cluster() {
   BERTH_TRY(const std::string body, get("/cluster"));
   return cluster_from(body);
 }
 
-Result<std::vector<NodeRow>> Scheduler::nodes() {
+Result<std::vector<NodeView>> Scheduler::nodes() {
   BERTH_TRY(const std::string body, get("/nodes"));
   return nodes_from(body);
 }
@@ -355,10 +349,7 @@ Result<std::unique_ptr<HttpStream>> Scheduler::stream(const std::string& path, H
 
 Result<std::string> Scheduler::learnt_profiles() {
   BERTH_TRY(const std::string text, get("/profiles"));
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("profiles") || !json["profiles"].is_string())
-    return fail("the scheduler's answer was not understood (is it older than this program?)");
-  return json["profiles"].get<std::string>();
+  return profiles_from(text);
 }
 
 }  // namespace berth::client

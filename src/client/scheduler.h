@@ -15,9 +15,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "client/answers.h"
 #include "client/http.h"
-#include "client/views.h"
 #include "model/job_spec.h"
+#include "wire/requests.h"
 
 namespace berth::client {
 
@@ -29,7 +30,7 @@ inline constexpr std::string_view kMe = "@me";
 enum class Rows : std::uint8_t { WithJson, Brief, Folded };
 
 struct JobQuery {
-  std::vector<JobState> states{};  // empty: all that are not over
+  std::vector<LiveState> states{};  // empty: all that are not over
   bool any_state = false;
   std::string user{}, group{}, queue{}, name{};
   std::vector<JobNumber> ids{};
@@ -44,14 +45,6 @@ struct HistoryQuery {
   std::optional<std::int64_t> since, until;  // Unix seconds
   std::size_t most = 100;
   Rows rows = Rows::Brief;
-};
-
-struct ActionQuery {
-  std::string verb{};  // cancel, hold, release, requeue, suspend, resume, signal
-  std::vector<JobNumber> ids{};
-  std::string user{}, group{}, queue{}, name{}, study{}, why{};
-  std::vector<JobState> states{};
-  int signal = 0;
 };
 
 class Scheduler {
@@ -74,22 +67,23 @@ class Scheduler {
 
   /// The spec's key, or a random one if it has none, makes a repetition harmless. The body as well.
   struct SubmitAnswer {
-    SubmitReply reply;
+    Submitted reply;
     std::string json;
   };
   /// What jobs have shown of themselves: a profile file.
   [[nodiscard]] Result<std::string> learnt_profiles();
   [[nodiscard]] Result<SubmitAnswer> submit(JobSpec spec);
-  [[nodiscard]] Result<JobPage> jobs(const JobQuery& query);
+  [[nodiscard]] Result<JobRows> jobs(const JobQuery& query);
   [[nodiscard]] Result<JobRow> job(JobNumber number);
-  [[nodiscard]] Result<std::vector<AttemptRow>> attempts(JobNumber number);
-  [[nodiscard]] Result<JobPage> history(const HistoryQuery& query);
-  [[nodiscard]] Result<std::vector<DeedRow>> act(const ActionQuery& query);
+  [[nodiscard]] Result<std::vector<AttemptView>> attempts(JobNumber number);
+  [[nodiscard]] Result<JobRows> history(const HistoryQuery& query);
+  /// Parts that are empty do not restrict; a user may be kMe.
+  [[nodiscard]] Result<std::vector<Deed>> act(JobAction action);
   /// `changes` is a JSON object.
   [[nodiscard]] Result<JobRow> change(JobNumber number, const std::string& changes);
   [[nodiscard]] Result<std::string> why(JobNumber number);
-  [[nodiscard]] Result<ClusterRow> cluster();
-  [[nodiscard]] Result<std::vector<NodeRow>> nodes();
+  [[nodiscard]] Result<ClusterView> cluster();
+  [[nodiscard]] Result<std::vector<NodeView>> nodes();
   /// The user, or for kMe our own name.
   [[nodiscard]] Result<std::string> name_of(const std::string& user);
 
@@ -108,7 +102,7 @@ class Scheduler {
   [[nodiscard]] Result<std::string> exchange(const HttpRequest& request);
   [[nodiscard]] Result<std::string> exchange_once(const HttpRequest& request);
   class Waiting;
-  [[nodiscard]] Result<JobPage> some_jobs(const JobQuery& query, const std::string& ids);
+  [[nodiscard]] Result<JobRows> some_jobs(const JobQuery& query, const std::string& ids);
 
   std::unique_ptr<HttpClient> http_;  // on the heap: a Scheduler can be handed on
   std::string me_;                    // once it was asked for

@@ -10,8 +10,8 @@ namespace berth::client {
 Result<States> parse_states(std::string_view text) {
   States found;
   std::vector<std::string> known{"all"};
-  for (auto i = 0; i < static_cast<int>(JobState::Unknown); ++i)
-    known.emplace_back(to_string(static_cast<JobState>(i)));
+  for (auto i = 0; i < static_cast<int>(LiveState::Unknown); ++i)
+    known.emplace_back(to_string(static_cast<LiveState>(i)));
   for (const std::string_view word : split(text, ',')) {
     if (word == "all" || word == "ALL") {
       found.any = true;

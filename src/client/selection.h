@@ -11,14 +11,14 @@ namespace berth::client {
 
 struct Selection {
   std::string user, group, queue, name;
-  std::vector<JobState> states;
+  std::vector<LiveState> states;
   bool any_state = false;
 };
 [[nodiscard]] Result<Selection> selection_of(const Call& call);
 
 /// "pending,R,all": states; `any` for all of them.
 struct States {
-  std::vector<JobState> states;
+  std::vector<LiveState> states;
   bool any = false;
 };
 [[nodiscard]] Result<States> parse_states(std::string_view text);

@@ -43,7 +43,7 @@ constexpr auto kReasons = "%20E %N";
 constexpr std::string_view kLetters = "PRalDtTNncmGCEOedfgpsFAuUH";
 
 /// Idle, in part or fully used; with devices by devices, otherwise by cores.
-std::string state_of(const NodeRow& node, bool is_short) {
+std::string state_of(const NodeView& node, bool is_short) {
   const std::int32_t used = node.gpus > 0 ? node.gpus_used : node.cpus_used;
   const std::int32_t all = node.gpus > 0 ? node.gpus : node.cpus;
   if (node.state == "down") return "down";
@@ -80,21 +80,21 @@ std::string title(char type) {
   }
 }
 
-std::string gres_of(const NodeRow& node) {
+std::string gres_of(const NodeView& node) {
   if (node.gpus == 0) return "(null)";
   return fmt::format("gpu{}{}:{}", node.type.empty() ? "" : ":", node.type, node.gpus);
 }
 
 struct Partition {
-  QueueRow queue;
+  QueueView queue;
   bool is_default = false;
 };
 
 /// Nodes that share a line.
-using Group = std::vector<const NodeRow*>;
+using Group = std::vector<const NodeView*>;
 
 std::string value_of(const Partition& partition, const Group& group, char type) {
-  const NodeRow& first = *group.front();
+  const NodeView& first = *group.front();
   switch (type) {
     case 'P': return partition.queue.name + (partition.is_default ? "*" : "");
     case 'R': return partition.queue.name;
@@ -109,7 +109,7 @@ std::string value_of(const Partition& partition, const Group& group, char type) 
     case 'n':
     case 'N': {
       std::vector<std::string> names;
-      for (const NodeRow* node : group) names.push_back(node->name);
+      for (const NodeView* node : group) names.push_back(node->name);
       return folded_names(std::move(names));
     }
     case 'c': return fmt::format("{}", first.cpus);
@@ -117,7 +117,7 @@ std::string value_of(const Partition& partition, const Group& group, char type) 
     case 'G': return gres_of(first);
     case 'C': {
       std::int32_t used = 0, idle = 0, out = 0;
-      for (const NodeRow* node : group) {
+      for (const NodeView* node : group) {
         const bool is_out = node->state == "down" || node->state == "drained";
         used += node->cpus_used;
         (is_out ? out : idle) += node->cpus - node->cpus_used;
@@ -126,7 +126,7 @@ std::string value_of(const Partition& partition, const Group& group, char type) 
     }
     case 'F': {
       std::size_t used = 0, idle = 0, out = 0;
-      for (const NodeRow* node : group) {
+      for (const NodeView* node : group) {
         const bool is_out = node->state == "down" || node->state == "drained";
         ++(is_out ? out : state_of(*node, true).starts_with("idle") ? idle : used);
       }
@@ -142,7 +142,7 @@ bool among(const std::string& list, const std::string& one) {
   return list.empty() || std::ranges::find(words, one) != words.end();
 }
 
-bool is_wanted(const NodeRow& node, const Parsed& parsed) {
+bool is_wanted(const NodeView& node, const Parsed& parsed) {
   std::string states = parsed.value("states");
   for (char& c : states) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (parsed.has("list-reasons") && node.reason.empty()) return false;
@@ -151,11 +151,11 @@ bool is_wanted(const NodeRow& node, const Parsed& parsed) {
 }
 
 /// Nodes of which every column but names and counts is equal stand on one line.
-std::vector<Group> groups_of(const std::vector<NodeRow>& nodes,
+std::vector<Group> groups_of(const std::vector<NodeView>& nodes,
                              const std::vector<FormatPart>& format, const Parsed& parsed) {
   std::vector<Group> groups;
   std::map<std::string, std::size_t> known;
-  for (const NodeRow& node : nodes) {
+  for (const NodeView& node : nodes) {
     if (!is_wanted(node, parsed)) continue;
     std::string key;
     for (const FormatPart& part : format) {
@@ -173,11 +173,11 @@ std::vector<Group> groups_of(const std::vector<NodeRow>& nodes,
 }
 
 /// Those that were asked for, the default one first.
-std::vector<Partition> partitions_of(const ClusterRow& cluster, const Parsed& parsed) {
-  std::vector<QueueRow> queues = cluster.queues;
+std::vector<Partition> partitions_of(const ClusterView& cluster, const Parsed& parsed) {
+  std::vector<QueueView> queues = cluster.queues;
   if (queues.empty()) queues.push_back({.name = "all"});  // an older scheduler does not say
   std::vector<Partition> partitions;
-  for (const QueueRow& queue : queues) {
+  for (const QueueView& queue : queues) {
     if (among(parsed.value("partition"), queue.name))
       partitions.push_back({.queue = queue, .is_default = &queue == &queues.front()});
   }

@@ -109,13 +109,13 @@ std::string title(char type) {
 
 std::string nodes_of(const JobRow& job) {
   std::vector<std::string> names;
-  for (const HeldOn& one : job.where) names.push_back(one.node);
+  for (const HeldDevices& one : job.where) names.push_back(one.node);
   return folded_names(std::move(names));
 }
 
 std::string time_left(const JobRow& job) {
-  if (job.spec.time_limit == 0) return "UNLIMITED";
-  return clock_span(static_cast<double>(job.spec.time_limit) - job.run_seconds);
+  if (job.spec->time_limit == 0) return "UNLIMITED";
+  return clock_span(static_cast<double>(job.spec->time_limit) - job.run_seconds);
 }
 
 std::string user_id(const std::string& user) {
@@ -125,13 +125,13 @@ std::string user_id(const std::string& user) {
 
 std::string end_time(const JobRow& job) {
   if (job.ended > 0) return local_time(job.ended);
-  if (job.state != JobState::Running || job.spec.time_limit == 0) return "N/A";
-  const double left = static_cast<double>(job.spec.time_limit) - job.run_seconds;
+  if (job.state != LiveState::Running || job.spec->time_limit == 0) return "N/A";
+  const double left = static_cast<double>(job.spec->time_limit) - job.run_seconds;
   return local_time((unix_now() + static_cast<std::int64_t>(left)) * 1'000'000);
 }
 
 std::string value_of(const JobRow& job, char type) {
-  const JobSpec& spec = job.spec;
+  const JobSpec& spec = *job.spec;
   switch (type) {
     case 'i': return job.slurm_id();
     case 'A': return fmt::format("{}", job.number);
@@ -248,11 +248,11 @@ bool is_wanted(const JobRow& job, const Request& request) {
     return many.empty() || std::ranges::find(many, one) != many.end();
   };
   const bool on_node =
-      request.nodes.empty() || std::ranges::any_of(job.where, [&](const HeldOn& held) {
+      request.nodes.empty() || std::ranges::any_of(job.where, [&](const HeldDevices& held) {
         return among(request.nodes, held.node);
       });
-  return on_node && among(request.users, job.spec.user) && among(request.names, job.spec.name) &&
-         among(request.queues, job.spec.queue) && among(request.groups, job.spec.group);
+  return on_node && among(request.users, job.spec->user) && among(request.names, job.spec->name) &&
+         among(request.queues, job.spec->queue) && among(request.groups, job.spec->group);
 }
 
 void sort_jobs(std::vector<JobRow>& jobs, const std::string& fields) {
@@ -269,7 +269,7 @@ void sort_jobs(std::vector<JobRow>& jobs, const std::string& fields) {
       const JobRow& right = is_turned ? a : b;
       if (type == 'i' || type == 'A') return left.number < right.number;
       if (type == 'M') return left.run_seconds < right.run_seconds;
-      if (type == 'p' || type == 'Q') return left.spec.priority < right.spec.priority;
+      if (type == 'p' || type == 'Q') return left.spec->priority < right.spec->priority;
       return value_of(left, type) < value_of(right, type);
     });
   }
@@ -281,7 +281,7 @@ Result<std::string> page_of(Scheduler& scheduler, const Request& request, const 
                : parsed.has("array") ? Rows::Brief
                                      : Rows::Folded;
   if (query.ids.empty()) query.ended_since = unix_now() - kRemembered;
-  BERTH_TRY(JobPage page, scheduler.jobs(query));
+  BERTH_TRY(JobRows page, scheduler.jobs(query));
   if (query.ids.size() == 1 && page.jobs.empty() && query.any_state)
     return fail("slurm_load_jobs error: Invalid job id specified");  // scripts wait for this
   std::erase_if(page.jobs, [&](const JobRow& job) { return !is_wanted(job, request); });

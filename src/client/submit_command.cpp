@@ -39,7 +39,7 @@ Result<std::string> read_stdin() {
 
 void tell(const Draft& draft, const Scheduler::SubmitAnswer& answer, Manner manner,
           Console& console) {
-  const SubmitReply& reply = answer.reply;
+  const Submitted& reply = answer.reply;
   for (const std::string& note : reply.notes) console.note("note: " + note);
   if (draft.json) {
     console.put_json(answer.json);

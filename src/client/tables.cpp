@@ -14,7 +14,7 @@ namespace berth::client {
 namespace {
 
 /// "0.5 of what its estimate says, 40% done, 2.0 min left (as it reports)"
-std::string pace_text(const PaceRow& pace) {
+std::string pace_text(const PaceView& pace) {
   std::string text = fmt::format("{:.3g} of what its estimate says", pace.rate);
   if (pace.progress) text += fmt::format(", {:.0f}% done", 100 * *pace.progress);
   if (pace.seconds_left) text += fmt::format(", {} left", human_duration(*pace.seconds_left));
@@ -39,14 +39,14 @@ std::string fitted(const std::string& table, int width) {
 }
 
 std::string gpus_of(const JobRow& job) {
-  if (job.spec.gpu_milli < 1'000) return fmt::format("{:.2g}", job.spec.gpu_milli / 1'000.0);
-  if (job.granted > 0 && job.granted != job.spec.gpus)
-    return fmt::format("{}/{}", job.granted, job.spec.gpus);
-  return fmt::format("{}", job.spec.gpus);
+  if (job.spec->gpu_milli < 1'000) return fmt::format("{:.2g}", job.spec->gpu_milli / 1'000.0);
+  if (job.granted > 0 && job.granted != job.spec->gpus)
+    return fmt::format("{}/{}", job.granted, job.spec->gpus);
+  return fmt::format("{}", job.spec->gpus);
 }
 
 std::string name_of(const JobRow& job) {
-  return job.array != 0 ? fmt::format("{}[{}]", job.spec.name, job.array_index) : job.spec.name;
+  return job.array != 0 ? fmt::format("{}[{}]", job.spec->name, job.array_index) : job.spec->name;
 }
 
 std::string exit_text(const JobRow& job) {
@@ -65,21 +65,21 @@ std::string coloured(std::string_view text, std::string_view colour, bool has_co
   return fmt::format("\x1b[{}m{}\x1b[0m", colour, text);
 }
 
-std::string_view colour_of(JobState state) {
+std::string_view colour_of(LiveState state) {
   switch (state) {
-    case JobState::Running:
-    case JobState::Completed: return "32";
-    case JobState::Starting:
-    case JobState::Stopping:
-    case JobState::Suspended:
-    case JobState::Preempted: return "33";
-    case JobState::Failed:
-    case JobState::TimedOut:
-    case JobState::NodeFailed:
-    case JobState::Rejected: return "31";
-    case JobState::Held:
-    case JobState::Blocked:
-    case JobState::Cancelled: return "2";
+    case LiveState::Running:
+    case LiveState::Completed: return "32";
+    case LiveState::Starting:
+    case LiveState::Stopping:
+    case LiveState::Suspended:
+    case LiveState::Preempted: return "33";
+    case LiveState::Failed:
+    case LiveState::TimedOut:
+    case LiveState::NodeFailed:
+    case LiveState::Rejected: return "31";
+    case LiveState::Held:
+    case LiveState::Blocked:
+    case LiveState::Cancelled: return "2";
     default: return "";
   }
 }
@@ -123,7 +123,7 @@ std::string circumstance(const JobRow& job) {
   if (is_waiting(job.state)) return job.reason.empty() ? "" : fmt::format("({})", job.reason);
   if (is_over(job.state)) return job.reason;
   std::string text;
-  for (const HeldOn& one : job.where) {
+  for (const HeldDevices& one : job.where) {
     if (!text.empty()) text += ' ';
     text += one.node;
     if (!one.devices.empty()) text += fmt::format(":{}", fmt::join(one.devices, ","));
@@ -145,7 +145,7 @@ std::string queue_table(const std::vector<JobRow>& jobs, const TableStyle& style
                                                   static_cast<double>(job.submitted) * 1e-6
                                             : 0;
     table.add_row({fmt::format("{}", job.number), clipped(name_of(job), 24),
-                   clipped(job.spec.user, 12), clipped(job.spec.queue, 12),
+                   clipped(job.spec->user, 12), clipped(job.spec->queue, 12),
                    coloured(to_string(job.state), colour_of(job.state), style.has_colour),
                    gpus_of(job),
                    is_waiting(job.state) ? "+" + clock_span(waited) : clock_span(job.run_seconds),
@@ -176,14 +176,14 @@ std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& sty
       waited += wait;
       ++started;
     }
-    if (job.state == JobState::Completed) ++completed;
+    if (job.state == LiveState::Completed) ++completed;
     std::vector<std::string> row{
         fmt::format("{}", job.number),
         clipped(name_of(job), 24),
-        clipped(job.spec.user, 12),
+        clipped(job.spec->user, 12),
         coloured(to_string(job.state), colour_of(job.state), style.has_colour),
         job.started > 0 ? exit_text(job) : "-",
-        fmt::format("{}", job.spec.gpus),
+        fmt::format("{}", job.spec->gpus),
         short_time(job.ended, style.now),
         job.started > 0 ? clock_span(wait) : "-",
         clock_span(job.run_seconds),
@@ -202,33 +202,31 @@ std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& sty
   return text + "\n";
 }
 
-std::string energy_table(const std::vector<JobRow>& jobs, const std::vector<NodeRow>& nodes) {
-  std::map<std::string, double> users, uses;
-  for (const JobRow& job : jobs) users[job.spec.user] += job.energy_kwh;
+std::string energy_table(const std::vector<JobRow>& jobs, const std::vector<NodeView>& nodes) {
+  std::map<std::string, double> users;
+  for (const JobRow& job : jobs) users[job.spec->user] += job.energy_kwh;
   TextTable by_user({{"user", Align::Left}, {"energy", Align::Right}});
   for (const auto& [user, kwh] : users) by_user.add_row({clipped(user, 40), energy(kwh)});
-  TextTable by_node({{"node", Align::Left},
-                     {"busy", Align::Right},
-                     {"idle", Align::Right},
-                     {"booting", Align::Right},
-                     {"off", Align::Right}});
-  const auto add_row = [&](const std::string& name, const std::map<std::string, double>& kwh) {
-    const auto of = [&](const char* use) {
-      const auto found = kwh.find(use);
-      return energy(found == kwh.end() ? 0 : found->second);
-    };
-    by_node.add_row({name, of("busy"), of("idle"), of("booting"), of("off")});
+  std::vector<TextTable::Head> columns{{"node", Align::Left}};
+  for (const std::string_view use : kNodeUseNames)
+    columns.push_back({std::string(use), Align::Right});
+  TextTable by_node(std::move(columns));
+  decltype(NodeView::energy_kwh) uses{};
+  const auto add_row = [&](const std::string& name, const decltype(uses)& kwh) {
+    std::vector<std::string> row{name};
+    for (const double use : kwh) row.push_back(energy(use));
+    by_node.add_row(std::move(row));
   };
-  for (const NodeRow& node : nodes) {
+  for (const NodeView& node : nodes) {
     add_row(clipped(node.name, 40), node.energy_kwh);
-    for (const auto& [use, kwh] : node.energy_kwh) uses[use] += kwh;
+    for (std::size_t use = 0; use < uses.size(); ++use) uses[use] += node.energy_kwh[use];
   }
   if (nodes.size() > 1) add_row("all", uses);
   return fmt::format("energy of these jobs\n{}\nenergy of nodes since they are counted\n{}",
                      by_user.str(), by_node.str());
 }
 
-std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& style) {
+std::string node_table(const std::vector<NodeView>& nodes, const TableStyle& style) {
   TextTable table({{"node", Align::Left},
                    {"state", Align::Left},
                    {"type", Align::Left},
@@ -236,7 +234,7 @@ std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& styl
                    {"cpus", Align::Right},
                    {"memory", Align::Right},
                    {"devices (jobs on each)", Align::Left}});
-  for (const NodeRow& node : nodes) {
+  for (const NodeView& node : nodes) {
     std::string devices;
     for (const auto& jobs : node.devices)
       devices +=
@@ -257,7 +255,7 @@ std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& styl
   return fitted(table.str(), style.width);
 }
 
-std::string share_table(const std::vector<ShareRow>& shares) {
+std::string share_table(const std::vector<ShareView>& shares) {
   TextTable table({{"of", Align::Left},
                    {"name", Align::Left},
                    {"shares", Align::Right},
@@ -271,7 +269,7 @@ std::string share_table(const std::vector<ShareRow>& shares) {
   const auto limit = [](std::int32_t value) {
     return value > 0 ? fmt::format("{}", value) : std::string("-");
   };
-  for (const ShareRow& share : shares) {
+  for (const ShareView& share : shares) {
     table.add_row({harmless(share.kind), clipped(share.name, 40), fmt::format("{:g}", share.shares),
                    gpu_time(share.gpu_seconds), fmt::format("{}", share.gpus_now),
                    fmt::format("{}", share.jobs_now), fmt::format("{}", share.waiting),
@@ -311,7 +309,7 @@ void add_run(std::string& text, const JobRow& job) {
       is_over(job.state) ? "ran on" : "runs on",
       is_waiting(job.state) || job.where.empty() ? "" : [&] {
         JobRow shown = job;
-        shown.state = JobState::Running;
+        shown.state = LiveState::Running;
         return circumstance(shown);
       }());
   line("pid", job.pid > 0 && !is_over(job.state) ? fmt::format("{}", job.pid) : "");
@@ -336,8 +334,8 @@ void add_run(std::string& text, const JobRow& job) {
 
 }  // namespace
 
-std::string job_text(const JobRow& job, const std::vector<AttemptRow>& attempts) {
-  const JobSpec& spec = job.spec;
+std::string job_text(const JobRow& job, const std::vector<AttemptView>& attempts) {
+  const JobSpec& spec = *job.spec;
   std::string text = fmt::format("job {}: {}, {}{}\n", job.number, clipped(name_of(job), 200),
                                  to_string(job.state),
                                  job.reason.empty() ? "" : " (" + clipped(job.reason, 500) + ")");
@@ -360,9 +358,9 @@ std::string job_text(const JobRow& job, const std::vector<AttemptRow>& attempts)
   line("command", fmt::format("{}", fmt::join(spec.command, " ")));
   line("directory", spec.workdir);
   add_run(text, job);
-  for (const AttemptRow& attempt : attempts) {
+  for (const AttemptView& attempt : attempts) {
     std::string nodes;
-    for (const HeldOn& one : attempt.where) nodes += (nodes.empty() ? "" : ",") + one.node;
+    for (const HeldDevices& one : attempt.where) nodes += (nodes.empty() ? "" : ",") + one.node;
     text += fmt::format("  attempt {}: {} to {} on {}: {}{}\n", harmless(attempt.id),
                         local_time(attempt.begun),
                         attempt.ended > 0 ? local_time(attempt.ended) : "now",

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "client/answers.h"
 #include "client/console.h"
-#include "client/views.h"
 
 namespace berth::client {
 
@@ -21,16 +21,16 @@ struct TableStyle {
 [[nodiscard]] std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& style);
 /// By the users of these jobs, and by node and what it was doing.
 [[nodiscard]] std::string energy_table(const std::vector<JobRow>& jobs,
-                                       const std::vector<NodeRow>& nodes);
-[[nodiscard]] std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& style);
-[[nodiscard]] std::string share_table(const std::vector<ShareRow>& shares);
+                                       const std::vector<NodeView>& nodes);
+[[nodiscard]] std::string node_table(const std::vector<NodeView>& nodes, const TableStyle& style);
+[[nodiscard]] std::string share_table(const std::vector<ShareView>& shares);
 [[nodiscard]] std::string token_table(const std::vector<TokenRow>& tokens);
-[[nodiscard]] std::string job_text(const JobRow& job, const std::vector<AttemptRow>& attempts);
-[[nodiscard]] std::string why_text(const WhyAnswer& why);
+[[nodiscard]] std::string job_text(const JobRow& job, const std::vector<AttemptView>& attempts);
+[[nodiscard]] std::string why_text(const Why& why);
 
 /// Terminal colours around a text, if there are any.
 [[nodiscard]] std::string coloured(std::string_view text, std::string_view colour, bool has_colour);
-[[nodiscard]] std::string_view colour_of(JobState state);
+[[nodiscard]] std::string_view colour_of(LiveState state);
 /// "1.5 GPU h".
 [[nodiscard]] std::string gpu_time(double gpu_seconds);
 [[nodiscard]] std::string energy(double kwh);

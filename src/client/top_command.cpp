@@ -57,18 +57,18 @@ class Top {
         choice_.sort = static_cast<TopSort>((static_cast<int>(choice_.sort) + 1) % kTopSorts);
         return;
       case '/': choice_.is_typing = true; return;
-      case 'c': return ask("cancel");
-      case 'h': return ask("hold");
-      case 'r': return ask("release");
+      case 'c': return ask(Verb::Cancel);
+      case 'h': return ask(Verb::Hold);
+      case 'r': return ask(Verb::Release);
       default: return;
     }
   }
 
-  void ask(const std::string& verb) {
+  void ask(Verb verb) {
     if (choice_.selected == 0) return;
     verb_ = verb;
     asked_ = choice_.selected;  // what is asked about stays, whatever the list does meanwhile
-    choice_.question = fmt::format("{} job {}? (y/n)", verb, asked_);
+    choice_.question = fmt::format("{} job {}? (y/n)", to_string(verb), asked_);
   }
 
   void answer(const Input& input) {
@@ -105,7 +105,7 @@ class Top {
   bool has_colour_;
   TopSnapshot snapshot_;
   TopChoice choice_;
-  std::string verb_;
+  Verb verb_{};
   JobNumber asked_ = 0;
   bool is_over_ = false;
 };

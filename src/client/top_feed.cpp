@@ -69,7 +69,7 @@ std::string TopFeed::message() const {
   return message_;
 }
 
-void TopFeed::act(ActionQuery action) {
+void TopFeed::act(JobAction action) {
   {
     const std::lock_guard lock(mutex_);
     actions_.push_back(std::move(action));
@@ -82,13 +82,13 @@ void TopFeed::ask() {
   std::unique_lock lock(mutex_);
   while (!is_over_) {
     while (!actions_.empty()) {
-      const ActionQuery action = std::move(actions_.front());
+      JobAction action = std::move(actions_.front());
       actions_.pop_front();
       lock.unlock();
       const auto deeds = scheduler.act(action);
       std::string text = !deeds ? deeds.error().text()
                          : deeds->empty()
-                             ? fmt::format("{}: nothing to do", action.verb)
+                             ? fmt::format("{}: nothing to do", to_string(action.verb))
                              : fmt::format("job {}: {}", deeds->front().job, deeds->front().text);
       lock.lock();
       message_ = std::move(text);

@@ -29,7 +29,7 @@ class TopFeed {
 
   [[nodiscard]] TopSnapshot latest() const;
   /// Carries it out behind the screen's back; what came of it is in message().
-  void act(ActionQuery action);
+  void act(JobAction action);
   [[nodiscard]] std::string message() const;
 
  private:
@@ -44,7 +44,7 @@ class TopFeed {
   std::condition_variable wanted_;
   TopSnapshot latest_;
   std::string message_;
-  std::deque<ActionQuery> actions_;
+  std::deque<JobAction> actions_;
   std::unique_ptr<HttpStream> stream_;  // of the listener; interrupted to end it
   bool is_stale_ = true;
   bool is_over_ = false;

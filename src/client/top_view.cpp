@@ -22,14 +22,14 @@ std::string bar(std::int32_t used, std::int32_t all, std::size_t width, bool has
 }
 
 std::string head_line(const TopSnapshot& snapshot) {
-  const ClusterRow& cluster = snapshot.cluster;
+  const ClusterView& cluster = snapshot.cluster;
   return fmt::format("berth {}  {}  up {}  {} running, {} waiting, {} held",
                      harmless(cluster.version), harmless(cluster.policy),
                      human_duration(cluster.uptime_seconds), cluster.running, cluster.pending,
                      cluster.held);
 }
 
-std::string node_line(const NodeRow& node, bool has_colour) {
+std::string node_line(const NodeView& node, bool has_colour) {
   std::string devices;
   for (const auto& jobs : node.devices)
     devices +=
@@ -51,10 +51,10 @@ std::string job_line(const JobRow& job, std::int64_t now, bool has_colour) {
     extra += fmt::format(" {:.3g} it/s", job.training->iterations_per_second);
   return fmt::format(
       "{:>7} {} {} {} {:>4} {:>10} {}", job.number,
-      fmt::format("{:<16}", clipped(job.spec.name, 16)),
-      fmt::format("{:<8}", clipped(job.spec.user, 8)),
+      fmt::format("{:<16}", clipped(job.spec->name, 16)),
+      fmt::format("{:<8}", clipped(job.spec->user, 8)),
       coloured(fmt::format("{:<10}", to_string(job.state)), colour_of(job.state), has_colour),
-      job.granted > 0 ? job.granted : job.spec.gpus,
+      job.granted > 0 ? job.granted : job.spec->gpus,
       is_waiting(job.state) ? "+" + clock_span(waited) : clock_span(job.run_seconds), extra);
 }
 
@@ -68,15 +68,15 @@ std::string last_line(const TopChoice& choice) {
 }
 
 /// Running jobs first, then what waits, each by number.
-int rank(JobState state) {
+int rank(LiveState state) {
   switch (state) {
-    case JobState::Stopping: return 0;
-    case JobState::Running: return 1;
-    case JobState::Starting: return 2;
-    case JobState::Suspended: return 3;
-    case JobState::Pending: return 4;
-    case JobState::Blocked: return 5;
-    case JobState::Held: return 6;
+    case LiveState::Stopping: return 0;
+    case LiveState::Running: return 1;
+    case LiveState::Starting: return 2;
+    case LiveState::Suspended: return 3;
+    case LiveState::Pending: return 4;
+    case LiveState::Blocked: return 5;
+    case LiveState::Held: return 6;
     default: return 7;
   }
 }
@@ -88,9 +88,9 @@ bool comes_before(const JobRow& a, const JobRow& b, TopSort sort) {
       return ra != rb ? ra < rb : a.number < b.number;
     }
     case TopSort::User:
-      return a.spec.user != b.spec.user ? a.spec.user < b.spec.user : a.number < b.number;
+      return a.spec->user != b.spec->user ? a.spec->user < b.spec->user : a.number < b.number;
     case TopSort::Gpus:
-      return a.spec.gpus != b.spec.gpus ? a.spec.gpus > b.spec.gpus : a.number < b.number;
+      return a.spec->gpus != b.spec->gpus ? a.spec->gpus > b.spec->gpus : a.number < b.number;
     case TopSort::Time:
       return a.run_seconds != b.run_seconds ? a.run_seconds > b.run_seconds : a.number < b.number;
     case TopSort::Number: break;
@@ -117,7 +117,7 @@ std::vector<const JobRow*> top_jobs(const TopSnapshot& snapshot, const TopChoice
     const auto holds = [&](std::string_view text) {
       return text.find(choice.filter) != std::string_view::npos;
     };
-    if (choice.filter.empty() || holds(job.spec.name) || holds(job.spec.user) ||
+    if (choice.filter.empty() || holds(job.spec->name) || holds(job.spec->user) ||
         holds(to_string(job.state)) || holds(job.node_list()) ||
         holds(fmt::format("{}", job.number)))
       jobs.push_back(&job);
@@ -133,7 +133,7 @@ std::vector<std::string> top_lines(const TopSnapshot& snapshot, const TopChoice&
   const auto height = static_cast<std::size_t>(std::max(6, size.height));
   std::vector<std::string> lines;
   lines.push_back(head_line(snapshot));
-  const ClusterRow& cluster = snapshot.cluster;
+  const ClusterView& cluster = snapshot.cluster;
   lines.push_back(fmt::format(
       "GPUs {} {}/{}", bar(cluster.gpus_used, cluster.gpus, width > 60 ? 40 : 10, size.has_colour),
       cluster.gpus_used, cluster.gpus));

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "client/views.h"
+#include "client/answers.h"
 
 namespace berth::client {
 
 /// What the scheduler said last.
 struct TopSnapshot {
-  ClusterRow cluster;
-  std::vector<NodeRow> nodes;
+  ClusterView cluster;
+  std::vector<NodeView> nodes;
   std::vector<JobRow> jobs;
   std::uint64_t jobs_in_all = 0;
   std::string trouble;  // no answer; empty: all is well

@@ -12,18 +12,23 @@ namespace berth::client {
 namespace {
 
 /// Whoever looks at a stranger's job cannot change it; its user can.
-std::string owner_of(const WhyAnswer& why) {
+std::string owner_of(const Why& why) {
   return why.is_yours ? "you" : why.user.empty() ? "its user" : clipped(why.user, 80);
 }
 
-std::string remark(const WhyAnswer& why, const WhyReason& reason) {
+std::string remark(const Why& why, const WhyReason& reason) {
   std::vector<std::string> parts;
   if (reason.when == "never") parts.emplace_back("no state of this cluster can satisfy it");
   if (reason.who == "user") parts.push_back(owner_of(why) + " can change it");
   if (reason.who == "operator" || reason.who == "admin")
     parts.push_back(fmt::format("an {} can change it", reason.who));
-  if (reason.is_sole) parts.emplace_back("alone it keeps the job waiting");
+  if (reason.sole) parts.emplace_back("alone it keeps the job waiting");
   return parts.empty() ? std::string{} : fmt::format(" [{}]", fmt::join(parts, "; "));
+}
+
+/// As it came: whole, to thousandths, or a word.
+std::string plain(const WhyNumber& number) {
+  return std::visit([](const auto& value) { return fmt::format("{}", value); }, number);
 }
 
 /// `at` is a moment for programs; the sentence has it in words.
@@ -33,7 +38,7 @@ std::string numbers_of(const WhyReason& reason) {
     if (key == "at") continue;
     std::string name = harmless(key);
     std::ranges::replace(name, '_', ' ');
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, clipped(value, 80));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, clipped(plain(value), 80));
   }
   return text;
 }
@@ -51,13 +56,14 @@ std::string fix_of(const WhyReason& reason) {
 
 }  // namespace
 
-std::string why_text(const WhyAnswer& why) {
+std::string why_text(const Why& why) {
   constexpr std::string_view kOver = "is over";
   const std::string summary = clipped(why.summary, 2'000);
-  std::string text = summary.starts_with(kOver)
-                         ? fmt::format("job {} is over ({}){}\n", why.job, harmless(why.state),
-                                       std::string_view(summary).substr(kOver.size()))
-                         : fmt::format("job {} is {}: {}\n", why.job, harmless(why.state), summary);
+  std::string text =
+      summary.starts_with(kOver)
+          ? fmt::format("job {} is over ({}){}\n", why.job, to_string(why.state),
+                        std::string_view(summary).substr(kOver.size()))
+          : fmt::format("job {} is {}: {}\n", why.job, to_string(why.state), summary);
   std::vector<const WhyReason*> order;
   for (const WhyReason& reason : why.reasons) order.push_back(&reason);
   std::ranges::stable_partition(order, [](const WhyReason* one) { return one->when == "never"; });
@@ -78,7 +84,7 @@ std::string why_text(const WhyAnswer& why) {
     text += fmt::format("  {}\n", clipped(change, 2'000));
   if (why.place > 0)
     text += fmt::format("\nPlace {} of {} in the order of those that wait.\n", why.place, why.of);
-  if (why.age_seconds >= 1) text += fmt::format("As of {:.0f} s ago.\n", why.age_seconds);
+  if (why.age_seconds >= 1) text += fmt::format("As of {} s ago.\n", why.age_seconds);
   return text;
 }
 

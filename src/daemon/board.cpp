@@ -173,13 +173,14 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const
   view.number = job.number;
   view.array = job.array;
   view.array_index = job.array_index;
+  if (job.spec && job.spec->array) view.array_at_once = job.spec->array->at_once;
   view.spec = job.spec;
   view.state = state_of(job);
   view.submitted = job.submitted_wall;
   view.started = job.first_start_wall;
   view.run_seconds = job.run_seconds;
   view.gpu_seconds = job.gpu_seconds;
-  view.joules = job.joules;
+  view.energy_kwh = job.joules / kJoulesPerKwh;
   view.attempts = job.attempts;
   view.preemptions = job.preemptions;
   view.failures = job.failures;
@@ -221,6 +222,7 @@ JobView Board::past_view(const PastJob& past, Rows rows) const {
   view.number = job.number;
   view.array = job.array;
   view.array_index = job.array_index;
+  if (job.spec && job.spec->array) view.array_at_once = job.spec->array->at_once;
   view.spec = job.spec;
   view.state = final_state(past.outcome);
   view.reason = past.why;
@@ -230,7 +232,7 @@ JobView Board::past_view(const PastJob& past, Rows rows) const {
   view.ended = past.ended_wall;
   view.run_seconds = job.run_seconds;
   view.gpu_seconds = job.gpu_seconds;
-  view.joules = job.joules;
+  view.energy_kwh = job.joules / kJoulesPerKwh;
   view.attempts = job.attempts;
   view.preemptions = job.preemptions;
   view.failures = job.failures;

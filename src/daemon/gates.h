@@ -14,8 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "daemon/why_number.h"
 #include "store/ledger.h"
+#include "wire/why.h"
 
 namespace berth {
 

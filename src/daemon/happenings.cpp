@@ -1,26 +1,27 @@
 #include "daemon/happenings.h"
 
-#include <nlohmann/json.hpp>
+#include "wire/events.h"
+#include "wire/writer.h"
 
 namespace berth {
 
 Happening job_happening(const JobView& view, const Record& cause) {
-  nlohmann::json body{{"job", view.number},
-                      {"name", view.spec ? view.spec->name : ""},
-                      {"user", view.spec ? view.spec->user : ""},
-                      {"state", to_string(view.state)},
-                      {"what", kind_of(cause.body)},
-                      {"at", cause.wall}};
-  if (!view.reason.empty()) body["reason"] = view.reason;
+  JobEvent event{.job = view.number,
+                 .name = view.spec ? view.spec->name : "",
+                 .user = view.spec ? view.spec->user : "",
+                 .state = view.state,
+                 .what = std::string(kind_of(cause.body)),
+                 .at = cause.wall,
+                 .reason = view.reason};
   if (is_over(view.state)) {
-    body["exit_code"] = view.exit_code;
-    if (view.signal != 0) body["signal"] = view.signal;
+    event.exit_code = view.exit_code;
+    event.signal = view.signal;
   }
   Happening happening;
   happening.kind = "job";
   happening.job = view.number;
-  happening.user = view.spec ? view.spec->user : "";
-  happening.json = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  happening.user = event.user;
+  happening.json = wire::to_sorted_json(event);
   return happening;
 }
 
@@ -32,9 +33,7 @@ Happening setting_happening(const SettingRecord& setting) {
                                                        : "cluster";
   // What a secret is kept as concerns nobody.
   const bool secret = setting.key.starts_with("token/");
-  happening.json =
-      nlohmann::json{{"key", setting.key}, {"value", secret ? "" : setting.value}}.dump(
-          -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  happening.json = wire::to_sorted_json(SettingEvent{setting.key, secret ? "" : setting.value});
   return happening;
 }
 

@@ -327,7 +327,7 @@ Answer<JobPage> LiveService::jobs(const Caller& caller, const JobFilter& filter)
 
 Answer<JobView> LiveService::job(const Caller& caller, JobNumber job) {
   if (auto view = parts_.board.view(job, parts_.clock.wall())) {
-    if (parts_.energy != nullptr) view->joules += parts_.energy->joules_of(job);
+    if (parts_.energy != nullptr) view->energy_kwh += parts_.energy->joules_of(job) / kJoulesPerKwh;
     return shown_to(caller, *std::move(view));
   }
   const auto past = parts_.store.past(job);
@@ -336,11 +336,22 @@ Answer<JobView> LiveService::job(const Caller& caller, JobNumber job) {
   return shown_to(caller, parts_.board.past_view(**past));
 }
 
-Answer<std::vector<AttemptRow>> LiveService::attempts(const Caller& caller, JobNumber job) {
+Answer<std::vector<AttemptView>> LiveService::attempts(const Caller& caller, JobNumber job) {
   if (const auto view = this->job(caller, job); !view) return tl::unexpected<Fault>(view.error());
   auto rows = parts_.store.attempts(job);
   if (!rows) return fault(FaultKind::Unavailable, rows.error().text());
-  return *std::move(rows);
+  std::vector<AttemptView> views;
+  for (AttemptRow& row : *rows)
+    views.push_back({.id = to_text(row.id),
+                     .where = std::move(row.where),
+                     .begun = row.begun_wall,
+                     .ended = row.ended_wall,
+                     .outcome = row.outcome ? std::string(to_string(*row.outcome)) : "",
+                     .exit_code = row.exit_code,
+                     .signal = row.signal,
+                     .gpu_seconds = row.gpu_seconds,
+                     .why = std::move(row.why)});
+  return views;
 }
 
 Answer<PastPage> LiveService::history(const Caller& caller, const PastQuery& query) {

@@ -65,8 +65,8 @@ class LiveService final : public Service {
                     std::function<void(Answer<Submitted>)> done) override;
   [[nodiscard]] Answer<JobPage> jobs(const Caller& caller, const JobFilter& filter) override;
   [[nodiscard]] Answer<JobView> job(const Caller& caller, JobNumber job) override;
-  [[nodiscard]] Answer<std::vector<AttemptRow>> attempts(const Caller& caller,
-                                                         JobNumber job) override;
+  [[nodiscard]] Answer<std::vector<AttemptView>> attempts(const Caller& caller,
+                                                          JobNumber job) override;
   [[nodiscard]] Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   [[nodiscard]] Answer<std::vector<Deed>> act(const Caller& caller, Verb verb,
                                               const JobFilter& which, const std::string& why,

@@ -98,8 +98,10 @@ std::vector<NodeView> LiveService::nodes(const Caller&) {
     view.cpus = static_cast<std::int32_t>(node.cpus_milli / 1000);
     view.memory_mib = node.memory_mib;
     view.devices.resize(static_cast<std::size_t>(node.gpus));
-    if (parts_.energy != nullptr)
-      view.joules = parts_.energy->joules(NodeId{static_cast<std::uint32_t>(views.size())});
+    if (parts_.energy != nullptr) {
+      view.energy_kwh = parts_.energy->joules(NodeId{static_cast<std::uint32_t>(views.size())});
+      for (double& kwh : view.energy_kwh) kwh /= kJoulesPerKwh;
+    }
     at[node.name] = views.size();
     views.push_back(std::move(view));
   }

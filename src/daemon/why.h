@@ -13,33 +13,12 @@
 #include "daemon/board.h"
 #include "daemon/gates.h"
 #include "daemon/live_executor.h"
-#include "daemon/why_number.h"
+#include "wire/why.h"
 
 namespace berth {
 
-struct WhyReason {
-  std::string kind;  // the gate: "capacity", "order", "hold" …
-  std::string text;  // with numbers
-  WhyNumbers numbers{};
-  std::vector<std::string> entities{};
-  std::string fix{};                    // what opens it, with the command; empty: only time does
-  std::string who = "nobody";           // can change it: user (the job's), operator, admin
-  std::string when = "now";             // never, now, until
-  std::optional<std::int64_t> until{};  // Unix microseconds
-  bool sole = false;                    // without it alone the job would start now
-};
-
-struct Why {
-  JobNumber job = 0;
-  LiveState state{};
-  std::string summary;
-  std::vector<WhyReason> reasons;
-  std::vector<std::string> would_start;
-  std::size_t place = 0, of = 0;  // in the policy's order, of those that wait
-  std::string user{};             // whose job it is: the one that `who` calls user
-  bool is_yours = false;          // of whoever asks
-};
 [[nodiscard]] std::string to_json(const Why& why);
+/// Of an answer of our own: one without a job is none.
 [[nodiscard]] Result<Why> why_from_json(std::string_view text);
 
 /// Changes what it is given: only for a copy of the scheduler (forked.h). Asks no lock.

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "model/attempt.h"
 #include "model/job_spec.h"
 
 namespace berth {
@@ -28,29 +29,6 @@ struct AttemptId {
 };
 [[nodiscard]] std::string to_text(AttemptId attempt);  // "3.17"
 [[nodiscard]] std::optional<AttemptId> attempt_from(std::string_view text) noexcept;
-
-/// How an attempt ended, as what it was.
-enum class Outcome : std::uint8_t {
-  Completed,   // exit code 0
-  Failed,      // any other exit, or a signal of its own
-  Cancelled,   // by its user or an operator
-  TimedOut,    // over its limit
-  Preempted,   // by the scheduler, to run again
-  NodeFailed,  // its node or the power went away
-  Requeued,    // asked to be run again: by its exit code or by name
-  NotStarted,  // never began: the claim was taken or the program could not be started
-  Rejected,    // no state of the cluster could hold it (no attempt at all)
-};
-[[nodiscard]] std::string_view to_string(Outcome outcome) noexcept;
-[[nodiscard]] std::optional<Outcome> outcome_from(std::string_view text) noexcept;
-
-/// Devices of one node, by index there.
-struct HeldDevices {
-  std::string node;
-  std::vector<std::int32_t> devices;
-  std::vector<std::int32_t> cores;  // it is bound to; empty: any
-  friend bool operator==(const HeldDevices&, const HeldDevices&) = default;
-};
 
 /// The scheduler began a life. Written and synced before anything else.
 struct LifeRecord {

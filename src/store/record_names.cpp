@@ -1,4 +1,4 @@
-// The words for attempts, outcomes and wishes: kept in the journal, so they never change.
+// The words for attempts and wishes: kept in the journal, so they never change.
 #include <array>
 #include <charconv>
 #include <utility>
@@ -11,17 +11,6 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::pair<Outcome, std::string_view>, 9> kOutcomes{{
-    {Outcome::Completed, "completed"},
-    {Outcome::Failed, "failed"},
-    {Outcome::Cancelled, "cancelled"},
-    {Outcome::TimedOut, "timed-out"},
-    {Outcome::Preempted, "preempted"},
-    {Outcome::NodeFailed, "node-failed"},
-    {Outcome::Requeued, "requeued"},
-    {Outcome::NotStarted, "not-started"},
-    {Outcome::Rejected, "rejected"},
-}};
 constexpr std::array<std::pair<Wish, std::string_view>, 7> kWishes{{
     {Wish::Hold, "hold"},
     {Wish::Release, "release"},
@@ -68,10 +57,6 @@ std::optional<AttemptId> attempt_from(std::string_view text) noexcept {
   return AttemptId{*generation, *counter};
 }
 
-std::string_view to_string(Outcome outcome) noexcept { return name_in(kOutcomes, outcome); }
-std::optional<Outcome> outcome_from(std::string_view text) noexcept {
-  return value_in<Outcome>(kOutcomes, text);
-}
 std::string_view to_string(Wish wish) noexcept { return name_in(kWishes, wish); }
 std::optional<Wish> wish_from(std::string_view text) noexcept {
   return value_in<Wish>(kWishes, text);

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/answers.h"
 #include "client/endpoint.h"
 #include "client/scheduler.h"
 #include "client/scripted_server.h"
 #include "client/sse.h"
-#include "client/views.h"
 
 namespace berth::client {
 namespace {
@@ -264,10 +264,10 @@ TEST(Views, AreReadFromOlderAndNewerSchedulers) {
       R"({"number":5,"state":"hibernating","new_thing":1,"ended":null,"spec":{"name":"x","later":2,"gpus":3},
           "where":[{"node":"n1","devices":[0,1]}],"training":{"loss":null,"iterations":5}})");
   ASSERT_TRUE(job) << job.error().text();
-  EXPECT_EQ(job->state, JobState::Unknown);
+  EXPECT_EQ(job->state, LiveState::Unknown);
   EXPECT_FALSE(is_over(job->state));
-  EXPECT_EQ(job->spec.name, "x");
-  EXPECT_EQ(job->spec.gpus, 3);
+  EXPECT_EQ(job->spec->name, "x");
+  EXPECT_EQ(job->spec->gpus, 3);
   EXPECT_EQ(job->ended, 0);
   EXPECT_EQ(job->node_list(), "n1");
   EXPECT_FALSE(job->training->loss);

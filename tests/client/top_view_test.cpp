@@ -15,23 +15,25 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+std::shared_ptr<const JobSpec> spec_of(std::string name, std::string user, std::int32_t gpus) {
+  JobSpec spec;
+  spec.name = std::move(name);
+  spec.user = std::move(user);
+  spec.gpus = gpus;
+  return std::make_shared<const JobSpec>(std::move(spec));
+}
+
 TopSnapshot small() {
   TopSnapshot snapshot;
   snapshot.at = 1'000;
-  snapshot.cluster = {.policy = "las",
-                      .version = "0.1.0",
-                      .trouble = "",
-                      .settings = {},
-                      .uptime_seconds = 7'200,
-                      .last_pass_seconds = 0,
-                      .worst_pass_seconds = 0,
-                      .pending = 1,
-                      .running = 1,
-                      .held = 0,
-                      .passes = 0,
-                      .gpus = 4,
-                      .gpus_used = 2};
-  NodeRow node;
+  snapshot.cluster.policy = "las";
+  snapshot.cluster.version = "0.1.0";
+  snapshot.cluster.uptime_seconds = 7'200;
+  snapshot.cluster.pending = 1;
+  snapshot.cluster.running = 1;
+  snapshot.cluster.gpus = 4;
+  snapshot.cluster.gpus_used = 2;
+  NodeView node;
   node.name = "n1";
   node.state = "up";
   node.type = "a100";
@@ -43,19 +45,15 @@ TopSnapshot small() {
   snapshot.nodes = {node};
   JobRow running;
   running.number = 12;
-  running.spec.name = "train";
-  running.spec.user = "ann";
-  running.spec.gpus = 2;
+  running.spec = spec_of("train", "ann", 2);
   running.granted = 2;
-  running.state = JobState::Running;
+  running.state = LiveState::Running;
   running.run_seconds = 65;
   running.where = {{"n1", {0, 1}, {}}};
   JobRow waiting;
   waiting.number = 7;
-  waiting.spec.name = "big";
-  waiting.spec.user = "bob";
-  waiting.spec.gpus = 4;
-  waiting.state = JobState::Pending;
+  waiting.spec = spec_of("big", "bob", 4);
+  waiting.state = LiveState::Pending;
   waiting.reason = "2 of 4 GPUs are free";
   waiting.submitted = 940'000'000;
   snapshot.jobs = {waiting, running};
@@ -81,7 +79,7 @@ TEST(TopView, NeverLeavesItsBounds) {
   for (int i = 0; i < 300; ++i) {
     snapshot.jobs.push_back(snapshot.jobs[static_cast<std::size_t>(i % 2)]);
     snapshot.jobs.back().number = static_cast<JobNumber>(100 + i);
-    snapshot.jobs.back().spec.name = "ünïcödé-\x1b[31m-and-very-long-indeed";
+    snapshot.jobs.back().spec = spec_of("ünïcödé-\x1b[31m-and-very-long-indeed", "ann", 2);
     snapshot.nodes.push_back(snapshot.nodes.front());
   }
   for (const bool has_colour : {false, true}) {

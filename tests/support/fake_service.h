@@ -52,7 +52,7 @@ class FakeService final : public Service {
                     std::function<void(Answer<Submitted>)> done) override;
   Answer<JobPage> jobs(const Caller& caller, const JobFilter& filter) override;
   Answer<JobView> job(const Caller& caller, JobNumber job) override;
-  Answer<std::vector<AttemptRow>> attempts(const Caller& caller, JobNumber job) override;
+  Answer<std::vector<AttemptView>> attempts(const Caller& caller, JobNumber job) override;
   Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   Answer<std::vector<Deed>> act(const Caller& caller, Verb verb, const JobFilter& which,
                                 const std::string& why, int signal) override;

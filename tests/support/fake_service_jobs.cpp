@@ -8,6 +8,8 @@
 #include "model/job_spec_json.h"
 #include "support/fake_service.h"
 #include "support/fake_service_parts.h"
+#include "wire/why.h"
+#include "wire/writer.h"
 
 namespace berth::testing {
 
@@ -128,17 +130,17 @@ Answer<JobView> FakeService::job(const Caller& caller, JobNumber number) {
   return found->second;
 }
 
-Answer<std::vector<AttemptRow>> FakeService::attempts(const Caller& caller, JobNumber number) {
+Answer<std::vector<AttemptView>> FakeService::attempts(const Caller& caller, JobNumber number) {
   auto view = job(caller, number);
   if (!view) return tl::unexpected<Fault>(view.error());
-  std::vector<AttemptRow> rows;
+  std::vector<AttemptView> rows;
   if (view->attempts > 0) {
-    AttemptRow row;
-    row.id = {1, number};
+    AttemptView row;
+    row.id = fmt::format("1.{}", number);
     row.where = view->where;
-    row.begun_wall = view->last_started;
-    row.ended_wall = view->ended;
-    if (is_over(view->state)) row.outcome = outcome_of(view->state);
+    row.begun = view->last_started;
+    row.ended = view->ended;
+    if (is_over(view->state)) row.outcome = to_string(view->state);
     row.exit_code = view->exit_code;
     rows.push_back(row);
   }
@@ -239,8 +241,11 @@ Answer<JobView> FakeService::change(const Caller& caller, JobNumber number,
 Answer<std::string> FakeService::why(const Caller& caller, JobNumber number) {
   const auto view = job(caller, number);
   if (!view) return tl::unexpected<Fault>(view.error());
-  return fmt::format(R"({{"job":{},"state":"{}","summary":"{}","reasons":[]}})", number,
-                     to_string(view->state), view->reason);
+  Why why;
+  why.job = number;
+  why.state = view->state;
+  why.summary = view->reason;
+  return wire::to_sorted_json(why);
 }
 
 }  // namespace berth::testing

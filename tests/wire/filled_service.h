@@ -42,6 +42,7 @@ class FilledService final : public Service {
     job.number = number;
     job.array = 12;
     job.array_index = 3;
+    job.array_at_once = 2;
     job.spec = kSpec;
     job.state = LiveState::Running;
     job.reason = kOddText;
@@ -90,7 +91,7 @@ class FilledService final : public Service {
     job.gpu_seconds = -0.0;
     return job;
   }
-  static void set_energy(JobView& job, double joules) { job.joules = joules; }
+  static void set_energy(JobView& job, double joules) { job.energy_kwh = joules / kJoulesPerKwh; }
   static std::vector<JobView> all_jobs() { return {full_job(12), plain_job(13), half_job(14)}; }
 
   Answer<Submitted> submit(const Caller&, JobSpec) override {
@@ -107,17 +108,17 @@ class FilledService final : public Service {
   Answer<JobView> job(const Caller&, JobNumber number) override {
     return number == 13 ? plain_job(13) : number == 14 ? half_job(14) : full_job(number);
   }
-  Answer<std::vector<AttemptRow>> attempts(const Caller&, JobNumber) override {
-    return std::vector<AttemptRow>{{.id = {3, 17},
-                                    .where = {{"n1", {0, 1}, {4, 5}}},
-                                    .begun_wall = 1'700'000'000'000'001,
-                                    .ended_wall = 1'700'000'000'000'002,
-                                    .outcome = Outcome::TimedOut,
-                                    .exit_code = 1,
-                                    .signal = 9,
-                                    .gpu_seconds = 2.5,
-                                    .why = kOddText},
-                                   {.id = {4, 1}, .where = {}, .outcome = {}, .why = {}}};
+  Answer<std::vector<AttemptView>> attempts(const Caller&, JobNumber) override {
+    return std::vector<AttemptView>{{.id = "3.17",
+                                     .where = {{"n1", {0, 1}, {4, 5}}},
+                                     .begun = 1'700'000'000'000'001,
+                                     .ended = 1'700'000'000'000'002,
+                                     .outcome = "timed-out",
+                                     .exit_code = 1,
+                                     .signal = 9,
+                                     .gpu_seconds = 2.5,
+                                     .why = kOddText},
+                                    {.id = "4.1", .where = {}}};
   }
   Answer<PastPage> history(const Caller&, const PastQuery& query) override {
     if (query.before) return PastPage{all_jobs(), std::nullopt};
@@ -169,7 +170,8 @@ class FilledService final : public Service {
     return node;
   }
   static void set_energy(NodeView& node, const std::array<double, 4>& joules) {
-    node.joules = joules;
+    for (std::size_t use = 0; use < joules.size(); ++use)
+      node.energy_kwh[use] = joules[use] / kJoulesPerKwh;
   }
   std::vector<NodeView> nodes(const Caller&) override { return {node("n1"), NodeView{}}; }
   Answer<NodeView> set_node(const Caller&, const std::string& name, const std::string&,

@@ -2,17 +2,19 @@
 // things that are no answers at all.
 #include <nlohmann/json.hpp>
 
-#include "api/json.h"
+#include "client/answers.h"
 #include "client/tables.h"
-#include "client/views.h"
 #include "daemon/why.h"
 #include "wire/filled_service.h"
 #include "wire/recorded.h"
+#include "wire/view_fields.h"
+#include "wire/writer.h"
 
 namespace berth::test {
 namespace {
 
-using api::Detail;
+using wire::Detail;
+using wire::to_json;
 
 const std::vector<std::string> kStrange{
     "",
@@ -75,31 +77,31 @@ TEST(Wire, WhatTheClientReads) {
                    BERTH_TRY(const auto job, client::job_from(body));
                    return client::job_text(job, {});
                  });
-  all += of_each(with_strange({api::list_json("attempts", *service.attempts(root, 12))}),
+  all += of_each(with_strange({to_json(AttemptList{*service.attempts(root, 12)})}),
                  [&](const std::string& body) -> Result<std::string> {
                    BERTH_TRY(const auto attempts, client::attempts_from(body));
                    BERTH_TRY(const auto job, client::job_from(R"({"number":12})"));
                    return client::job_text(job, attempts);
                  });
-  all += of_each(with_strange({api::list_json("nodes", service.nodes(root))}),
+  all += of_each(with_strange({to_json(NodeList{service.nodes(root)})}),
                  [&](const std::string& body) -> Result<std::string> {
                    BERTH_TRY(const auto nodes, client::nodes_from(body));
                    return client::node_table(nodes, style) + client::energy_table({}, nodes);
                  });
-  all += of_each(with_strange({api::list_json("shares", service.shares(root))}),
+  all += of_each(with_strange({to_json(ShareList{service.shares(root)})}),
                  [&](const std::string& body) -> Result<std::string> {
                    BERTH_TRY(const auto shares, client::shares_from(body));
                    return client::share_table(shares);
                  });
   all += of_each(
-      with_strange({api::list_json("tokens", *service.tokens(root)),
+      with_strange({to_json(TokenList{*service.tokens(root)}),
                     R"({"tokens":[{"name":"n","role":"owner","expires":"soon","created":5}]})"}),
       [&](const std::string& body) -> Result<std::string> {
         BERTH_TRY(const auto tokens, client::tokens_from(body));
         return client::token_table(tokens);
       });
   all +=
-      of_each(with_strange({api::to_json(service.cluster(root)),
+      of_each(with_strange({to_json(service.cluster(root)),
                             R"({"policy":5,"settings":{"a":1,"b":[true],"c":"t"},"queues":[5]})"}),
               [&](const std::string& body) -> Result<std::string> {
                 BERTH_TRY(const auto cluster, client::cluster_from(body));
@@ -127,23 +129,23 @@ TEST(Wire, WhatTheClientReads) {
   why.place = 3;
   why.of = 9;
   why.user = "ann";
-  all += of_each(with_strange({to_json(why),
+  all += of_each(with_strange({berth::to_json(why),
                                R"({"job":1,"state":"dreaming","reasons":[5,{"numbers":{"a":[1]}}],)"
                                R"("age_seconds":7,"would_start":["x",5]})"}),
                  [&](const std::string& body) -> Result<std::string> {
                    BERTH_TRY(const auto answer, client::why_from(body));
                    return client::why_text(answer);
                  });
-  all += of_each(
-      with_strange({api::list_json("results", *service.act(root, Verb::Hold, {}, "", 0))}),
-      [&](const std::string& body) -> Result<std::string> {
-        BERTH_TRY(const auto deeds, client::deeds_from(body));
-        std::string text;
-        for (const auto& deed : deeds)
-          text += std::to_string(deed.job) + (deed.is_done ? " done " : " not ") + deed.text + "\n";
-        return text;
-      });
-  all += of_each(with_strange({api::to_json(*service.submit(root, {})), R"({"job":5})"}),
+  all += of_each(with_strange({to_json(DeedList{*service.act(root, Verb::Hold, {}, "", 0)})}),
+                 [&](const std::string& body) -> Result<std::string> {
+                   BERTH_TRY(const auto deeds, client::deeds_from(body));
+                   std::string text;
+                   for (const auto& deed : deeds)
+                     text += std::to_string(deed.job) + (deed.is_done ? " done " : " not ") +
+                             deed.text + "\n";
+                   return text;
+                 });
+  all += of_each(with_strange({to_json(*service.submit(root, {})), R"({"job":5})"}),
                  [&](const std::string& body) -> Result<std::string> {
                    BERTH_TRY(const auto reply, client::submit_from(body));
                    std::string text = std::to_string(reply.first) + " " +
@@ -153,7 +155,7 @@ TEST(Wire, WhatTheClientReads) {
                    return text;
                  });
   all += of_each(
-      with_strange({api::to_json(root)}),
+      with_strange({to_json(root)}),
       [&](const std::string& body) -> Result<std::string> { return client::caller_from(body); });
   all +=
       of_each(with_strange({R"({"error":{"code":"x","messages":["a","b"]}})", R"({"error":5})",
