@@ -12,6 +12,8 @@
 #include "report/csv.h"
 #include "report/figures.h"
 #include "report/html.h"
+#include "report/run_fields.h"
+#include "wire/reader.h"
 
 namespace berth {
 
@@ -20,68 +22,22 @@ using nlohmann::json;
 
 namespace {
 
-std::string text_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
-
-double number_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
-}
-
-void read_metrics(const json& object, Summary& summary) {
-  for (const Metric& metric : metrics()) {
-    const auto found = object.find(std::string(metric.name));
-    if (found != object.end() && found->is_number()) summary.*metric.field = found->get<double>();
-  }
-  summary.digest = text_of(object, "digest");
-  const auto seed = object.find("seed");
-  if (seed != object.end() && seed->is_number_unsigned()) summary.seed = seed->get<std::uint64_t>();
-}
-
-Summary read_summary(const json& object) {
-  Summary summary;
-  read_metrics(object, summary);
-  summary.policy = text_of(object, "policy");
-  summary.label = text_of(object, "label");
-  if (summary.label.empty()) summary.label = summary.policy;
-  summary.placement = text_of(object, "placement");
-  summary.estimator = text_of(object, "estimator");
-  return summary;
-}
-
-void read_facts(const json& object, RunData& run) {
-  if (const auto trace = object.find("trace"); trace != object.end() && trace->is_object()) {
-    run.trace = {text_of(*trace, "name"),
-                 static_cast<std::size_t>(std::max(0.0, number_of(*trace, "jobs"))),
-                 number_of(*trace, "span"), number_of(*trace, "gpu_seconds")};
-  }
-  const auto cluster = object.find("cluster");
-  if (cluster == object.end() || !cluster->is_object()) return;
-  run.cluster.name = text_of(*cluster, "name");
-  run.cluster.gpus = static_cast<std::int64_t>(number_of(*cluster, "gpus"));
-  if (const auto types = cluster->find("types"); types != cluster->end() && types->is_array()) {
-    for (const json& type : *types) {
-      if (type.is_object())
-        run.cluster.types.emplace_back(text_of(type, "type"),
-                                       static_cast<std::int64_t>(number_of(type, "gpus")));
-    }
-  }
-}
-
-/// The header of a run: everything summary.json says.
-RunData read_header(const json& object) {
+/// What of a run summary.json says.
+RunData run_of(SummaryFile file) {
   RunData run;
-  run.summary = read_summary(object);
-  read_facts(object, run);
-  if (const auto seeds = object.find("seeds"); seeds != object.end() && seeds->is_array()) {
-    for (const json& seed : *seeds) {
-      Summary one = run.summary;
-      for (const Metric& metric : metrics()) (one.*metric.field).reset();
-      if (seed.is_object()) read_metrics(seed, one);
-      run.seeds.push_back(std::move(one));
-    }
+  run.summary = std::move(file.summary);
+  if (run.summary.label.empty()) run.summary.label = run.summary.policy;
+  run.trace = std::move(file.trace);
+  run.cluster.name = std::move(file.cluster.name);
+  run.cluster.gpus = file.cluster.gpus;
+  for (TypeFacts& type : file.cluster.types)
+    run.cluster.types.emplace_back(std::move(type.type), type.gpus);
+  for (SeedSummary& seed : file.seeds) {
+    Summary& one = run.seeds.emplace_back(std::move(seed.summary));
+    one.policy = run.summary.policy;
+    one.label = run.summary.label;
+    one.placement = run.summary.placement;
+    one.estimator = run.summary.estimator;
   }
   return run;
 }
@@ -206,7 +162,7 @@ Result<Gantt> read_intervals(const std::string& path, const std::vector<NodeFact
   return gantt;
 }
 
-Result<void> read_files(const fs::path& dir, const json& object, RunData& run) {
+Result<void> read_files(const fs::path& dir, std::uint64_t intervals, RunData& run) {
   std::error_code code;
   BERTH_TRY(run.jobs, read_jobs((dir / "jobs.csv").string()));
   derive_from_jobs(run);
@@ -217,8 +173,7 @@ Result<void> read_files(const fs::path& dir, const json& object, RunData& run) {
   BERTH_TRY(run.cluster.nodes, read_nodes((dir / "nodes.csv").string()));
   if (!fs::exists(dir / "intervals.csv", code)) return {};
   BERTH_TRY(run.gantt, read_intervals((dir / "intervals.csv").string(), run.cluster.nodes));
-  run.gantt->total = std::max<std::uint64_t>(
-      run.gantt->total, static_cast<std::uint64_t>(number_of(object, "intervals_total")));
+  run.gantt->total = std::max(run.gantt->total, intervals);
   return {};
 }
 
@@ -236,17 +191,21 @@ Result<RunSet> read_all(const fs::path& dir, const json& document) {
   const json list = document.is_array() ? document : json::array({document});
   RunSet set;
   for (const json& object : list) {
-    if (!object.is_object() || text_of(object, "policy").empty()) {
+    SummaryFile file;
+    wire::read(object, file);
+    if (!object.is_object() || file.summary.policy.empty()) {
       return fail(
           fmt::format("{}: not a summary of Berth (an object with \"policy\" is expected)", path));
     }
-    RunData run = read_header(object);
-    const std::string sub = text_of(object, "directory");
-    if (sub.find('/') != std::string::npos || sub == "..")
-      return fail(fmt::format("{}: bad \"directory\" '{}'", path, sub));
-    BERTH_TRY_VOID(read_files(dir / sub, object, run));
-    if (object.value("baseline", false)) set.labels.baseline = run.summary.label;
-    if (set.labels.title.empty()) set.labels.title = text_of(object, "title");
+    const fs::path sub = file.directory;
+    if (file.directory.find('/') != std::string::npos || file.directory == "..")
+      return fail(fmt::format("{}: bad \"directory\" '{}'", path, file.directory));
+    const std::uint64_t intervals = file.intervals_total.value_or(0);
+    const bool is_baseline = file.is_baseline;
+    if (set.labels.title.empty()) set.labels.title = file.title;
+    RunData run = run_of(std::move(file));
+    BERTH_TRY_VOID(read_files(dir / sub, intervals, run));
+    if (is_baseline) set.labels.baseline = run.summary.label;
     set.runs.push_back(std::move(run));
   }
   if (set.runs.empty()) return fail(fmt::format("{}: no runs", path));

@@ -72,6 +72,13 @@ class Reader {
     }
     return true;
   }
+  template <class T, std::size_t kSize>
+  static bool take(const nlohmann::json& from, std::array<T, kSize>& to) {
+    if (!from.is_array() || from.size() != kSize) return false;
+    for (std::size_t i = 0; i < kSize; ++i)
+      if (!take(from[i], to[i])) return false;
+    return true;
+  }
   template <class T>
   static bool take(const nlohmann::json& from, std::vector<std::pair<std::string, T>>& to) {
     if (!from.is_object()) return false;

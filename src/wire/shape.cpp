@@ -88,7 +88,7 @@ std::string plain_type(const Shape& shape) {
       const std::string inner = type_of(shape.inside.front());
       if (shape.length > 0)
         return fmt::format("[{}]", fmt::join(std::vector<std::string>(shape.length, inner), ", "));
-      return inner.find(' ') == std::string::npos ? inner + "[]" : "(" + inner + ")[]";
+      return inner.find(" | ") == std::string::npos ? inner + "[]" : "(" + inner + ")[]";
     }
     case Kind::Map: return fmt::format("Record<string, {}>", type_of(shape.inside.front()));
     case Kind::Object: {

@@ -3,9 +3,10 @@
 
 #include "metrics/recorded_run.h"
 #include "report/html.h"
-#include "report/read_run.h"
+#include "report/run_fields.h"
 #include "report/run_json.h"
 #include "wire/recorded.h"
+#include "wire/shape.h"
 
 namespace berth::test {
 namespace {
@@ -57,6 +58,17 @@ TEST(Wire, TheReportPage) {
   summaries += summaries_json(runs, extras) + "\n";
   summaries += summaries_json({}, {}) + "\n";
   expect_recorded("summary.txt", without_version(summaries));
+}
+
+/// The page's own sources: the bundle in web/report/dist is built from them.
+TEST(Wire, TheTypesOfTheReportPage) {
+  const std::array shapes{wire::shape_of<ReportData>()};
+  const std::string types =
+      "// What stands in the page, as src/report/run_fields.h describes it. Made by report_test, "
+      "not\n"
+      "// by hand: BERTH_WRITE_GOLDEN=1 build/dev/tests/report_test --gtest_filter='Wire.*'\n\n" +
+      wire::typescript(shapes);
+  expect_recorded("../../../web/report/src/types.ts", types);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Reads the embedded JSON and irons out what may be missing or duplicated.
-import type { Cdf, CdfKind, Report, Run, Timeline } from './types';
+import type { Cdf, Cdfs, Report, Run, Timeline } from './types';
 
+export type CdfKind = keyof Cdfs;
 export type Loaded = { ok: true; report: Report } | { ok: false; message: string };
 
 const isObject = (v: unknown): v is Record<string, unknown> =>

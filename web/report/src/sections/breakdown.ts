@@ -5,11 +5,13 @@ import { columnFormat, metric, orderedKeys, show } from '../metrics';
 import { bars } from '../ui/bars';
 import { tabs } from '../ui/tabs';
 import type { State } from '../state';
-import type { Group, Run } from '../types';
+import type * as Told from '../types';
 
 type Side = 'by_size' | 'by_user';
+// Its numbers by name: whatever stands there is shown.
+type Group = Told.Group & Record<string, number | string | undefined>;
 
-const groupsOf = (run: Run, side: Side): Group[] => (Array.isArray(run[side]) ? (run[side] as Group[]) : []);
+const groupsOf = (run: Told.Run, side: Side): Group[] => (Array.isArray(run[side]) ? (run[side] as Group[]) : []);
 
 export function breakdownSection(state: State): HTMLElement | null {
   const sides = ([['by_size', 'By job size'], ['by_user', 'By user']] as const)

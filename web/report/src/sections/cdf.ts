@@ -6,7 +6,8 @@ import { seriesStroke } from '../theme';
 import { LineChart } from '../ui/chart';
 import { tabs } from '../ui/tabs';
 import type { State } from '../state';
-import type { Cdf, CdfKind } from '../types';
+import type { CdfKind } from '../data';
+import type { Cdf } from '../types';
 
 const KINDS: { id: CdfKind; label: string; of: string }[] = [
   { id: 'jct', label: 'Completion time', of: 'job completion time' },
