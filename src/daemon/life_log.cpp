@@ -16,19 +16,6 @@ std::string devices_of(const std::vector<HeldDevices>& where) {
   return text;
 }
 
-std::string_view done(Wish wish) {
-  switch (wish) {
-    case Wish::Hold: return "held";
-    case Wish::Release: return "released";
-    case Wish::Cancel: return "cancelled";
-    case Wish::Preempt: return "preempted";
-    case Wish::Suspend: return "suspended";
-    case Wish::Resume: return "resumed";
-    case Wish::Requeue: return "requeued";
-  }
-  return "?";
-}
-
 struct Writer {
   Logger& log;
   const Committed& committed;
@@ -54,7 +41,7 @@ struct Writer {
     // Slices of time come and go; what a person wants, and every preemption, is an event.
     const bool is_slice = wish.by == kSchedulerName && wish.wish != Wish::Preempt;
     if (is_slice && !log.is_on(LogLevel::Debug)) return;
-    log.write(is_slice ? LogLevel::Debug : LogLevel::Info, "job", done(wish.wish),
+    log.write(is_slice ? LogLevel::Debug : LogLevel::Info, "job", done_word(wish.wish),
               {{"job", wish.job}, {"by", wish.by}, {"why", wish.why}});
   }
   void operator()(const EndRecord& end) const {

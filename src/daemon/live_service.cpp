@@ -37,31 +37,8 @@ bool may_touch(const Caller& caller, const JobSpec& spec) {
   return caller.role != Role::User || caller.user == spec.user;
 }
 
-Wish wish_of(Verb verb) {
-  switch (verb) {
-    case Verb::Cancel:
-    case Verb::Signal: break;
-    case Verb::Hold: return Wish::Hold;
-    case Verb::Release: return Wish::Release;
-    case Verb::Requeue: return Wish::Requeue;
-    case Verb::Suspend: return Wish::Suspend;
-    case Verb::Resume: return Wish::Resume;
-  }
-  return Wish::Cancel;
-}
-
-std::string_view word_of(Verb verb) {
-  switch (verb) {
-    case Verb::Cancel: return "cancelled";
-    case Verb::Hold: return "held";
-    case Verb::Release: return "released";
-    case Verb::Requeue: return "requeued";
-    case Verb::Suspend: return "suspended";
-    case Verb::Resume: return "resumed";
-    case Verb::Signal: return "signalled";
-  }
-  return "?";
-}
+/// What is asked by a word is on record by the same word; a signal is sent and not kept.
+Wish wish_of(Verb verb) { return wish_from(to_string(verb)).value(); }
 
 /// Why a wish makes no sense for a job in this state; empty if it does.
 std::string cannot(Verb verb, const LedgerJob& job) {
@@ -458,8 +435,9 @@ Answer<std::vector<Deed>> LiveService::act(const Caller& caller, Verb verb, cons
          .done =
              [number, verb, &promise](const auto& written) {
                promise.set_value({number, written.has_value(),
-                                  written ? fmt::format("job {} {}", number, word_of(verb))
-                                          : written.error().text()});
+                                  written
+                                      ? fmt::format("job {} {}", number, done_word(wish_of(verb)))
+                                      : written.error().text()});
              }});
   }
   for (std::promise<Deed>& promise : promises) deeds.push_back(promise.get_future().get());

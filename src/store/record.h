@@ -57,7 +57,8 @@ struct StartedRecord {
   std::int64_t pid = 0;
 };
 enum class Wish : std::uint8_t { Hold, Release, Cancel, Preempt, Suspend, Resume, Requeue };
-[[nodiscard]] std::string_view to_string(Wish wish) noexcept;
+[[nodiscard]] std::string_view to_string(Wish wish) noexcept;  // "cancel": the word of a Verb
+[[nodiscard]] std::string_view done_word(Wish wish) noexcept;  // "cancelled"
 [[nodiscard]] std::optional<Wish> wish_from(std::string_view text) noexcept;
 /// Who wishes, if no person does; no user can be called so.
 inline constexpr const char* kSchedulerName = "@scheduler";

@@ -1,7 +1,7 @@
 // The words for attempts and wishes: kept in the journal, so they never change.
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,29 +11,19 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::pair<Wish, std::string_view>, 7> kWishes{{
-    {Wish::Hold, "hold"},
-    {Wish::Release, "release"},
-    {Wish::Cancel, "cancel"},
-    {Wish::Preempt, "preempt"},
-    {Wish::Suspend, "suspend"},
-    {Wish::Resume, "resume"},
-    {Wish::Requeue, "requeue"},
+struct WishWords {
+  Wish wish;
+  std::string_view word, done;
+};
+constexpr std::array<WishWords, 7> kWishes{{
+    {Wish::Hold, "hold", "held"},
+    {Wish::Release, "release", "released"},
+    {Wish::Cancel, "cancel", "cancelled"},
+    {Wish::Preempt, "preempt", "preempted"},
+    {Wish::Suspend, "suspend", "suspended"},
+    {Wish::Resume, "resume", "resumed"},
+    {Wish::Requeue, "requeue", "requeued"},
 }};
-
-template <class Table, class Value>
-std::string_view name_in(const Table& table, Value value) noexcept {
-  for (const auto& [known, name] : table)
-    if (known == value) return name;
-  return "?";
-}
-
-template <class Value, class Table>
-std::optional<Value> value_in(const Table& table, std::string_view text) noexcept {
-  for (const auto& [value, name] : table)
-    if (name == text) return value;
-  return std::nullopt;
-}
 
 std::optional<std::uint64_t> whole(std::string_view text) noexcept {
   std::uint64_t value = 0;
@@ -57,9 +47,18 @@ std::optional<AttemptId> attempt_from(std::string_view text) noexcept {
   return AttemptId{*generation, *counter};
 }
 
-std::string_view to_string(Wish wish) noexcept { return name_in(kWishes, wish); }
+std::string_view to_string(Wish wish) noexcept {
+  const auto found = std::ranges::find(kWishes, wish, &WishWords::wish);
+  return found == kWishes.end() ? "?" : found->word;
+}
+std::string_view done_word(Wish wish) noexcept {
+  const auto found = std::ranges::find(kWishes, wish, &WishWords::wish);
+  return found == kWishes.end() ? "?" : found->done;
+}
 std::optional<Wish> wish_from(std::string_view text) noexcept {
-  return value_in<Wish>(kWishes, text);
+  const auto found = std::ranges::find(kWishes, text, &WishWords::word);
+  if (found == kWishes.end()) return std::nullopt;
+  return found->wish;
 }
 
 }  // namespace berth

@@ -62,6 +62,15 @@ TEST(Wire, Why) {
   expect_recorded("why.txt", all);
 }
 
+// Commands, requests, the journal and the log speak of the same thing by the same word.
+TEST(Wire, VerbsAreTheWordsOfTheJournal) {
+  for (const auto& [verb, word] : wire::Names<Verb>::kAll)
+    EXPECT_EQ(wish_from(word).has_value(), verb != Verb::Signal) << word;
+  EXPECT_EQ(wish_from("cancel"), Wish::Cancel);
+  EXPECT_EQ(done_word(Wish::Cancel), to_string(Outcome::Cancelled));
+  EXPECT_EQ(to_string(LiveState::Cancelled), to_string(Outcome::Cancelled));
+}
+
 TEST(Wire, TrainingMessages) {
   std::string all;
   all += welcome_line(12);
