@@ -1,5 +1,6 @@
 #include "base/json_writer.h"
 
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -9,6 +10,19 @@
 #include "base/check.h"
 
 namespace berth {
+
+namespace {
+
+/// Looked up, not compared: keys and texts are most of what is written.
+constexpr std::array<bool, 256> kIsEscaped = [] {
+  std::array<bool, 256> table{};
+  for (std::size_t byte = 0; byte < 0x20; ++byte) table[byte] = true;
+  // '<' too: the text may stand inside a script element
+  for (const char c : {'"', '\\', '<'}) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
+
+}  // namespace
 
 void JsonWriter::separate() {
   if (after_key_) {
@@ -62,8 +76,7 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const auto byte = static_cast<unsigned char>(c);
-    // '<' too: the text may stand inside a script element
-    if (byte >= 0x20 && c != '"' && c != '\\' && c != '<') continue;
+    if (!kIsEscaped[byte]) continue;
     out_.append(text, plain, i - plain);
     plain = i + 1;
     if (c == '"' || c == '\\') {
