@@ -26,9 +26,9 @@ class Reader {
   template <class T>
   void operator()(std::string_view key, T&& place, std::string_view = {}) {
     if (!from_.is_object()) return;
-    if (key.empty()) return take(from_, as_field(std::forward<T>(place)));
+    if (key.empty()) return take_case(from_, as_field(std::forward<T>(place)));
     const auto found = from_.find(key);
-    if (found != from_.end()) take(*found, as_field(std::forward<T>(place)));
+    if (found != from_.end()) take_case(*found, as_field(std::forward<T>(place)));
   }
 
   /// Whether it could be made one.
@@ -113,76 +113,36 @@ class Reader {
     return true;
   }
 
+  // Cases: most say how a value is written or refused, which does not matter here.
+  template <class Case>
+  static void take_case(const nlohmann::json& from, const Case& field) {
+    if constexpr (requires { field.field; })
+      take_case(from, field.field);
+    else
+      take(from, field.value);
+  }
+  static void take_case(const nlohmann::json&, Constant) {}
   template <class T>
-  static void take(const nlohmann::json& from, Plain<T> field) {
-    take(from, field.value);
+  static void take_case(const nlohmann::json& from, const Indices<T>& field) {
+    if (!from.is_string()) return;
+    if (auto parsed = parse_array(from.get<std::string>()))
+      field.value = std::move(parsed->indices);
   }
   template <class T>
-  static void take(const nlohmann::json& from, const OrNull<T>& field) {
-    take(from, field.value);
-  }
-  template <class T>
-  static void take(const nlohmann::json& from, IfAny<T> field) {
-    take(from, field.value);
-  }
-  template <class T>
-  static void take(const nlohmann::json& from, OneOf<T> field) {
-    take(from, field.value);
-  }
-  template <class E, class T>
-  static void take(const nlohmann::json& from, WordOf<E, T> field) {
-    take(from, field.value);
-  }
-  template <class T>
-  static void take(const nlohmann::json& from, ByName<T> field) {
+  static void take_case(const nlohmann::json& from, const ByName<T>& field) {
     if (!from.is_object()) return;
     for (std::size_t i = 0; i < field.names.size(); ++i) {
       const auto found = from.find(field.names[i]);
       if (found != from.end()) take(*found, field.values[i]);
     }
   }
-  template <class T>
-  static void take(const nlohmann::json& from, Indices<T> field) {
-    if (!from.is_string()) return;
-    if (auto parsed = parse_array(from.get<std::string>()))
-      field.value = std::move(parsed->indices);
-  }
-  template <class T, class Bound>
-  static void take(const nlohmann::json& from, Within<T, Bound> field) {
-    take(from, field.value);
-  }
-  template <class T>
-  static void take(const nlohmann::json& from, AtMost<T> field) {
-    take(from, field.value);
-  }
-  template <class T>
-  static void take(const nlohmann::json& from, OneOrMany<T> field) {
-    take(from, field.value);
-  }
-  static void take(const nlohmann::json&, Constant) {}
   template <class T, class Rows>
-  static void take(const nlohmann::json& from, const ByTable<T, Rows>& field) {
+  static void take_case(const nlohmann::json& from, const ByTable<T, Rows>& field) {
     if (!from.is_object()) return;
     for (const auto& row : field.rows) {
       const auto found = from.find(row.name);
       if (found != from.end()) take(*found, field.object.*row.field);
     }
-  }
-  template <class Field>
-  static void take(const nlohmann::json& from, Needed<Field> field) {
-    take(from, field.field);
-  }
-  template <class Field>
-  static void take(const nlohmann::json& from, Kept<Field> field) {
-    take(from, field.field);
-  }
-  template <class Field>
-  static void take(const nlohmann::json& from, NotBrief<Field> field) {
-    take(from, field.field);
-  }
-  template <class Field>
-  static void take(const nlohmann::json& from, OnlyBrief<Field> field) {
-    take(from, field.field);
   }
 
  private:
@@ -275,17 +235,10 @@ class StrictReader {
     else
       field.value = source_.map(key);
   }
-  template <class T>
-  void read(std::string_view key, IfAny<T> field) {
-    read(key, Plain<T>{field.value});
-  }
-  template <class T>
-  void read(std::string_view key, OrNull<T> field) {
-    read(key, Plain<T>{field.value});
-  }
-  template <class T>
-  void read(std::string_view key, OneOf<T> field) {
-    read(key, Plain<T>{field.value});
+  /// A case that refuses nothing.
+  template <class Case>
+  void read(std::string_view key, const Case& field) {
+    read(key, as_field(field.value));
   }
   template <class T, class Bound>
   void read(std::string_view key, Within<T, Bound> field) {

@@ -191,11 +191,6 @@ class Writer {
     put(key, Plain<T>{field.value}, true);
   }
   template <class T>
-  void put(std::string_view key, OneOf<T> field, bool skips) {
-    constexpr bool kMayBeOut = requires { field.value.has_value(); };
-    put(key, Plain<T>{field.value}, skips || kMayBeOut);
-  }
-  template <class T>
   void put(std::string_view key, ByName<T> field, bool) {
     out_.key(key);
     out_.begin_object();
@@ -211,10 +206,11 @@ class Writer {
     out_.key(key);
     out_.value(to_text(ArraySpec{.indices = field.value, .at_once = 0}));
   }
-  template <class T, class Bound>
-  void put(std::string_view key, Within<T, Bound> field, bool skips) {
+  /// Known words and bounds are for readers; what a request does not name is left out.
+  template <class Case>
+  void put(std::string_view key, const Case& field, bool skips) {
     constexpr bool kMayBeOut = requires { field.value.has_value(); };
-    put(key, Plain<T>{field.value}, skips || kMayBeOut);
+    put(key, as_field(field.value), skips || kMayBeOut);
   }
   template <class T>
   void put(std::string_view key, AtMost<T> field, bool) {
