@@ -11,7 +11,7 @@
 #include "client/moment.h"
 #include "client/tables.h"
 #include "wire/requests.h"
-#include "wire/writer.h"
+#include "wire/tree.h"
 
 namespace berth::client {
 

@@ -11,7 +11,7 @@
 
 #include "client/last_words.h"
 #include "model/job_spec_json.h"
-#include "wire/writer.h"
+#include "wire/tree.h"
 
 namespace berth::client {
 

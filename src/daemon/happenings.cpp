@@ -1,7 +1,7 @@
 #include "daemon/happenings.h"
 
 #include "wire/events.h"
-#include "wire/writer.h"
+#include "wire/tree.h"
 
 namespace berth {
 

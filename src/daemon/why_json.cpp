@@ -2,7 +2,7 @@
 
 #include "daemon/why.h"
 #include "wire/reader.h"
-#include "wire/writer.h"
+#include "wire/tree.h"
 
 namespace berth {
 

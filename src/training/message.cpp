@@ -7,7 +7,7 @@
 
 #include "training/message_fields.h"
 #include "wire/reader.h"
-#include "wire/writer.h"
+#include "wire/tree.h"
 
 namespace berth {
 

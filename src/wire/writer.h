@@ -1,6 +1,5 @@
-// Writes described messages. Into a JsonWriter: in the order of the description, without a tree,
-// for answers and long lists. Into a Tree: for small messages whose keys are sorted and whose texts
-// may hold bytes that are no UTF-8 (they are replaced).
+// Writes described messages, in the order of their description, without a tree: answers and long
+// lists. Small messages with sorted keys: wire/tree.h.
 #pragma once
 
 #include <cmath>
@@ -9,8 +8,6 @@
 #include <memory>
 #include <variant>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "base/json_writer.h"
 #include "model/job_spec_json.h"
@@ -21,40 +18,6 @@ namespace berth::wire {
 /// A list leaves out scripts and environments; so does a view for somebody else's eyes. A brief one
 /// also leaves out what is 0, empty or null, unless its description says otherwise.
 enum class Detail : std::uint8_t { Full, WithoutScriptAndEnvironment, Brief };
-
-/// What a JsonWriter does, as a tree.
-class Tree {
- public:
-  void begin_object() { begin(nlohmann::json::object()); }
-  void begin_array() { begin(nlohmann::json::array()); }
-  void end_object() { open_.pop_back(); }
-  void end_array() { open_.pop_back(); }
-  void key(std::string_view name) { key_ = name; }
-  void null() { add(nlohmann::json()); }
-  template <class T>
-  void value(const T& content) {
-    add(nlohmann::json(content));
-  }
-  void raw(const std::string& json) { add(nlohmann::json::parse(json)); }
-
-  [[nodiscard]] std::string text() const {
-    return root_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
-
- private:
-  nlohmann::json& add(nlohmann::json item) {
-    if (open_.empty()) return root_ = std::move(item);
-    nlohmann::json& into = *open_.back();
-    if (into.is_object()) return into[key_] = std::move(item);
-    into.push_back(std::move(item));
-    return into.back();
-  }
-  void begin(nlohmann::json empty) { open_.push_back(&add(std::move(empty))); }
-
-  nlohmann::json root_;
-  std::vector<nlohmann::json*> open_;  // an open one is the last of its parent: it does not move
-  std::string key_;
-};
 
 template <class Out>
 class Writer {
@@ -274,12 +237,4 @@ template <Described T>
   Writer<JsonWriter>(out, detail).write(message);
   return out.take();
 }
-/// Keys sorted, bytes that are no UTF-8 replaced.
-template <Described T>
-[[nodiscard]] std::string to_sorted_json(const T& message) {
-  Tree out;
-  Writer<Tree>(out).write(message);
-  return out.text();
-}
-
 }  // namespace berth::wire

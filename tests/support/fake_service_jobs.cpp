@@ -8,8 +8,8 @@
 #include "model/job_spec_json.h"
 #include "support/fake_service.h"
 #include "support/fake_service_parts.h"
+#include "wire/tree.h"
 #include "wire/why.h"
-#include "wire/writer.h"
 
 namespace berth::testing {
 

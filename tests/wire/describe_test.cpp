@@ -6,7 +6,7 @@
 #include "api/body.h"
 #include "wire/reader.h"
 #include "wire/shape.h"
-#include "wire/writer.h"
+#include "wire/tree.h"
 
 namespace berth {
 namespace {
