@@ -173,8 +173,11 @@ Result<void> Daemon::Parts::begin() {
           },
       .last_known = last_known,
       .log = &log,
-      .joules = [this](JobNumber job,
-                       Time until) { return energy->take(job, until, clock.now()); }});
+      .joules = [this](JobNumber job, Time until) { return energy->take(job, until, clock.now()); },
+      .show_cores =
+          [this](JobNumber job, const std::vector<std::int32_t>& cores) {
+            board.note(job, [&](JobNote& note) { note.cores = cores; });
+          }});
   open_energy();
   return open_power();
 }

@@ -114,6 +114,8 @@ class Yard {
     Logger* log = nullptr;
     /// What an attempt is charged that has ended at that time; absent: nobody counts.
     std::function<double(JobNumber, Time)> joules = {};
+    /// For people: a job on one node is bound to others than at its start.
+    std::function<void(JobNumber, const std::vector<std::int32_t>&)> show_cores = {};
   };
   explicit Yard(Parts parts);
 
@@ -234,6 +236,7 @@ class Yard {
     ResizeAsk ask{};
   };
   void send(const Signal& signal);
+  void hold_cores(Attempt& attempt, std::vector<std::int32_t> cores);
   void go_on_with_moves();
   void ask(JobNumber job, Move& move, std::vector<Slice> slices);
   void hold(JobNumber job, const Move& move, const std::vector<Slice>& slices);

@@ -2,18 +2,15 @@
 // asked for and keep a file for each machine that is off, so that a job which starts on such a one
 // is noticed.
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <sstream>
-#include <thread>
 
 #include <fmt/format.h>
 
+#include "e2e/systems/driver.h"
 #include "e2e/systems/system.h"
 
 namespace berth::test {
@@ -240,33 +237,6 @@ TEST(Energy, OfAJobSurvivesTheScheduler) {
   EXPECT_NEAR(metric(system, "berth_user_energy_joules_total{user=\"root\"}"),
               joules_of(system, job), 1);
 }
-
-/// A driver of our own: what its devices use and how busy they are is in a file.
-class Driver {
- public:
-  explicit Driver(int gpus) {
-    ::setenv("FAKE_NVML_COUNT", std::to_string(gpus).c_str(), 1);
-    ::setenv("FAKE_NVML_GPUS", (folder_ / "gpus").c_str(), 1);
-  }
-  ~Driver() {
-    ::unsetenv("FAKE_NVML_COUNT");
-    ::unsetenv("FAKE_NVML_GPUS");
-  }
-  Driver(const Driver&) = delete;
-  Driver& operator=(const Driver&) = delete;
-  /// Whole or not at all for whoever reads.
-  void say(const std::string& text) const {
-    static_cast<void>(folder_.file("gpus.new", text));
-    ASSERT_EQ(std::rename((folder_ / "gpus.new").c_str(), (folder_ / "gpus").c_str()), 0);
-  }
-  [[nodiscard]] const TempFolder& folder() const noexcept { return folder_; }
-  [[nodiscard]] static std::string lines() {
-    return fmt::format("power:\n  nvml_library: {}\n", BERTH_FAKE_NVML);
-  }
-
- private:
-  TempFolder folder_;
-};
 
 TEST(Energy, OfDevicesIsTheDriversWhereItCounts) {
   const Driver driver{2};

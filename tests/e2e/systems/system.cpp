@@ -104,6 +104,8 @@ json System::pacer(const std::string& name, const PacerOptions& options) const {
   say("--beside", options.beside);
   say("--epoch", options.epoch);
   say("--floor", options.floor);
+  say("--cores", options.cores);
+  say("--phases", options.phases ? 1 : 0);
   return {{"command", command}, {"name", name}};
 }
 

@@ -35,10 +35,12 @@ struct TrainerOptions {
 struct PacerOptions {
   int steps = 100;
   double step_ms = 50;
-  double gains = 1;   // speed by each further device
-  double beside = 1;  // times as slow beside another
-  int epoch = 0;      // steps of it; 0: reports no losses
-  double floor = 0;   // of the losses
+  double gains = 1;     // speed by each further device
+  double beside = 1;    // times as slow beside another
+  int epoch = 0;        // steps of it; 0: reports no losses
+  double floor = 0;     // of the losses
+  int cores = 0;        // up to which it gets faster; 0: they do not count
+  bool phases = false;  // validates while out/NAME.validate is there
 };
 
 class System {
