@@ -203,7 +203,7 @@ std::vector<AttemptId> LocalHost::present() const {
 std::string LocalHost::group_name(AttemptId attempt) const {
   Digest digest;
   digest.add(std::string_view(directory_.path()));
-  return fmt::format("berth.{:08x}.{}", digest.value() >> 32U, attempt_name(attempt));
+  return fmt::format("{}{:08x}.{}", kGroupPrefix, digest.value() >> 32U, attempt_name(attempt));
 }
 
 AttemptCgroups LocalHost::groups_of(AttemptId attempt) const {
