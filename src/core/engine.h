@@ -102,6 +102,7 @@ class Engine {
   void tune();
   void absorb_rates();
   void set_basis(JobId job, RateBasis basis);
+  void set_begun(JobId job, Time begun);
   void note_change(JobId job);
   void apply(const Event& event);
   void arrive(JobId job);

@@ -83,8 +83,8 @@ void pass_event(Bytes& bytes, AnyEvent& event) {
               event.asks_policy);
 }
 
-/// One byte: whether work follows, and the basis. Logs of a version without a basis have 0 there:
-/// to whom nothing was said of it, it is a belief.
+/// One byte: whether work and a beginning follow, and the basis. Logs of a version without a basis
+/// have 0 there: to whom nothing was said of it, it is a belief.
 std::uint64_t flags_of(const RateChange& change) {
   std::uint64_t basis = 0;
   switch (change.basis) {
@@ -93,7 +93,7 @@ std::uint64_t flags_of(const RateChange& change) {
     case RateBasis::Awaited: basis = 2; break;
     case RateBasis::Measured: basis = 3; break;
   }
-  return basis << 1U | (change.work ? 1U : 0U);
+  return (change.begun ? 8U : 0U) | basis << 1U | (change.work ? 1U : 0U);
 }
 
 RateBasis basis_in(std::uint64_t flags) {
@@ -344,6 +344,7 @@ void EngineLog::hear_rates(std::vector<RateChange>& changes, Ask ask) {
           pass_field(out, change.job);
           out.natural(flags_of(change));
           if (change.work) pass_field(out, *change.work);
+          if (change.begun) pass_field(out, *change.begun);
           out.natural(change.rate.raw());
         }
       },
@@ -353,6 +354,7 @@ void EngineLog::hear_rates(std::vector<RateChange>& changes, Ask ask) {
           pass_field(in, change.job);
           const std::uint64_t flags = in.natural();
           if ((flags & 1U) != 0) pass_field(in, change.work.emplace());
+          if ((flags & 8U) != 0) pass_field(in, change.begun.emplace());
           change.basis = basis_in(flags);
           change.rate = Rate::from_raw(in.natural());
         }

@@ -72,6 +72,9 @@ struct RateChange {
   std::optional<Duration> work = {};
   /// In an open run; anything but `Measured` also says that its conditions are others from now on.
   RateBasis basis = RateBasis::Exact;
+  /// Its start took effect at this moment, and not when its receipt said: whoever was on its
+  /// devices has left only then. Not before the receipt's moment unless that is still to come.
+  std::optional<Time> begun = {};
 };
 
 /// What a job has behind it that comes to an engine which does not know it: it was there before a

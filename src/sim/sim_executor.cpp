@@ -202,7 +202,7 @@ void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>&
   if (!neighbours_) return;
   neighbours_->rates(now, jobs, changes);
   if (options_.spread != SpreadCost::Ignored) {
-    for (auto& [job, rate, work, basis] : changes) {
+    for (auto& [job, rate, work, basis, begun] : changes) {
       const Rate spread = spread_rate_of(job, neighbours_->slices(job), jobs.granted[job]);
       rate = Rate::from(rate.value() * spread.value());
     }

@@ -105,6 +105,31 @@ TEST(Packing, IsJudgedByWhatWasMeasuredOfThePair) {
   EXPECT_TRUE(are_packed_in_the_end(1.05));
 }
 
+// The first has had its ten seconds and makes way, but ignores the warning for 30 s. The second
+// holds nothing meanwhile: counted as service, that would bring it behind the first before it has
+// begun.
+TEST(Service, IsNotCountedWhileAStartWaits) {
+  LiveWorld world{
+      {.cluster = "1x1", .scheduling = under("tiresias-l", {{"thresholds", "10,1000000"}})}};
+  JobNumber second = 0;
+  world.at(1, [&](LiveService& service) { world.submit(service, spec_of({"stubborn", "500"})); });
+  world.at(30, [&](LiveService& service) {
+    second = world.submit(service, spec_of({"run", "8"}));
+  });
+  double began = 0;
+  for (int at = 31; at < 100; ++at) {
+    world.at(at, [&](LiveService&) {
+      if (began == 0 && world.host().runs_since(second)) began = world.seconds();
+    });
+  }
+  world.run();
+  expect_clean(world);
+  EXPECT_GT(began, 59);
+  EXPECT_LT(began, 63);
+  EXPECT_EQ(world.over().at(second).preemptions, 0);
+  EXPECT_EQ(world.over().at(second).attempts, 1);
+}
+
 JobView after_failures(const std::string& policy, const std::string& exit_code,
                        std::int32_t max_retries = 0) {
   LiveWorld world{{.cluster = "1x1", .scheduling = under(policy)}};

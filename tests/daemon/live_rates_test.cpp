@@ -61,7 +61,7 @@ class LiveRatesTest : public testing::Test {
   std::size_t absorb() {
     changes_.clear();
     rates_->rates(now_, jobs_, changes_);
-    for (const auto& [job, rate, work, basis] : changes_) {
+    for (const auto& [job, rate, work, basis, begun] : changes_) {
       jobs_.work[job] = work.value_or(jobs_.work_done(job, now_));
       jobs_.work_from[job] = now_;
       jobs_.rate[job] = rate;
