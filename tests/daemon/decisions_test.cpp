@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -128,6 +129,38 @@ TEST(Service, IsNotCountedWhileAStartWaits) {
   EXPECT_LT(began, 63);
   EXPECT_EQ(world.over().at(second).preemptions, 0);
   EXPECT_EQ(world.over().at(second).attempts, 1);
+}
+
+std::set<std::int32_t> devices_of(LiveService& service, JobNumber job) {
+  std::set<std::int32_t> devices;
+  const auto view = service.job(kRoot, job);
+  for (const HeldDevices& held : view->where)
+    devices.insert(held.devices.begin(), held.devices.end());
+  return devices;
+}
+
+// The lowest devices are free when it grows from one, which is not among them, to two.
+TEST(Growth, UnderOptimusKeepsTheDevicesThatItHas) {
+  LiveWorld world{{.cluster = "1x4", .scheduling = under("optimus", {{"interval", "150"}})}};
+  JobNumber grows = 0;
+  world.at(1, [&](LiveService& service) {
+    for (const char* seconds : {"100", "100"}) world.submit(service, spec_of({"run", seconds}));
+    JobSpec spec = spec_of({"run", "5000"});
+    spec.gpus_min = 1;
+    spec.gpus_max = 2;
+    spec.estimate = 5000;
+    spec.model = "resnet50";
+    grows = world.submit(service, spec);
+    world.submit(service, spec_of({"run", "5000"}));
+  });
+  std::set<std::int32_t> before, after;
+  world.at(100, [&](LiveService& service) { before = devices_of(service, grows); });
+  world.at(400, [&](LiveService& service) { after = devices_of(service, grows); });
+  world.run();
+  expect_clean(world);
+  ASSERT_EQ(before, (std::set<std::int32_t>{2}));
+  ASSERT_EQ(after.size(), 2U);
+  EXPECT_TRUE(after.contains(2));
 }
 
 JobView after_failures(const std::string& policy, const std::string& exit_code,
