@@ -61,7 +61,9 @@ void LiveExecutor::resume(const Resumed& from) {
   });
   std::vector<JobId> running;
   for (const auto& [job, slot] : slots_) {
-    if (rates_ && engine_->jobs().is_running(slot)) running.push_back(slot);
+    if (!engine_->jobs().is_running(slot)) continue;
+    if (rates_) running.push_back(slot);
+    if (engine_->jobs().held_from[slot] > last_) late_.insert(slot);
   }
   std::ranges::sort(running);
   for (const JobId slot : running)

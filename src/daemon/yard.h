@@ -157,6 +157,8 @@ class Yard {
   [[nodiscard]] bool waits_to_start(JobNumber job) const { return pending_.contains(job); }
   /// Until when a start of this job waits for others to have run long enough.
   [[nodiscard]] std::optional<Time> start_waits_until(JobNumber job) const;
+  /// The same for others to leave: when they are killed at the latest, and are surely gone.
+  [[nodiscard]] std::optional<Time> start_waits_for_ends(JobNumber job) const;
   /// It goes on, and the engine plans without it: whoever is given its devices waits for its end.
   /// One that is asleep is stopped, for nobody would ever wake it.
   void leave_alone(JobNumber job);

@@ -25,6 +25,8 @@ class Script final : public Executor, public RunObserver {
   }
   void rates(Time, const JobTable&, std::vector<RateChange>& changes) override {
     changes.push_back({JobId{1}, Rate::from(0.75)});
+    changes.push_back({JobId{1}, Rate::from(0.5), Duration{5}, RateBasis::Measured});
+    changes.push_back({JobId{1}, Rate::from(0.5), {}, RateBasis::Awaited, kNever});
   }
   Entitlements entitlements() override { return {{{"ann", 2.5}}, {{"bob", "ml", 1e9}}}; }
   void append(Time, const Action&) override { ++appended; }
@@ -82,7 +84,12 @@ std::vector<double> make_pass(EngineLog& log, Told& told) {
   log.losses(now, JobId{1}, told.table, 0, heard);
   std::vector<RateChange> changes;
   log.rates(now, told.table, changes);
-  for (const RateChange& change : changes) heard.push_back(static_cast<double>(change.rate.raw()));
+  for (const RateChange& change : changes) {
+    heard.push_back(static_cast<double>(change.rate.raw()));
+    heard.push_back(static_cast<double>(change.work.value_or(Duration{-1}).count()));
+    heard.push_back(static_cast<double>(change.basis));
+    heard.push_back(change.begun == kNever ? 1 : 0);
+  }
   log.instant_done(now);
   // Whoever says when to wake it may ask as well.
   heard.push_back(log.report(now, JobId{1}, told.table)->epochs);
