@@ -103,6 +103,8 @@ class LiveService final : public Service {
 
  private:
   struct Submission;
+  void ask_policy(const std::shared_ptr<Submission>& submission,
+                  std::function<void(Answer<Submitted>)> done);
   void take(const std::shared_ptr<Submission>& submission,
             std::function<void(Answer<Submitted>)> done);
   [[nodiscard]] Answer<void> prepare(const Caller& caller, JobSpec& spec,

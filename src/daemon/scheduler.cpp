@@ -249,7 +249,12 @@ SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) {
   if (setting.key == "policy") {
     trust_.has_fallen_back = false;
     trust_again();
-    return {.renew = !is_same(choice(), running_with_)};  // what is in effect changes nothing
+    const bool is_another = !is_same(choice(), running_with_);
+    if (!is_another) {  // what is in effect changes nothing
+      const std::lock_guard lock{figures_mutex_};
+      figures_.setting = parts_.board.setting("policy").value_or("");
+    }
+    return {.renew = is_another};
   }
   if (setting.key.starts_with("share/")) {
     set_limits(gates);
@@ -280,6 +285,7 @@ void Scheduler::learn(Estimator& estimator, Trace& trace, std::int64_t until_wal
 }
 
 Result<Scheduler::Next> Scheduler::run_engine() {
+  const std::string made_of = parts_.board.setting("policy").value_or("");
   PolicyChoice chosen = choice();
   Trace slots;
   auto made = make_policy_of(chosen);
@@ -387,6 +393,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     const std::lock_guard lock{figures_mutex_};
     ++figures_.engines;
     figures_.policy = chosen.policy;
+    figures_.setting = made_of;
     figures_.may_refuse = policy->may_refuse();
     figures_.has_fallen_back = trust_.has_fallen_back;
   }

@@ -70,6 +70,7 @@ struct SchedulerFigures {
   std::int64_t gpus = 0, gpus_free = 0;
   std::string policy;
   bool may_refuse = false;  // the policy, jobs that fit the cluster
+  std::string setting{};    // "policy", as the engine was made of it; empty: there was none
 };
 
 class Scheduler {
