@@ -300,9 +300,11 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   shares_by_use_ = policy->shares_by_use().has_value();
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
-  BERTH_TRY(auto guesses,
-            make_estimator(live_estimator(parts_.options.estimator, chosen), parts_.options.seed));
-  LearntLengths estimator{std::move(guesses)};
+  const std::string estimator_name = live_estimator(parts_.options.estimator, chosen);
+  BERTH_TRY(auto guesses, make_estimator(estimator_name, parts_.options.seed));
+  // Those of the literature believe what they were described to.
+  LearntLengths estimator{std::move(guesses),
+                          estimator_name == "history" ? OwnWord::First : OwnWord::Last};
   SpeedsBySlot speeds{parts_.hub};
   std::unique_ptr<NodeTuner> tuner;
   if (parts_.options.cpu != "off") {
