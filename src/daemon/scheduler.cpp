@@ -381,9 +381,11 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   const std::size_t replayed = memory.passes.size();
   if (memory.is_recalled()) {
     log.replay(std::move(memory.passes), [&] {
+      told_shares_ = log.last_shares();
       executor.resume({.jobs = jobs,
                        .service_of = [this](NodeId node) { return service_of(node); },
-                       .reasons_of = [&](JobId job) { return log.last_reasons(job); }});
+                       .reasons_of = [&](JobId job) { return log.last_reasons(job); },
+                       .has_new_shares = shares_by_use_ && shares() != told_shares_});
       log_replayed(replayed);
     });
   } else {
