@@ -175,8 +175,9 @@ Result<void> Daemon::Parts::begin() {
       .log = &log,
       .joules = [this](JobNumber job,
                        Time until) { return energy->take(job, until, clock.now()); }});
+  BERTH_TRY_VOID(open_power());
   open_energy();
-  return open_power();
+  return {};
 }
 
 Result<void> Daemon::Parts::open_power() {
@@ -206,7 +207,8 @@ Result<void> Daemon::Parts::open_power() {
   return {};
 }
 
-/// Whoever holds devices now has held them since the life before looked last.
+/// Whoever holds devices now has held them since the life before looked last, and nodes have been
+/// off or on since then as they are on record.
 void Daemon::Parts::open_energy() {
   energy = std::make_unique<EnergyMeter>(
       options.cluster, EnergyMeter::Counters{.rapl = Rapl{options.power.powercap},
@@ -228,7 +230,8 @@ void Daemon::Parts::open_energy() {
   }
   const auto& settings = scribe.ledger().settings();
   const auto kept = settings.find(kEnergySetting);
-  energy->restore(kept == settings.end() ? std::string{} : kept->second, held, clock.now());
+  energy->restore(kept == settings.end() ? std::string{} : kept->second, held,
+                  node_uses(*power, options.cluster), clock.now());
   energy->set_keeper([this](std::string text) {
     pen->write_later(
         {.make = [text = std::move(text)](const Ledger&) -> Result<std::vector<RecordBody>> {

@@ -539,15 +539,10 @@ void Scheduler::tell_meter(Time now) {
     for (const Slice& slice : attempt.slices)
       held.push_back({.job = job, .node = slice.node, .devices = slice.devices});
   }
-  std::vector<NodeUse> nodes(parts_.cluster.nodes.size(), NodeUse::Idle);
-  for (std::uint32_t i = 0; parts_.power != nullptr && i < nodes.size(); ++i) {
-    const auto state = parts_.power->state(NodeId{i});
-    if (state == NodePower::State::Booting) nodes[i] = NodeUse::Booting;
-    // Where the suspend program failed it may still draw what an idle node does.
-    if (state == NodePower::State::Off && !parts_.power->may_be_on(NodeId{i}))
-      nodes[i] = NodeUse::Off;
-  }
-  parts_.energy->observe(now, std::move(held), nodes);
+  parts_.energy->observe(now, std::move(held),
+                         parts_.power != nullptr
+                             ? node_uses(*parts_.power, parts_.cluster)
+                             : std::vector<NodeUse>(parts_.cluster.nodes.size(), NodeUse::Idle));
 }
 
 /// To the policy they run already; people see what they wait for.
