@@ -338,13 +338,20 @@ Answer<JobPage> LiveService::jobs(const Caller& caller, const JobFilter& filter)
     add_past(page, std::move(views), *total, bounded.limit);
   }
   Told told;
-  for (JobView& view : page.jobs) view = shown_to(caller, std::move(view), told);
+  if (parts_.energy != nullptr) parts_.energy->count_until(parts_.clock.now());
+  for (JobView& view : page.jobs) {
+    if (parts_.energy != nullptr) view.joules += parts_.energy->joules_of(view.number);
+    view = shown_to(caller, std::move(view), told);
+  }
   return page;
 }
 
 Answer<JobView> LiveService::job(const Caller& caller, JobNumber job) {
   if (auto view = parts_.board.view(job, parts_.clock.wall())) {
-    if (parts_.energy != nullptr) view->joules += parts_.energy->joules_of(job);
+    if (parts_.energy != nullptr) {
+      parts_.energy->count_until(parts_.clock.now());
+      view->joules += parts_.energy->joules_of(job);
+    }
     return shown_to(caller, *std::move(view));
   }
   const auto past = parts_.store.past(job);
