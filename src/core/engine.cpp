@@ -318,7 +318,10 @@ void Engine::end(JobId job, JobState outcome) {
   ++over_;
   plan_.unpin(job);
   if (observer_ != nullptr) observer_->finished(view_.now, job, outcome);
-  estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
+  // How long somebody lets a job run before giving it up says how long it takes at least. What a
+  // trace says of such a job is its length.
+  if (!open_ || outcome != JobState::Cancelled)
+    estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
   policy_.on_departure(view_, job);
   if (power_ != nullptr) power_->on_departure(view_, job);
 }

@@ -235,35 +235,37 @@ void EngineLog::adjust(Time now, const Action& action, const JobTable& jobs) {
 }
 
 Entitlements EngineLog::entitlements() {
-  return answer([&] { return parts_.executor.entitlements(); },
-                [](ByteWriter& out, const Entitlements& said) {
-                  out.natural(said.shares.size());
-                  for (const auto& [who, shares] : said.shares) {
-                    out.text(who);
-                    out.real(shares);
-                  }
-                  out.natural(said.uses.size());
-                  for (const auto& [user, group, gpu_seconds] : said.uses) {
-                    out.text(user);
-                    out.text(group);
-                    out.real(gpu_seconds);
-                  }
-                },
-                [](ByteReader& in) {
-                  Entitlements said;
-                  said.shares.resize(static_cast<std::size_t>(in.natural()));
-                  for (auto& [who, shares] : said.shares) {
-                    who = in.text();
-                    shares = in.real();
-                  }
-                  said.uses.resize(static_cast<std::size_t>(in.natural()));
-                  for (auto& [user, group, gpu_seconds] : said.uses) {
-                    user = in.text();
-                    group = in.text();
-                    gpu_seconds = in.real();
-                  }
-                  return said;
-                });
+  Entitlements told = answer([&] { return parts_.executor.entitlements(); },
+                             [](ByteWriter& out, const Entitlements& said) {
+                               out.natural(said.shares.size());
+                               for (const auto& [who, shares] : said.shares) {
+                                 out.text(who);
+                                 out.real(shares);
+                               }
+                               out.natural(said.uses.size());
+                               for (const auto& [user, group, gpu_seconds] : said.uses) {
+                                 out.text(user);
+                                 out.text(group);
+                                 out.real(gpu_seconds);
+                               }
+                             },
+                             [](ByteReader& in) {
+                               Entitlements said;
+                               said.shares.resize(static_cast<std::size_t>(in.natural()));
+                               for (auto& [who, shares] : said.shares) {
+                                 who = in.text();
+                                 shares = in.real();
+                               }
+                               said.uses.resize(static_cast<std::size_t>(in.natural()));
+                               for (auto& [user, group, gpu_seconds] : said.uses) {
+                                 user = in.text();
+                                 group = in.text();
+                                 gpu_seconds = in.real();
+                               }
+                               return said;
+                             });
+  shares_ = told.shares;
+  return told;
 }
 
 void EngineLog::power(Time now, const Action& action) {

@@ -130,6 +130,7 @@ class LiveExecutor final : public Executor, public RunObserver {
     const std::vector<LedgerJob>& jobs;
     std::function<NodeService(NodeId)> service_of;
     std::function<EngineLog::Reasons(JobId)> reasons_of;
+    bool has_new_shares = false;  // set, and the engine has not heard of it
   };
   void resume(const Resumed& from);
   /// The engine begins again with the next pass.

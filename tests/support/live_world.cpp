@@ -364,7 +364,10 @@ void LiveWorld::make_service(Life& life) {
       .explain = [&life](const JobView& job,
                          bool all) { return life.scheduler->explain(job, all); },
       .more_metrics = {},
-      .options = options_.service});
+      .options = options_.service,
+      .refusal_of = options_.asks_policy
+                        ? [&life](const JobSpec& spec) { return life.scheduler->refusal_of(spec); }
+                        : std::function<std::optional<std::string>(const JobSpec&)>{}});
 }
 
 void LiveWorld::set_options(const SchedulerOptions& options) {

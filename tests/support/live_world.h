@@ -57,6 +57,7 @@ struct WorldOptions {
   HonestOptions honest = {};               // and when
   TrainingBook* training = nullptr;        // what training code says
   std::optional<PowerOptions> power = {};  // programs: see set_program()
+  bool asks_policy = false;                // before a job is taken: only for submit_async()
   bool expects_bad_jobs = false;           // otherwise it is a violation that one is set aside
 };
 

@@ -69,6 +69,19 @@ TEST(Chronus, WhatCannotBePromisedIsRefusedInAdvance) {
   EXPECT_EQ(system.ended(promised)["state"], "completed");
 }
 
+// Whoever has been told that the policy is set submits at once: its engine has not begun yet.
+TEST(Chronus, RefusesFromTheMomentInWhichItIsSet) {
+  System system{{.policy = "fifo", .more = "estimator: limit\n"}};
+  for (int i = 0; i < 10; ++i) {
+    for (const char* policy : {"fifo", "chronus"}) {
+      const auto set = system.served().ask("PUT", "/api/v1/policy", {{"policy", policy}});
+      ASSERT_TRUE(set && set->status == 200) << (set ? set->body : "");
+    }
+    const std::string told = system.refusal(due(system.script("hopeless", "true"), 10'000, 50));
+    EXPECT_THAT(told, HasSubstr("policy chronus refuses it"));
+  }
+}
+
 class ElasticFlow : public ::testing::Test {
  protected:
   /// Two devices with a job without a deadline on each; then one that is elastic and has one.
