@@ -12,6 +12,7 @@
 
 #include "support/live_world.h"
 #include "support/registry_scenario.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -79,11 +80,7 @@ TEST_P(TakesOver, AndDisturbsNobodyWhileNobodyWaits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, TakesOver, ::testing::ValuesIn(policies_that_let_jobs_be()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         kByName);
 
 }  // namespace
 }  // namespace berth::test
