@@ -9,6 +9,7 @@
 
 #include "policies/registry.h"
 #include "support/live_world.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -271,12 +272,7 @@ std::vector<std::string> every_policy() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicyLive, ::testing::ValuesIn(every_policy()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicyLive, ::testing::ValuesIn(every_policy()), kByName);
 
 }  // namespace
 }  // namespace berth::test

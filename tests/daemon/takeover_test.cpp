@@ -10,6 +10,7 @@
 
 #include "support/live_world.h"
 #include "support/registry_scenario.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -70,12 +71,7 @@ TEST_P(TakesOver, AndDisturbsNobodyWhileNobodyWaits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, TakesOver, ::testing::ValuesIn(all_policies()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, TakesOver, ::testing::ValuesIn(all_policies()), kByName);
 
 }  // namespace
 }  // namespace berth::test
