@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "metrics/run_data.h"
+#include "report/live_report.h"
 #include "wire/describe.h"
 
 namespace berth {
@@ -72,6 +73,7 @@ struct ReportData {
   std::optional<ClusterHead> cluster{};
   std::optional<std::string> baseline{};
   std::vector<ReportRun> runs{};
+  std::optional<LiveEnergy> live{};
 };
 
 namespace wire {
@@ -304,6 +306,51 @@ struct Fields<ReportRun> {
 };
 
 template <>
+struct Fields<LiveEnergy::User> {
+  static constexpr std::string_view kName = "UserEnergy";
+  template <class User, class Visit>
+  static void visit(User& u, Visit& v) {
+    v("name", needed(u.name));
+    v("kwh", needed(u.kwh));
+  }
+};
+template <>
+struct Fields<LiveEnergy::Node> {
+  static constexpr std::string_view kName = "NodeEnergy";
+  template <class Node, class Visit>
+  static void visit(Node& n, Visit& v) {
+    v("name", needed(n.name));
+    v("kwh", n.kwh, "by what it was doing");
+  }
+};
+template <>
+struct Fields<LiveEnergy::Job> {
+  static constexpr std::string_view kName = "JobEnergy";
+  template <class Job, class Visit>
+  static void visit(Job& j, Visit& v) {
+    v("id", needed(j.id));
+    v("name", needed(j.name));
+    v("user", needed(j.user));
+    v("state", needed(j.state));
+    v("kwh", needed(j.kwh));
+  }
+};
+template <>
+struct Fields<LiveEnergy> {
+  static constexpr std::string_view kName = "LiveEnergy";
+  static constexpr std::string_view kMeaning = "What a live scheduler has used, in kWh.";
+  template <class Energy, class Visit>
+  static void visit(Energy& e, Visit& v) {
+    v("nobody", e.nobody);
+    v("users", column(e.users, [](const std::pair<const std::string, double>& row) {
+        return LiveEnergy::User{row.first, row.second};
+      }));
+    v("nodes", e.nodes);
+    v("jobs", e.jobs);
+  }
+};
+
+template <>
 struct Fields<ReportData> {
   static constexpr std::string_view kName = "Report";
   static constexpr std::string_view kMeaning =
@@ -318,6 +365,7 @@ struct Fields<ReportData> {
     v("trace", if_any(d.trace));
     v("cluster", if_any(d.cluster));
     v("baseline", d.baseline, "policy or label that ratios refer to");
+    v("live", if_any(d.live));
     v("runs", needed(d.runs));
   }
 };

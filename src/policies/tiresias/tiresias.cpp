@@ -94,6 +94,11 @@ void Tiresias::on_requeue(const View& view, JobId job) {
   enqueue(view, job);
 }
 
+/// Its start may have taken effect at another moment than was said: its timer is set anew.
+void Tiresias::on_rate(const View& view, JobId job) {
+  if (rows_[job.value].runs && view.jobs.held_from[job] <= view.now) fresh_.push_back(job);
+}
+
 /// New samples change the index of jobs that have run; the first switch to ranking touches all.
 void Tiresias::refresh_ranks(const View& view) {
   if (!options_.gittins) return;
@@ -124,7 +129,12 @@ void Tiresias::collect_due(std::vector<Timer>& timers, Time now) {
 
 void Tiresias::fire_timers(const View& view) {
   collect_due(demotions_, view.now);
-  for (const JobId job : due_) demote(view, job);
+  for (const JobId job : due_) {
+    // Its start took effect later than was said: it has not had all of it yet.
+    const bool is_early = service(view, job) < limits_[rows_[job.value].queue];
+    if (is_early) fresh_.push_back(job);
+    if (!is_early) demote(view, job);
+  }
   collect_due(promotions_, view.now);
   for (const JobId job : due_) promote(view, job);
 }

@@ -7,8 +7,14 @@
 //         [--beside X]   a step takes so many times as long beside another; 1
 //         [--epoch N]    steps of an epoch, whose losses it reports; 0: it reports none
 //         [--floor X]    of the losses, which fall from 1 to that as 1 / (1 + epoch)
+//         [--cores N]    speed with c cores is min(c, N); 0: cores do not count. FOLDER/NAME.cores
+//                        then has the numbers of cores it has had, in order
+//         [--phases 1]   while FOLDER/NAME.validate is there it says that it validates, and does
+//                        nothing
+#include <sched.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +25,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "berth_training.h"
 
@@ -29,6 +36,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Who has not come by for so long is suspended, or gone.
 constexpr double kAwaySeconds = 0.7;
+/// Nobody is late for so long while it runs.
+constexpr std::chrono::milliseconds kSuspended{1000};
 
 std::set<int> devices_granted() {
   const char* list = std::getenv("BERTH_DEVICES");
@@ -36,6 +45,12 @@ std::set<int> devices_granted() {
   std::set<int> devices;
   for (std::string one; std::getline(in, one, ',');) devices.insert(std::atoi(one.c_str()));
   return devices;
+}
+
+int cores_bound() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 class Pacer {
@@ -51,11 +66,12 @@ class Pacer {
     const auto epoch = number("--epoch", 0);
     while (step_ < steps) {
       come_by();
-      const auto began = Clock::now();
-      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(step_ms()));
+      if (number("--phases", 0) > 0) validate();
+      const std::chrono::duration<double> takes{step_ms() / 1000};
+      sleep_on(takes);
       ++step_;
       berth_training::Report report{.iteration = step_, .batch = 32};
-      report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+      report.seconds = takes.count();
       if (epoch > 0) {
         const double floor = number("--floor", 0);
         report.epoch = static_cast<double>(step_) / epoch;
@@ -92,17 +108,47 @@ class Pacer {
     for (const int device : devices_) text += std::to_string(device) + " ";
     write(".at", text);
   }
+  /// Steps follow each other by the clock: one that other work on the cores makes late shortens the
+  /// next, so that the pace is the same on a busy machine. Who was suspended catches nothing up.
+  void sleep_on(std::chrono::duration<double> takes) {
+    const auto now = Clock::now();
+    const double late = std::chrono::duration<double>(now - due_).count();
+    if (now - due_ > kSuspended) due_ = now;
+    late_ = std::clamp(late, 0.9 * late_, 1.0);
+    due_ += std::chrono::duration_cast<Clock::duration>(takes);
+    std::this_thread::sleep_until(due_);
+  }
   [[nodiscard]] int leave(int code) const {
     std::error_code ignored;
     files::remove(mine(".at"), ignored);
     return code;
+  }
+  void validate() {
+    if (!files::exists(mine(".validate"))) return;
+    run_.begin_validation();
+    while (files::exists(mine(".validate")))
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    run_.begin_training();
+    due_ = Clock::now();
+  }
+  [[nodiscard]] double speed_of_cores() {
+    const double most = number("--cores", 0);
+    if (most <= 0) return 1;
+    const int cores = cores_bound();
+    if (std::exchange(cores_, cores) != cores) {
+      history_ += std::to_string(cores) + " ";
+      write(".cores", history_);
+    }
+    return std::min<double>(cores, most);
   }
   [[nodiscard]] bool has_company() const {
     std::error_code ignored;
     for (const auto& entry : files::directory_iterator(said_.at("--folder"), ignored)) {
       if (entry.path().extension() != ".at" || entry.path() == mine(".at")) continue;
       const auto age = files::file_time_type::clock::now() - entry.last_write_time(ignored);
-      if (ignored || std::chrono::duration<double>(age).count() > kAwaySeconds) continue;
+      // As late as I am by the load of the machine, others may be.
+      const double away = kAwaySeconds + 4 * late_;
+      if (ignored || std::chrono::duration<double>(age).count() > away) continue;
       std::ifstream in(entry.path());
       for (int device = 0; in >> device;) {
         if (devices_.contains(device)) return true;
@@ -110,9 +156,10 @@ class Pacer {
     }
     return false;
   }
-  [[nodiscard]] double step_ms() const {
+  [[nodiscard]] double step_ms() {
     const double more = devices_.empty() ? 0 : static_cast<double>(devices_.size()) - 1;
-    const double alone = number("--step-ms", 50) / (1 + number("--gains", 1) * more);
+    const double alone =
+        number("--step-ms", 50) / (1 + number("--gains", 1) * more) / speed_of_cores();
     return has_company() ? alone * number("--beside", 1) : alone;
   }
 
@@ -120,6 +167,10 @@ class Pacer {
   berth_training::Run run_;
   std::set<int> devices_;
   std::int64_t step_ = 0;
+  Clock::time_point due_ = Clock::now();
+  double late_ = 0;  // seconds, of late
+  int cores_ = 0;
+  std::string history_;
 };
 
 }  // namespace

@@ -132,5 +132,6 @@ export interface Report {
   cluster?: Cluster;
   /** policy or label that ratios refer to */
   baseline?: string | null;
+  live?: LiveEnergy | null;
   runs: Run[];
 }
