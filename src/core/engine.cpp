@@ -40,7 +40,7 @@ Engine::Engine(const EngineParts& parts)
       estimates_(includes(parts.policy.needs(), Need::RunTime) ? parts.trace.jobs.size() : 0),
       policy_rng_(Rng{parts.seed}.fork("policy")),
       placement_rng_(Rng{parts.seed}.fork("placement")),
-      view_(trace_, jobs_, state_, shapes_, estimates_, parts.believed, parts.executor,
+      view_(trace_, jobs_, state_, shapes_, kinds_, estimates_, parts.believed, parts.executor,
             parts.policy.needs(), parts.open),
       plan_(state_, jobs_, shapes_, arena_, placement_, parts.believed, placement_rng_) {
   watch_what_is_needed(state_);
@@ -75,7 +75,7 @@ void Engine::make_intake() {
     return;
   }
   intake_.emplace(trace_, state_, placement_, limits, believed_);
-  for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) intake_->take(JobId{i}, jobs_, shapes_);
+  for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) intake_->take(JobId{i}, jobs_, shapes_, kinds_);
 }
 
 Result<void> Engine::run() {
@@ -238,7 +238,7 @@ void Engine::apply(const Event& event) {
 
 void Engine::arrive(JobId job) {
   ++arrived_;
-  if (open_) intake_->take(job, jobs_, shapes_);
+  if (open_) intake_->take(job, jobs_, shapes_, kinds_);
   jobs_.state[job] = JobState::Waiting;
   if (open_) restore(job, executor_.past(job));
   if (!shapes_.never_reason(jobs_.shape[job]).empty()) {

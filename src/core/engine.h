@@ -137,6 +137,7 @@ class Engine {
 
   JobTable jobs_;
   ShapeTable shapes_;
+  KindTable kinds_;
   ClusterState state_;
   std::unique_ptr<ClusterState> pristine_;  // of an open run: whether a newcomer could ever fit
   std::optional<Intake> intake_;
