@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/rng.h"
 #include "core/action.h"
+#include "core/engine_plan.h"
 #include "core/executor.h"
 #include "core/intake.h"
 #include "core/node_tuner.h"
@@ -148,7 +149,7 @@ class Engine {
   Rng policy_rng_;
   Rng placement_rng_;
   View view_;
-  Plan plan_;
+  EnginePlan plan_;
   std::vector<RejectedJob> rejected_;
   std::optional<JobId> handling_;
   Digest digest_;

@@ -2,6 +2,12 @@
 // declared the need — estimates, deadlines, history. Reading what was not declared is a broken
 // invariant, so belief cannot leak in by accident and a non-clairvoyant policy is one by
 // construction.
+//
+// A view is a window, not a copy. `now` stands still during a pass. The job table shows the
+// executor's world: state, rate and service are those before the pass, whatever was planned since,
+// but what a job holds (`jobs.allocation`, `jobs.terms`) and the cluster change with every step of
+// the plan. Whoever asks what has been decided in this pass asks the plan. In an open run jobs,
+// shapes and kinds come as people submit: a column that is indexed by one of them grows.
 #pragma once
 
 #include <cstdint>

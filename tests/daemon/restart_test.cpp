@@ -36,7 +36,7 @@ Workload draw(const std::string& policy, std::uint64_t seed) {
   load.options.scheduling.min_run = seed % 3 == 0 ? 5 : 0;
   load.options.scheduling.spare_slots = 64;
   load.options.hears_progress = seed % 2 == 1;  // and is slower or faster than anybody thought
-  load.options.host.device_limit = (*make_policy(policy))->shares_devices() ? 8 : 1;
+  load.options.host.device_limit = (*make_policy(policy))->traits().shares_devices ? 8 : 1;
   for (int i = 0; i < 10; ++i) {
     const double length = 3 + odd(40);
     LiveSpec spec = spec_of({"run", fmt::format("{:.6f}", length)},
