@@ -70,10 +70,11 @@ endfunction()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/project_paths.h CONTENT
   "#pragma once\n\n#define BERTH_SOURCE_DIR \"@PROJECT_SOURCE_DIR@\"\n#define BERTH_SHARED_DIR \"@PROJECT_SOURCE_DIR@/../shared\"\n" @ONLY)
 
-# berth_test(name [SERIAL] SOURCES … ALONE … DEPENDS rooms…): one GoogleTest program, found by ctest test by test; nothing
-# runs beside the tests of a SERIAL one, because they measure
+# berth_test(name [SERIAL] [LIVE] SOURCES … ALONE … DEPENDS rooms…): one GoogleTest program, found by ctest test by test;
+# nothing runs beside the tests of a SERIAL one, because they measure. LIVE: a test of daemon, api, exec, store or training,
+# which `./test --asan` and `--tsan` build (target live_tests) and run (label live)
 function(berth_test name)
-  cmake_parse_arguments(TEST "SERIAL" "" "SOURCES;ALONE;DEPENDS" ${ARGN})
+  cmake_parse_arguments(TEST "SERIAL;LIVE" "" "SOURCES;ALONE;DEPENDS" ${ARGN})
   berth_units(units ${name} ${TEST_SOURCES})
   add_executable(${name} ${units} ${TEST_ALONE})
   target_link_libraries(${name} PRIVATE berth_options GTest::gtest GTest::gmock GTest::gtest_main fmt::fmt)
@@ -81,5 +82,13 @@ function(berth_test name)
   foreach(room ${TEST_DEPENDS})
     target_link_libraries(${name} PRIVATE berth_${room})
   endforeach()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 RUN_SERIAL ${TEST_SERIAL})
+  set(label)
+  if(TEST_LIVE)
+    set(label LABELS live)
+    if(NOT TARGET live_tests)
+      add_custom_target(live_tests)
+    endif()
+    add_dependencies(live_tests ${name})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 RUN_SERIAL ${TEST_SERIAL} ${label})
 endfunction()

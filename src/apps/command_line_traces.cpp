@@ -208,8 +208,15 @@ void CommandLine::add_check() {
 
 void CommandLine::add_report() {
   CLI::App* sub = add("report", "build report.html and the figures of a result folder anew",
-                      "berth report run1", [this]() -> Result<Command> { return report_; });
+                      "berth report run1\nberth report --live -o energy.html",
+                      [this]() -> Result<Command> { return report_; });
   take(sub, "DIR", report_.dir, "DIR", "a folder that --out made");
+  flag(sub, "--live", report_.live,
+       "energy of a live scheduler instead: by job, user, node and what it was doing", kOutput);
+  take(sub, "--server", report_.server, "ADDRESS",
+       "of --live: socket path or URL (default: BERTH_URL, BERTH_SOCKET)");
+  take(sub, "-o,--out", report_.out, "FILE", "of --live: write it as a page too (default: none)",
+       kOutput);
 }
 
 }  // namespace berth

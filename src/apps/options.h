@@ -102,6 +102,9 @@ struct CheckOptions {
 
 struct ReportOptions {
   std::string dir;
+  bool live = false;   // of a scheduler that runs
+  std::string server;  // empty: as every live command finds it
+  std::string out;     // of a live one: the page; empty: none
 };
 
 struct PoliciesOptions {

@@ -301,6 +301,7 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR2}) sigaddset(&signals, number);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a limit of files is a write that fails
 
   // Before a new life begins: where somebody else listens there is nothing to begin.
   BERTH_TRY(api::Listening listening, api::Listening::open(checked.server));

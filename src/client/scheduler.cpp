@@ -1,9 +1,11 @@
 #include "client/scheduler.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <iterator>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -359,6 +361,29 @@ Result<std::string> Scheduler::learnt_profiles() {
   if (!json.is_object() || !json.contains("profiles") || !json["profiles"].is_string())
     return fail("the scheduler's answer was not understood (is it older than this program?)");
   return json["profiles"].get<std::string>();
+}
+
+Result<Scheduler::EnergySums> Scheduler::energy_sums() {
+  BERTH_TRY(const std::string text, exchange({.method = "GET", .target = "/metrics"}));
+  constexpr std::string_view kUser = "berth_user_energy_joules_total{user=\"";
+  constexpr std::string_view kNobody = "berth_nobody_energy_joules_total ";
+  EnergySums sums;
+  bool is_counted = false;
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_user = line.starts_with(kUser), is_nobody = line.starts_with(kNobody);
+    const std::size_t space = line.rfind(' ');
+    if ((!is_user && !is_nobody) || space == std::string::npos) continue;
+    double joules = 0;
+    std::from_chars(line.data() + space + 1, line.data() + line.size(), joules);
+    const std::size_t end = line.rfind("\"}");
+    if (is_nobody) sums.nobody = joules;
+    if (is_nobody) is_counted = true;
+    if (is_user && end >= kUser.size() && end != std::string::npos)
+      sums.users[line.substr(kUser.size(), end - kUser.size())] = joules;
+  }
+  if (!is_counted) return fail("this scheduler counts no energy (is it older than this program?)");
+  return sums;
 }
 
 }  // namespace berth::client

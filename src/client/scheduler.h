@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,6 +78,12 @@ class Scheduler {
     SubmitReply reply;
     std::string json;
   };
+  /// Joules of jobs by user, and of nobody, since they are counted.
+  struct EnergySums {
+    std::map<std::string, double> users;
+    double nobody = 0;
+  };
+  [[nodiscard]] Result<EnergySums> energy_sums();
   /// What jobs have shown of themselves: a profile file.
   [[nodiscard]] Result<std::string> learnt_profiles();
   [[nodiscard]] Result<SubmitAnswer> submit(JobSpec spec);

@@ -203,8 +203,14 @@ std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& sty
 }
 
 std::string energy_table(const std::vector<JobRow>& jobs, const std::vector<NodeRow>& nodes) {
-  std::map<std::string, double> users, uses;
+  std::map<std::string, double> users;
   for (const JobRow& job : jobs) users[job.spec.user] += job.energy_kwh;
+  return energy_table("energy of these jobs", users, nodes);
+}
+
+std::string energy_table(std::string_view title, const std::map<std::string, double>& users,
+                         const std::vector<NodeRow>& nodes) {
+  std::map<std::string, double> uses;
   TextTable by_user({{"user", Align::Left}, {"energy", Align::Right}});
   for (const auto& [user, kwh] : users) by_user.add_row({clipped(user, 40), energy(kwh)});
   TextTable by_node({{"node", Align::Left},
@@ -224,8 +230,8 @@ std::string energy_table(const std::vector<JobRow>& jobs, const std::vector<Node
     for (const auto& [use, kwh] : node.energy_kwh) uses[use] += kwh;
   }
   if (nodes.size() > 1) add_row("all", uses);
-  return fmt::format("energy of these jobs\n{}\nenergy of nodes since they are counted\n{}",
-                     by_user.str(), by_node.str());
+  return fmt::format("{}\n{}\nenergy of nodes since they are counted\n{}", title, by_user.str(),
+                     by_node.str());
 }
 
 std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& style) {

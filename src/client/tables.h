@@ -1,6 +1,7 @@
 // What commands print for people. Pure: rows in, text out.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,10 @@ struct TableStyle {
 [[nodiscard]] std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& style);
 /// By the users of these jobs, and by node and what it was doing.
 [[nodiscard]] std::string energy_table(const std::vector<JobRow>& jobs,
+                                       const std::vector<NodeRow>& nodes);
+/// The same of these users' kWh.
+[[nodiscard]] std::string energy_table(std::string_view title,
+                                       const std::map<std::string, double>& users,
                                        const std::vector<NodeRow>& nodes);
 [[nodiscard]] std::string node_table(const std::vector<NodeRow>& nodes, const TableStyle& style);
 [[nodiscard]] std::string share_table(const std::vector<ShareRow>& shares);

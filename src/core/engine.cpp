@@ -171,12 +171,26 @@ void Engine::tune() {
   changed_nodes_.clear();
 }
 
+void Engine::set_begun(JobId job, Time begun) {
+  const Time said = jobs_.held_from[job];
+  jobs_.work_from[job] = begun + (jobs_.work_from[job] - said);
+  jobs_.held_from[job] = jobs_.last_start[job] = begun;
+  if (jobs_.first_start[job] == said) jobs_.first_start[job] = begun;
+}
+
+void Engine::set_basis(JobId job, RateBasis basis) {
+  jobs_.basis[job] = basis;
+  if (basis != RateBasis::Measured) jobs_.basis_from[job] = view_.now;
+}
+
 /// What was done so far was done at the old rate.
 void Engine::absorb_rates() {
-  for (const auto& [job, rate, work] : rate_changes_) {
+  for (const auto& [job, rate, work, basis, begun] : rate_changes_) {
+    if (begun) set_begun(job, *begun);
     jobs_.work[job] = work.value_or(jobs_.work_done(job, view_.now));
     jobs_.work_from[job] = work ? view_.now : std::max(jobs_.work_from[job], view_.now);
     jobs_.rate[job] = rate;
+    if (open_) set_basis(job, basis);
     if (open_) policy_.on_rate(view_, job);
   }
 }
@@ -306,7 +320,10 @@ void Engine::end(JobId job, JobState outcome) {
   ++over_;
   plan_.unpin(job);
   if (observer_ != nullptr) observer_->finished(view_.now, job, outcome);
-  estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
+  // How long somebody lets a job run before giving it up says how long it takes at least. What a
+  // trace says of such a job is its length.
+  if (!open_ || outcome != JobState::Cancelled)
+    estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
   policy_.on_departure(view_, job);
   if (power_ != nullptr) power_->on_departure(view_, job);
 }
@@ -498,6 +515,7 @@ void Engine::begin_stretch(const Action& action) {
   jobs_.held_from[job] = receipt.held_from;
   jobs_.work_from[job] = receipt.work_from;
   jobs_.rate[job] = receipt.rate;
+  if (open_) set_basis(job, RateBasis::Believed);
   jobs_.phase[job] = receipt.phase;
   if (receipt.phase != Phase::Training) note_change(job);  // the tuner took it for a training one
   jobs_.granted[job] = action.gpus;

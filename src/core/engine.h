@@ -102,6 +102,8 @@ class Engine {
   void make_intake();
   void tune();
   void absorb_rates();
+  void set_basis(JobId job, RateBasis basis);
+  void set_begun(JobId job, Time begun);
   void note_change(JobId job);
   void apply(const Event& event);
   void arrive(JobId job);

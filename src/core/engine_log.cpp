@@ -1,5 +1,6 @@
 #include "core/engine_log.h"
 
+#include <array>
 #include <type_traits>
 #include <utility>
 
@@ -80,6 +81,25 @@ template <class Bytes, class AnyEvent>
 void pass_event(Bytes& bytes, AnyEvent& event) {
   pass_fields(bytes, event.kind, event.outcome, event.job, event.node, event.phase, event.failure,
               event.asks_policy);
+}
+
+/// One byte: whether work and a beginning follow, and the basis. Logs of a version without a basis
+/// have 0 there: to whom nothing was said of it, it is a belief.
+std::uint64_t flags_of(const RateChange& change) {
+  std::uint64_t basis = 0;
+  switch (change.basis) {
+    case RateBasis::Believed: basis = 0; break;
+    case RateBasis::Exact: basis = 1; break;
+    case RateBasis::Awaited: basis = 2; break;
+    case RateBasis::Measured: basis = 3; break;
+  }
+  return (change.begun ? 8U : 0U) | basis << 1U | (change.work ? 1U : 0U);
+}
+
+RateBasis basis_in(std::uint64_t flags) {
+  constexpr std::array kBases{RateBasis::Believed, RateBasis::Exact, RateBasis::Awaited,
+                              RateBasis::Measured};
+  return kBases[flags >> 1U & 3U];
 }
 
 }  // namespace
@@ -215,35 +235,37 @@ void EngineLog::adjust(Time now, const Action& action, const JobTable& jobs) {
 }
 
 Entitlements EngineLog::entitlements() {
-  return answer([&] { return parts_.executor.entitlements(); },
-                [](ByteWriter& out, const Entitlements& said) {
-                  out.natural(said.shares.size());
-                  for (const auto& [who, shares] : said.shares) {
-                    out.text(who);
-                    out.real(shares);
-                  }
-                  out.natural(said.uses.size());
-                  for (const auto& [user, group, gpu_seconds] : said.uses) {
-                    out.text(user);
-                    out.text(group);
-                    out.real(gpu_seconds);
-                  }
-                },
-                [](ByteReader& in) {
-                  Entitlements said;
-                  said.shares.resize(static_cast<std::size_t>(in.natural()));
-                  for (auto& [who, shares] : said.shares) {
-                    who = in.text();
-                    shares = in.real();
-                  }
-                  said.uses.resize(static_cast<std::size_t>(in.natural()));
-                  for (auto& [user, group, gpu_seconds] : said.uses) {
-                    user = in.text();
-                    group = in.text();
-                    gpu_seconds = in.real();
-                  }
-                  return said;
-                });
+  Entitlements told = answer([&] { return parts_.executor.entitlements(); },
+                             [](ByteWriter& out, const Entitlements& said) {
+                               out.natural(said.shares.size());
+                               for (const auto& [who, shares] : said.shares) {
+                                 out.text(who);
+                                 out.real(shares);
+                               }
+                               out.natural(said.uses.size());
+                               for (const auto& [user, group, gpu_seconds] : said.uses) {
+                                 out.text(user);
+                                 out.text(group);
+                                 out.real(gpu_seconds);
+                               }
+                             },
+                             [](ByteReader& in) {
+                               Entitlements said;
+                               said.shares.resize(static_cast<std::size_t>(in.natural()));
+                               for (auto& [who, shares] : said.shares) {
+                                 who = in.text();
+                                 shares = in.real();
+                               }
+                               said.uses.resize(static_cast<std::size_t>(in.natural()));
+                               for (auto& [user, group, gpu_seconds] : said.uses) {
+                                 user = in.text();
+                                 group = in.text();
+                                 gpu_seconds = in.real();
+                               }
+                               return said;
+                             });
+  shares_ = told.shares;
+  return told;
 }
 
 void EngineLog::power(Time now, const Action& action) {
@@ -321,14 +343,21 @@ void EngineLog::hear_rates(std::vector<RateChange>& changes, Ask ask) {
       [&](ByteWriter& out, const std::vector<RateChange>& more) {
         out.natural(more.size());
         for (const RateChange& change : more) {
-          pass_fields(out, change.job, change.work);
+          pass_field(out, change.job);
+          out.natural(flags_of(change));
+          if (change.work) pass_field(out, *change.work);
+          if (change.begun) pass_field(out, *change.begun);
           out.natural(change.rate.raw());
         }
       },
       [](ByteReader& in) {
         std::vector<RateChange> more(static_cast<std::size_t>(in.natural()));
         for (RateChange& change : more) {
-          pass_fields(in, change.job, change.work);
+          pass_field(in, change.job);
+          const std::uint64_t flags = in.natural();
+          if ((flags & 1U) != 0) pass_field(in, change.work.emplace());
+          if ((flags & 8U) != 0) pass_field(in, change.begun.emplace());
+          change.basis = basis_in(flags);
           change.rate = Rate::from_raw(in.natural());
         }
         return more;

@@ -52,6 +52,10 @@ class EngineLog final : public Executor, public RunObserver {
     Reason given = Reason::None, taken = Reason::None;
   };
   [[nodiscard]] Reasons last_reasons(JobId job) const;
+  /// The shares that the engine was told last; nothing: none yet.
+  [[nodiscard]] const std::optional<std::vector<Entitlement>>& last_shares() const noexcept {
+    return shares_;
+  }
 
   /// Something else from outside that policies or tuners are told, in the order of asking: `ask` is
   /// called and its answer put down, or it is read from the log.
@@ -111,6 +115,7 @@ class EngineLog final : public Executor, public RunObserver {
   std::size_t names_ = 1;    // known to the log; the empty one always is
   std::vector<std::string> notes_;              // scratch
   std::unordered_map<JobId, Reasons> reasons_;  // while replaying; lookup only
+  std::optional<std::vector<Entitlement>> shares_;
   Digest decided_;
   Time wakeup_{};
   bool is_first_ = true;

@@ -63,12 +63,18 @@ struct StartReceipt {
   Phase phase = Phase::Training;
 };
 
-/// A running job goes faster or slower from now on: its neighbourhood or its terms changed.
+/// A running job goes faster or slower from now on: its neighbourhood or its terms changed. Or what
+/// is known of its rate rests on something else.
 struct RateChange {
   JobId job;
   Rate rate;
   /// What it has done by now, if that is not what it was thought to have done: it says so itself.
   std::optional<Duration> work = {};
+  /// In an open run; anything but `Measured` also says that its conditions are others from now on.
+  RateBasis basis = RateBasis::Exact;
+  /// Its start took effect at this moment, and not when its receipt said: whoever was on its
+  /// devices has left only then. Not before the receipt's moment unless that is still to come.
+  std::optional<Time> begun = {};
 };
 
 /// What a job has behind it that comes to an engine which does not know it: it was there before a

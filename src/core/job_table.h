@@ -34,10 +34,19 @@ enum class JobState : std::uint8_t {
   return state >= JobState::Completed;
 }
 
+/// What the rate of a running job rests on.
+enum class RateBasis : std::uint8_t {
+  Exact,     // the truth: a simulation
+  Believed,  // the job says nothing of itself
+  Awaited,   // it does, but not for long enough where and beside whom it runs now
+  Measured,  // there and beside them
+};
+
 class JobTable {
   struct Row {
     JobState state = JobState::Unknown;
     Phase phase = Phase::Training;
+    RateBasis basis = RateBasis::Exact;
     ShapeId shape;
     KindId kind;
     Allocation allocation;
@@ -50,6 +59,7 @@ class JobTable {
     Time work_from{};
     Duration work{};
     Rate rate;
+    Time basis_from{};
     Duration overhead{};
     std::uint32_t preemptions = 0;
     std::uint32_t migrations = 0;
@@ -126,7 +136,11 @@ class JobTable {
   Field<&Row::work_from> work_from{rows_};  // while running: since when it makes progress
   Field<&Row::work> work{rows_};            // reference seconds done before work_from
   Field<&Row::rate> rate{rows_};            // while running
-  Field<&Row::overhead> overhead{rows_};    // held without progress, in all
+  Field<&Row::basis> basis{rows_};          // of the rate
+  /// Unless it is exact: since when the job runs where and beside whom it does now. What was
+  /// measured of its rate was measured since then.
+  Field<&Row::basis_from> basis_from{rows_};
+  Field<&Row::overhead> overhead{rows_};  // held without progress, in all
   Field<&Row::preemptions> preemptions{rows_};
   Field<&Row::migrations> migrations{rows_};
   Field<&Row::failures> failures{rows_};    // attempts lost with a node

@@ -10,6 +10,7 @@
 // shapes and kinds come as people submit: a column that is indexed by one of them grows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -71,6 +72,14 @@ class View {
   [[nodiscard]] std::int32_t gpus(JobId job) const noexcept { return trace_->jobs[job.value].gpus; }
   /// Jobs are programs that somebody runs: none has another size than its request agrees to.
   [[nodiscard]] bool sizes_are_agreed() const noexcept { return open_; }
+
+  /// How long the rate of a running job was measured where and beside whom it runs now. Zero: it is
+  /// believed, not tested (see RateBasis). Endless in a simulation, where it is the truth.
+  [[nodiscard]] Duration measured_over(JobId job) const noexcept {
+    if (jobs.basis[job] == RateBasis::Exact) return Duration::max();
+    if (jobs.basis[job] != RateBasis::Measured) return Duration::zero();
+    return std::max(Duration{1}, now - jobs.basis_from[job]);
+  }
 
   /// Believed total run time at the reference placement.
   [[nodiscard]] Duration estimate(JobId job) const noexcept {

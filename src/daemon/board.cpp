@@ -79,6 +79,7 @@ void Board::publish(std::span<const Committed> records, std::int64_t wall) {
           if (!job->attempt && notes_.contains(number)) {
             notes_[number].pid = 0;
             notes_[number].is_running = false;
+            notes_[number].cores.reset();
           }
         }
         const auto view = job != nullptr ? view_of(*job, wall)
@@ -204,6 +205,8 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const
   if (job.attempt) {
     view.last_started = job.attempt->wall;
     view.where = job.attempt->where;
+    if (note != notes_.end() && note->second.cores && view.where.size() == 1)
+      view.where.front().cores = *note->second.cores;
     view.granted = job.attempt->gpus;
     const double seconds =
         static_cast<double>(std::max<std::int64_t>(0, wall - job.attempt->wall)) * 1e-6;

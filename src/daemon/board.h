@@ -32,9 +32,10 @@ struct JobNote {
   WaitCode code{};
   bool is_blocked = false;  // by a gate: it does not compete yet
   std::optional<TrainingView> training;
-  std::int64_t training_heard = 0;  // Unix microseconds
-  std::optional<Pace> pace{};       // while it runs
-  std::int64_t pace_wall = 0;       // Unix microseconds of its moment
+  std::int64_t training_heard = 0;                   // Unix microseconds
+  std::optional<Pace> pace{};                        // while it runs
+  std::int64_t pace_wall = 0;                        // Unix microseconds of its moment
+  std::optional<std::vector<std::int32_t>> cores{};  // bound to since its start
 };
 
 class Board final {

@@ -173,10 +173,14 @@ Result<void> Daemon::Parts::begin() {
           },
       .last_known = last_known,
       .log = &log,
-      .joules = [this](JobNumber job,
-                       Time until) { return energy->take(job, until, clock.now()); }});
+      .joules = [this](JobNumber job, Time until) { return energy->take(job, until, clock.now()); },
+      .show_cores =
+          [this](JobNumber job, const std::vector<std::int32_t>& cores) {
+            board.note(job, [&](JobNote& note) { note.cores = cores; });
+          }});
+  BERTH_TRY_VOID(open_power());
   open_energy();
-  return open_power();
+  return {};
 }
 
 Result<void> Daemon::Parts::open_power() {
@@ -206,7 +210,8 @@ Result<void> Daemon::Parts::open_power() {
   return {};
 }
 
-/// Whoever holds devices now has held them since the life before looked last.
+/// Whoever holds devices now has held them since the life before looked last, and nodes have been
+/// off or on since then as they are on record.
 void Daemon::Parts::open_energy() {
   energy = std::make_unique<EnergyMeter>(
       options.cluster, EnergyMeter::Counters{.rapl = Rapl{options.power.powercap},
@@ -228,7 +233,8 @@ void Daemon::Parts::open_energy() {
   }
   const auto& settings = scribe.ledger().settings();
   const auto kept = settings.find(kEnergySetting);
-  energy->restore(kept == settings.end() ? std::string{} : kept->second, held, clock.now());
+  energy->restore(kept == settings.end() ? std::string{} : kept->second, held,
+                  node_uses(*power, options.cluster), clock.now());
   energy->set_keeper([this](std::string text) {
     pen->write_later(
         {.make = [text = std::move(text)](const Ledger&) -> Result<std::vector<RecordBody>> {

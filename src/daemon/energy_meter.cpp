@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr Duration kKeepEvery = std::chrono::minutes{5};
-constexpr Duration kKeepAfterAnEnd = std::chrono::seconds{10};
+constexpr Duration kKeepAfterNews = std::chrono::seconds{10};
 constexpr double kLookAtDraws = 1, kLookAtCounters = 30;  // seconds
 
 /// Nothing that a text of somebody else could do harm with.
@@ -93,44 +93,92 @@ std::optional<Time> EnergyMeter::read(const std::string& text, std::span<const H
   return Time{Duration{saved["at"].get<std::int64_t>()}};
 }
 
-void EnergyMeter::restore(const std::string& text, std::span<const Held> held, Time now) {
+void EnergyMeter::restore(const std::string& text, std::span<const Held> held,
+                          const std::vector<NodeUse>& nodes, Time now) {
   const std::lock_guard lock{mutex_};
-  kept_ = now;
+  kept_ = now - kKeepAfterNews;  // the first news is put down at once
   since_ = read(text, held);
+  set_state({held.begin(), held.end()}, nodes);
   if (!since_ || *since_ >= now) return;
-  // Those who began in between count from then on.
-  std::set<Time> steps{now};
-  std::map<JobNumber, double> before;
-  for (const Held& one : held) {
-    before[one.job] = jobs_[one.job].joules;
-    if (one.since > *since_ && one.since < now) steps.insert(one.since);
-  }
-  const Time from = *since_;
-  for (const Time step : steps) {
-    held_.clear();
-    for (const Held& one : held)
-      if (one.since <= *since_) held_.push_back(one);
-    for (Row& row : rows_) row.use = NodeUse::Idle;
-    for (const Held& one : held_) rows_[one.node.value].use = NodeUse::Busy;
-    std::ranges::stable_sort(held_, {}, &Held::node);
-    charge(step, By::Model);
-  }
+  gap_.from = *since_;
+  gap_.until = now;
+  gap_.nodes = nodes;
+  for (const Held& one : held) gap_.stays.push_back({one, now});
+  std::ranges::stable_sort(gap_.stays, {}, &Held::node);
+  for (const Stay& stay : gap_.stays) gap_.users.push_back(jobs_[stay.job].user);
+  gap_.charged = {.nodes = std::vector<std::array<double, kNodeUses>>(rows_.size()),
+                  .stays = std::vector<double>(gap_.stays.size(), 0)};
+  charge_gap();
+  since_ = now;
   begin_counting(now);
   ++gaps_;
-  for (const Held& one : held) {
-    Account& account = jobs_[one.job];
-    account.unseen_joules = account.joules - before[one.job];
-    account.unseen_from = std::max(from, one.since);
-    account.unseen_until = now;
+}
+
+/// Those who began or ended in between count from then or until then.
+EnergyMeter::Tally EnergyMeter::tally(const Gap& gap) {
+  Tally all{.nodes = std::vector<std::array<double, kNodeUses>>(rows_.size()),
+            .stays = std::vector<double>(gap.stays.size(), 0)};
+  std::set<Time> steps{gap.until};
+  for (const Stay& stay : gap.stays) {
+    for (const Time step : {stay.since, stay.until})
+      if (step > gap.from && step < gap.until) steps.insert(step);
   }
+  Time from = gap.from;
+  for (const Time step : steps) {
+    std::vector<Held> held;
+    std::vector<std::size_t> whose;
+    std::vector<NodeUse> uses = gap.nodes;
+    for (std::size_t i = 0; i < gap.stays.size(); ++i) {
+      if (gap.stays[i].since > from || gap.stays[i].until <= from) continue;
+      held.push_back(gap.stays[i]);
+      whose.push_back(i);
+      uses[gap.stays[i].node.value] = NodeUse::Busy;
+    }
+    const Spent spent = spend(held, uses, to_seconds(step - from), By::Model);
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      all.nodes[i][static_cast<std::size_t>(uses[i])] += spent.nodes[i];
+    for (std::size_t i = 0; i < held.size(); ++i) all.stays[whose[i]] += spent.held[i];
+    from = step;
+  }
+  // What somebody was charged who is over is on record with his end.
+  for (std::size_t i = 0; i < gap.stays.size(); ++i)
+    all.stays[i] = gap.stays[i].taken.value_or(all.stays[i]);
+  return all;
+}
+
+/// By as much as the time in which nobody looked costs more or less than was thought.
+void EnergyMeter::charge_gap() {
+  Tally now = tally(gap_);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    for (std::size_t use = 0; use < kNodeUses; ++use) {
+      const double more = now.nodes[i][use] - gap_.charged.nodes[i][use];
+      rows_[i].joules[use] += more;
+      nobody_ += more;
+    }
+  }
+  for (std::size_t i = 0; i < gap_.stays.size(); ++i) {
+    const double more = now.stays[i] - gap_.charged.stays[i];
+    nobody_ -= more;
+    users_[gap_.users[i]] += more;
+    if (!gap_.stays[i].taken) jobs_[gap_.stays[i].job].joules += more;
+  }
+  gap_.charged = std::move(now);
+}
+
+bool EnergyMeter::is_due(Time now) const {
+  return keep_ && now - kept_ >= (has_news_ ? kKeepAfterNews : kKeepEvery);
 }
 
 void EnergyMeter::keep_if_due(Time now) {
-  const bool is_due = now - kept_ >= (has_news_ ? kKeepAfterAnEnd : kKeepEvery);
-  if (!keep_ || !is_due) return;
+  if (!is_due(now)) return;
   kept_ = now;
   has_news_ = false;
   keep_(text(now));
+}
+
+void EnergyMeter::count_until(Time now) {
+  const std::lock_guard lock{mutex_};
+  charge(now);
 }
 
 void EnergyMeter::keep(Time now) {
@@ -141,17 +189,21 @@ void EnergyMeter::keep(Time now) {
 
 // --- whose it is
 
+void EnergyMeter::set_state(std::vector<Held> held, const std::vector<NodeUse>& nodes) {
+  uses_ = nodes;
+  held_ = std::move(held);
+  std::ranges::stable_sort(held_, {}, &Held::node);
+  for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].use = nodes[i];
+  for (const Held& one : held_) rows_[one.node.value].use = NodeUse::Busy;
+}
+
 void EnergyMeter::observe(Time now, std::vector<Held> held, const std::vector<NodeUse>& nodes) {
   const std::lock_guard lock{mutex_};
   charge(now);
-  held_ = std::move(held);
-  std::ranges::stable_sort(held_, {}, &Held::node);
+  has_news_ = has_news_ || nodes != uses_;
+  set_state(std::move(held), nodes);
   std::set<JobNumber> running;
-  for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].use = nodes[i];
-  for (const Held& one : held_) {
-    rows_[one.node.value].use = NodeUse::Busy;
-    running.insert(one.job);
-  }
+  for (const Held& one : held_) running.insert(one.job);
   std::erase_if(jobs_, [&](const auto& entry) { return !running.contains(entry.first); });
   keep_if_due(now);
 }
@@ -162,19 +214,17 @@ double EnergyMeter::take(JobNumber job, Time until, Time now) {
   std::erase_if(held_, [&](const Held& one) { return one.job == job; });
   const auto found = jobs_.find(job);
   if (found == jobs_.end()) return 0;
-  Account& account = found->second;
-  // It ended while nobody looked: what the model gave it afterwards is nobody's.
-  if (until < account.unseen_until && account.unseen_until > account.unseen_from) {
-    const double part =
-        std::clamp(to_seconds(account.unseen_until - std::max(until, account.unseen_from)) /
-                       to_seconds(account.unseen_until - account.unseen_from),
-                   0.0, 1.0);
-    const double back = account.unseen_joules * part;
-    account.joules -= back;
-    users_[account.user] -= back;
-    nobody_ += back;
+  // It ended while nobody looked.
+  for (std::size_t i = 0; until < gap_.until && i < gap_.stays.size(); ++i) {
+    Stay& stay = gap_.stays[i];
+    if (stay.job == job && !stay.taken) stay.until = std::max(until, gap_.from);
   }
-  const double joules = std::max(0.0, account.joules);
+  if (until < gap_.until) {
+    charge_gap();
+    for (std::size_t i = 0; i < gap_.stays.size(); ++i)
+      if (gap_.stays[i].job == job) gap_.stays[i].taken = gap_.charged.stays[i];
+  }
+  const double joules = std::max(0.0, found->second.joules);
   jobs_.erase(found);
   has_news_ = true;
   return joules;
@@ -212,31 +262,43 @@ std::vector<double> EnergyMeter::device_joules(NodeId id, const std::vector<std:
   return joules;
 }
 
-void EnergyMeter::charge_job(JobNumber job, double joules) {
-  nobody_ -= joules;
-  Account& account = jobs_[job];
-  account.joules += joules;
-  users_[account.user] += joules;
-}
-
 void EnergyMeter::begin_counting(Time now) {
   if (has_gpus_) static_cast<void>(counters_.gpus.joules(to_seconds(now)));
   if (has_rapl_) static_cast<void>(counters_.rapl.joules());
 }
 
-void EnergyMeter::charge(Time now, By by) {
+void EnergyMeter::charge(Time now) {
   if (!since_) begin_counting(now);
   const double seconds = since_ ? std::max(0.0, to_seconds(now - *since_)) : 0;
   since_ = since_ ? std::max(*since_, now) : now;
   if (seconds <= 0) return;
-  auto first = held_.begin();  // of a node's: they stand in the order of nodes
+  std::vector<NodeUse> uses(rows_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) uses[i] = rows_[i].use;
+  const Spent spent = spend(held_, uses, seconds, By::Counters);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    rows_[i].joules[static_cast<std::size_t>(rows_[i].use)] += spent.nodes[i];
+    nobody_ += spent.nodes[i];
+  }
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    nobody_ -= spent.held[i];
+    Account& account = jobs_[held_[i].job];
+    account.joules += spent.held[i];
+    users_[account.user] += spent.held[i];
+  }
+}
+
+/// `held` stands in the order of nodes.
+EnergyMeter::Spent EnergyMeter::spend(std::span<const Held> held, std::span<const NodeUse> nodes,
+                                      double seconds, By by) {
+  Spent spent{.nodes = std::vector<double>(rows_.size(), 0),
+              .held = std::vector<double>(held.size(), 0)};
+  std::size_t first = 0;  // of a node's
   for (std::uint32_t i = 0; i < rows_.size(); ++i) {
     const Node& node = cluster_.nodes[i];
-    Row& row = rows_[i];
-    const auto last =
-        std::find_if(first, held_.end(), [&](const Held& one) { return one.node.value > i; });
-    const std::span<const Held> here{std::exchange(first, last), last};
-    if (row.use == NodeUse::Off) continue;
+    const std::size_t begin = first;
+    while (first < held.size() && held[first].node.value <= i) ++first;
+    if (nodes[i] == NodeUse::Off) continue;
+    const std::span<const Held> here = held.subspan(begin, first - begin);
     std::vector<std::int32_t> holders(static_cast<std::size_t>(std::max(0, node.gpus)), 0);
     for (const Held& one : here) {
       for_each_device(one.devices, [&](std::int32_t index) {
@@ -244,32 +306,35 @@ void EnergyMeter::charge(Time now, By by) {
         if (device < holders.size()) ++holders[device];
       });
     }
-    const auto held = static_cast<double>(
+    const auto in_use = static_cast<double>(
         std::ranges::count_if(holders, [](std::int32_t count) { return count > 0; }));
-    const double server = server_joules(NodeId{i}, held, seconds, by);
+    const double server = server_joules(NodeId{i}, in_use, seconds, by);
     const std::vector<double> devices = device_joules(NodeId{i}, holders, seconds, by);
-    double all = server;
-    for (const double joules : devices) all += joules;
-    row.joules[static_cast<std::size_t>(row.use)] += all;
-    nobody_ += all;
-    for (const Held& one : here) {
-      double joules = 0;
-      for_each_device(one.devices, [&](std::int32_t index) {
+    spent.nodes[i] = server;
+    for (const double joules : devices) spent.nodes[i] += joules;
+    for (std::size_t k = begin; k < first; ++k) {
+      for_each_device(held[k].devices, [&](std::int32_t index) {
         const auto device = static_cast<std::size_t>(index);
         if (device < holders.size())
-          joules += (devices[device] + server / node.gpus) / holders[device];
+          spent.held[k] += (devices[device] + server / node.gpus) / holders[device];
       });
-      charge_job(one.job, joules);
     }
   }
+  return spent;
 }
 
 std::optional<double> EnergyMeter::look(Time now) {
   const std::lock_guard lock{mutex_};
-  if (!has_rapl_ && !has_gpus_) return std::nullopt;
-  charge(now);
-  keep_if_due(now);
-  const double wait = has_gpus_ && counters_.gpus.needs_looks() ? kLookAtDraws : kLookAtCounters;
+  const bool has_counters = has_rapl_ || has_gpus_;
+  if (!has_counters && !keep_) return std::nullopt;
+  // By the model the next life finds out what has no news.
+  if (has_counters || (has_news_ && is_due(now))) {
+    charge(now);
+    keep_if_due(now);
+  }
+  double wait = to_seconds(kKeepAfterNews);
+  if (has_counters) wait = kLookAtCounters;
+  if (has_gpus_ && counters_.gpus.needs_looks()) wait = kLookAtDraws;
   return has_rapl_ ? std::min(wait, counters_.rapl.safe_seconds() / 2) : wait;
 }
 

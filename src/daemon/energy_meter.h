@@ -43,9 +43,11 @@ class EnergyMeter {
     std::uint64_t devices = 0;  // a mask
     Time since{};               // of its attempt; needed only to restore
   };
-  /// Once, before anything is observed: what the life before has put down, and who holds devices
-  /// since then, by set_user() of whom. Anything else than its text is taken for nothing.
-  void restore(const std::string& text, std::span<const Held> held, Time now);
+  /// Once, before anything is observed: what the life before has put down, who holds devices since
+  /// then, by set_user() of whom, and what each node has been doing beside them. Anything else than
+  /// its text is taken for nothing.
+  void restore(const std::string& text, std::span<const Held> held,
+               const std::vector<NodeUse>& nodes, Time now);
   /// Whoever keeps the text, now and then and never for long under a lock of theirs.
   void set_keeper(std::function<void(std::string)> keep) { keep_ = std::move(keep); }
 
@@ -55,12 +57,15 @@ class EnergyMeter {
   void set_user(JobNumber job, const std::string& user);
   [[nodiscard]] bool knows(JobNumber job) const;
   /// An attempt is over since `until`: what it is charged. The next one of the job begins with
-  /// nothing.
+  /// nothing. If it ended while nobody looked, its node was without it from then on.
   [[nodiscard]] double take(JobNumber job, Time until, Time now);
-  /// Reads counters that must not wait. How long until the next time, in seconds; nothing: never.
+  /// Reads counters that must not wait, and puts down what has news. How long until the next time,
+  /// in seconds; nothing: never.
   std::optional<double> look(Time now);
   /// As much as there is.
   void keep(Time now);
+  /// What people are shown is as new as now.
+  void count_until(Time now);
 
   [[nodiscard]] double joules_of(JobNumber job) const;
   [[nodiscard]] double joules_of(const std::string& user) const;
@@ -80,20 +85,44 @@ class EnergyMeter {
   struct Account {
     std::string user;
     double joules = 0;
-    // What the model has charged for the time in which nobody looked: it may have ended in it.
-    double unseen_joules = 0;
-    Time unseen_from{}, unseen_until{};
+  };
+  struct Stay : Held {
+    Time until{};
+    std::optional<double> taken{};  // it is over, and charged so much of it
+  };
+  /// What a stretch of time has cost.
+  struct Spent {
+    std::vector<double> nodes;  // by what they were doing then
+    std::vector<double> held;   // of each who held devices
+  };
+  struct Tally {
+    std::vector<std::array<double, kNodeUses>> nodes;
+    std::vector<double> stays;
+  };
+  /// The time in which nobody looked: charged by the model, and again whenever somebody is found to
+  /// have ended in it.
+  struct Gap {
+    Time from{}, until{};
+    std::vector<NodeUse> nodes;  // beside those who stay
+    std::vector<Stay> stays;     // in the order of nodes
+    std::vector<std::string> users;
+    Tally charged;
   };
   enum class By : std::uint8_t { Counters, Model };
   [[nodiscard]] std::optional<Time> read(const std::string& text, std::span<const Held> held);
+  void set_state(std::vector<Held> held, const std::vector<NodeUse>& nodes);
   void begin_counting(Time now);
-  void charge(Time now, By by = By::Counters);
+  void charge(Time now);
+  [[nodiscard]] Spent spend(std::span<const Held> held, std::span<const NodeUse> nodes,
+                            double seconds, By by);
+  [[nodiscard]] Tally tally(const Gap& gap);
+  void charge_gap();
   [[nodiscard]] double server_joules(NodeId node, double held, double seconds, By by);
   [[nodiscard]] std::vector<double> device_joules(NodeId node,
                                                   const std::vector<std::int32_t>& holders,
                                                   double seconds, By by);
-  void charge_job(JobNumber job, double joules);
   [[nodiscard]] std::string text(Time now) const;
+  [[nodiscard]] bool is_due(Time now) const;
   void keep_if_due(Time now);
 
   const Cluster& cluster_;
@@ -103,13 +132,15 @@ class EnergyMeter {
   std::uint64_t gaps_ = 0;
   std::optional<Time> since_;
   std::vector<Row> rows_;
+  std::vector<NodeUse> uses_;  // as observed, whoever holds devices
   std::vector<Held> held_;
+  Gap gap_;
   std::map<JobNumber, Account> jobs_;  // that run
   std::map<std::string, double> users_;
   double nobody_ = 0;
   std::function<void(std::string)> keep_;
   Time kept_{};
-  bool has_news_ = false;  // somebody's attempt is over that is not kept
+  bool has_news_ = false;  // an attempt is over, or a node went off or on, that is not kept
 };
 
 }  // namespace berth

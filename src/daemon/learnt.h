@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "model/cluster.h"
@@ -77,11 +78,17 @@ class LearntBook {
   std::map<std::string, bool> dirty_;  // false: it is gone
 };
 
+/// What a job's user says of it: believed before or after what others guess from jobs of other
+/// kinds.
+enum class OwnWord : bool { Last, First };
+
 /// Believes of a job how long jobs of its kind have shown it to be, and asks another about the
-/// rest.
+/// rest. `OwnWord::First`: as long as no job of its user and name is over, what the user has said
+/// of it is believed instead.
 class LearntLengths final : public Estimator {
  public:
-  explicit LearntLengths(std::unique_ptr<Estimator> other) : other_(std::move(other)) {}
+  explicit LearntLengths(std::unique_ptr<Estimator> other, OwnWord word = OwnWord::Last)
+      : other_(std::move(other)), word_(word) {}
   void set(const TraceJob& job, Duration length) { lengths_[job.id] = length; }
 
   [[nodiscard]] std::string_view name() const noexcept override { return other_->name(); }
@@ -90,12 +97,23 @@ class LearntLengths final : public Estimator {
   void see(const TraceJob& job) override { other_->see(job); }
   [[nodiscard]] Duration estimate(const TraceJob& job) override {
     const auto known = lengths_.find(job.id);
-    return known != lengths_.end() ? known->second : other_->estimate(job);
+    if (known != lengths_.end()) return known->second;
+    const bool is_said = word_ == OwnWord::First && job.estimate > Duration::zero();
+    return is_said && !over_.contains(key(job)) ? job.estimate : other_->estimate(job);
   }
-  void learn(const TraceJob& job, Duration work) override { other_->learn(job, work); }
+  void learn(const TraceJob& job, Duration work) override {
+    over_.insert(key(job));
+    other_->learn(job, work);
+  }
 
  private:
+  static std::uint64_t key(const TraceJob& job) noexcept {
+    return (std::uint64_t{job.user.value} << 32U) | job.name.value;
+  }
+
   std::unique_ptr<Estimator> other_;
+  OwnWord word_;
+  std::unordered_set<std::uint64_t> over_;        // user and name; lookup only
   std::unordered_map<NameId, Duration> lengths_;  // by id of the job; lookup only
 };
 

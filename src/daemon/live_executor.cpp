@@ -619,7 +619,10 @@ StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable&
     rates_->enter(action.job, action.pool, action.slices,
                   stays ? LiveRates::Attempt::SameOne : LiveRates::Attempt::New);
   if (!stays) {
-    const Time from = std::max(now, parts_.yard.start_waits_until(job).value_or(now));
+    // Whoever waits holds nothing: when it does we say as soon as we know (news()).
+    if (parts_.yard.waits_to_start(job)) late_.insert(action.job);
+    const Time from = std::max({now, parts_.yard.start_waits_until(job).value_or(now),
+                                parts_.yard.start_waits_for_ends(job).value_or(now)});
     return {.held_from = from, .work_from = from + cost_of(action, jobs)};
   }
   // It was there before this engine, was about to make way, or slept.
@@ -649,6 +652,7 @@ Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
   static_cast<void>(jobs);
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
+  late_.erase(action.job);
   if (rates_) rates_->leave(action.job);
   switch (action.kind) {
     case ActionKind::Suspend: parts_.yard.suspend(job); break;
@@ -697,8 +701,25 @@ void LiveExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>
   if (rates_) rates_->rates(now, jobs, changes);
 }
 
+/// A start that had to wait is service from here on: those who queue by it are told.
+void LiveExecutor::hear_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+  std::erase_if(late_, [&](JobId slot) {
+    const JobNumber job = number_of(slot);
+    if (parts_.yard.waits_to_start(job)) return false;
+    const Attempt* attempt = parts_.yard.alive(job);
+    if (attempt == nullptr || !jobs.is_running(slot)) return true;
+    changes.push_back({.job = slot,
+                       .rate = jobs.rate[slot],
+                       .basis = jobs.basis[slot],
+                       .begun = std::min(now, attempt->since)});
+    calls_for_pass_ = true;
+    return true;
+  });
+}
+
 /// A policy that does not look at rates need not decide because of one.
 void LiveExecutor::news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+  hear_begun(now, jobs, changes);
   if (!rates_) return;
   rates_->news(now, jobs, changes);
   for (const JobNumber job : std::exchange(progressed_, {})) {

@@ -130,6 +130,7 @@ class LiveExecutor final : public Executor, public RunObserver {
     const std::vector<LedgerJob>& jobs;
     std::function<NodeService(NodeId)> service_of;
     std::function<EngineLog::Reasons(JobId)> reasons_of;
+    bool has_new_shares = false;  // set, and the engine has not heard of it
   };
   void resume(const Resumed& from);
   /// The engine begins again with the next pass.
@@ -168,6 +169,7 @@ class LiveExecutor final : public Executor, public RunObserver {
   [[nodiscard]] Duration whole_of(JobId slot) const;
   [[nodiscard]] const LearntKind* learnt_of(const JobSpec& spec) const;
   void believe_kind(JobId slot, const JobSpec& spec);
+  void hear_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes);
   void learn_from(JobId slot, const JobTable& jobs);
   [[nodiscard]] Duration cost_of(const Action& action, const JobTable& jobs) const;
   [[nodiscard]] Time leave(Time now, JobNumber number, std::string why);
@@ -188,9 +190,10 @@ class LiveExecutor final : public Executor, public RunObserver {
   std::vector<Event> events_;
   std::vector<Question> questions_;
   std::vector<JobNumber> progressed_;  // scratch
-  std::deque<JobNumber> line_;         // may compete, one at a time
-  std::vector<JobNumber> newcomers_;   // of this pass
-  bool is_new_ = true;                 // nobody has been let in yet
+  std::set<JobId> late_;        // started by the engine, and waited for somebody on their devices
+  std::deque<JobNumber> line_;  // may compete, one at a time
+  std::vector<JobNumber> newcomers_;  // of this pass
+  bool is_new_ = true;                // nobody has been let in yet
   bool calls_for_pass_ = false;
   Time last_{};
   Time pass_began_{};

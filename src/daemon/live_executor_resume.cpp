@@ -54,6 +54,7 @@ void LiveExecutor::resume(const Resumed& from) {
     parts_.power->resume_engine(
         [&](NodeId node) { return engine_->cluster().power(node); },
         [&](NodeId node) { return from.service_of(node) == NodeService::Up; }, events_);
+  if (from.has_new_shares) events_.push_back({.kind = EventKind::Shares, .job = {}, .node = {}});
   hear_of_meanwhile(from.jobs);
   std::erase_if(leaves_since_, [&](const auto& row) {
     const Attempt* attempt = parts_.yard.alive(row.first);
@@ -61,7 +62,9 @@ void LiveExecutor::resume(const Resumed& from) {
   });
   std::vector<JobId> running;
   for (const auto& [job, slot] : slots_) {
-    if (rates_ && engine_->jobs().is_running(slot)) running.push_back(slot);
+    if (!engine_->jobs().is_running(slot)) continue;
+    if (rates_) running.push_back(slot);
+    if (engine_->jobs().held_from[slot] > last_) late_.insert(slot);
   }
   std::ranges::sort(running);
   for (const JobId slot : running)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 
@@ -51,8 +52,15 @@ void LiveRates::resume(JobId job, PoolId pool, std::span<const Slice> slices,
   Row& row = rows_[job.value];
   row.is_here = true;
   row.believed = jobs.rate[job].value() / row.known.calibration;
+  row.is_resumed = true;
+  row.is_measured = jobs.basis[job] == RateBasis::Measured;
   neighbours_.enter(job, pool, slices);
   neighbours_.settle();
+  neighbours_.company(job, row.company);
+  for (const JobId other : row.company) {  // who was resumed before it has not seen it come
+    std::vector<JobId>& theirs = rows_[other.value].company;
+    theirs.insert(std::ranges::lower_bound(theirs, job), job);
+  }
 }
 
 void LiveRates::recall(JobId job, const Known& known) { rows_[job.value].known = known; }
@@ -74,13 +82,31 @@ void LiveRates::hear(JobId job) {
 }
 
 /// Of its code only what it says from now on tells how fast it is.
+void LiveRates::change_conditions(JobId job) {
+  Row& row = rows_[job.value];
+  row.per_second = 0;
+  row.is_measured = false;
+  row.has_changed = true;
+  if (parts_.training != nullptr) parts_.training->conditions_changed(parts_.number(job));
+}
+
+/// Another neighbour is another condition, also if nothing else is believed beside it.
 void LiveRates::believe(JobId job, double rate, const JobTable& jobs) {
   Row& row = rows_[job.value];
-  if (std::abs(row.believed - rate) <= kSame * rate) return;
+  company_.clear();
+  neighbours_.company(job, company_);
+  const bool is_same_rate = std::abs(row.believed - rate) <= kSame * rate;
+  if (is_same_rate && company_ == row.company) return;
+  row.company = company_;
   // A job that is held back completely says nothing, and its calibration stays.
-  row.believed = jobs.terms[job].throttle_milli == 0 ? 0 : std::max(rate, kSlowest);
-  row.per_second = 0;
-  if (parts_.training != nullptr) parts_.training->conditions_changed(parts_.number(job));
+  if (!is_same_rate)
+    row.believed = jobs.terms[job].throttle_milli == 0 ? 0 : std::max(rate, kSlowest);
+  change_conditions(job);
+}
+
+RateBasis LiveRates::basis_of(const Row& row, bool speaks) const noexcept {
+  if (row.is_measured) return RateBasis::Measured;
+  return speaks ? RateBasis::Awaited : RateBasis::Believed;
 }
 
 double LiveRates::work_per_iteration(JobId job, const MeasuredProgress& progress) {
@@ -109,10 +135,13 @@ void LiveRates::look_at(JobId job, Time now, const JobTable& jobs,
   RateChange change{.job = job, .rate = jobs.rate[job]};
   const Known before = row.known;
   row.has_reported = false;
+  if (!progress && !row.is_resumed) row.is_measured = false;  // it is not believed any more
   if (progress) {
+    row.is_resumed = false;
     const double unit = work_per_iteration(job, *progress);
     if (progress->per_second > 0) {
       row.per_second = progress->per_second;
+      row.is_measured = true;
       company_.clear();
       neighbours_.company(job, company_);
       if (company_.empty()) row.alone_seconds = 1 / row.per_second;
@@ -143,7 +172,10 @@ void LiveRates::look_at(JobId job, Time now, const JobTable& jobs,
     const double off = std::abs(to_seconds(*work - jobs.work_done(job, now)));
     if (off > std::max(kLeastDrift, kDrift * whole)) change.work = work;
   }
-  const bool is_news = change.rate != jobs.rate[job] || change.work;
+  change.basis = basis_of(
+      row, progress.has_value() || (row.is_resumed && jobs.basis[job] != RateBasis::Believed));
+  const bool is_news = std::exchange(row.has_changed, false) || change.rate != jobs.rate[job] ||
+                       change.work || change.basis != jobs.basis[job];
   if (is_news) changes.push_back(change);
   if (!parts_.shown) return;
   const TraceJob& slot = parts_.slots.jobs[job.value];

@@ -8,9 +8,11 @@
 // that does not say how long it is runs at the speed it was first measured at, by what is believed
 // of the conditions then; another speed under other conditions is measured against that.
 //
-// When conditions change the old pace says nothing any more: until there is a new one a job is
-// taken to change by as much as is believed. How far belief is off is known to 0.5 % and
-// is another only if it differs by 3 %: a rate that is the same in all but noise never changes.
+// When conditions change (where it stands, its terms, who is on its devices) the old pace says
+// nothing any more: until there is a new one a job is taken to change by as much as is believed,
+// and the table says that its rate is not measured (RateBasis). How far belief is off is known to
+// 0.5 % and is another only if it differs by 3 %: a rate that is the same in all but noise never
+// changes.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +92,13 @@ class LiveRates {
     double per_second = 0;     // as last measured under these conditions; 0 = not yet
     double alone_seconds = 0;  // of an iteration, when it was last alone on its devices
     bool has_reported = false;
+    bool is_measured = false;      // under these conditions, also if before a restart
+    bool is_resumed = false;       // and has not spoken since
+    bool has_changed = false;      // its conditions, since the table was told
+    std::vector<JobId> company{};  // on its devices when it was last rated by belief
   };
+  [[nodiscard]] RateBasis basis_of(const Row& row, bool speaks) const noexcept;
+  void change_conditions(JobId job);
   void believe(JobId job, double rate, const JobTable& jobs);
   void look_at(JobId job, Time now, const JobTable& jobs, std::vector<RateChange>& changes);
   [[nodiscard]] double work_per_iteration(JobId job, const MeasuredProgress& progress);

@@ -193,6 +193,8 @@ Answer<std::optional<Submitted>> LiveService::known_key(const JobSpec& spec) {
 struct LiveService::Submission {
   JobSpec spec;
   Submitted answer;
+  std::string setting{};     // "policy", that has let it through
+  bool is_outdated = false;  // another was set before it was written down
 };
 
 void LiveService::submit_async(const Caller& caller, JobSpec spec,
@@ -211,9 +213,17 @@ void LiveService::submit_async(const Caller& caller, JobSpec spec,
   submission->answer.count = spec.array ? spec.array->indices.size() : 1;
   submission->answer.notes = std::move(notes);
   submission->spec = std::move(spec);
+  ask_policy(submission, std::move(done));
+}
+
+/// Whoever has been told that a policy is set finds it asked, also before its engine has begun: it
+/// is waited for, just as by a scheduler that has only begun itself.
+void LiveService::ask_policy(const std::shared_ptr<Submission>& submission,
+                             std::function<void(Answer<Submitted>)> done) {
+  submission->is_outdated = false;
+  submission->setting = parts_.board.setting("policy").value_or("");
   const SchedulerFigures figures = parts_.scheduler.figures();
-  // A scheduler that has just begun answers before its policy is there: then it is waited for.
-  const bool is_there = figures.engines > 0;
+  const bool is_there = figures.engines > 0 && figures.setting == submission->setting;
   if (is_there && !figures.may_refuse) return take(submission, std::move(done));
   if (!comes_at_once(submission->spec) || !parts_.refusal_of) {
     if (is_there)
@@ -226,10 +236,11 @@ void LiveService::submit_async(const Caller& caller, JobSpec spec,
   parts_.ask_engine(
       {.ask =
            [this, submission, done] {
+             const SchedulerFigures now = parts_.scheduler.figures();
+             if (now.setting != submission->setting) return ask_policy(submission, done);
              if (const auto refusal = parts_.refusal_of(submission->spec))
                return done(fault(FaultKind::Impossible,
-                                 fmt::format("policy {} refuses it: {}",
-                                             parts_.scheduler.figures().policy, *refusal)));
+                                 fmt::format("policy {} refuses it: {}", now.policy, *refusal)));
              take(submission, done);
            },
        .too_late = [done] { done(fault(FaultKind::Unavailable, std::string{kTooLate})); }});
@@ -240,6 +251,11 @@ void LiveService::take(const std::shared_ptr<Submission>& submission,
   parts_.pen.write_later(
       {.make = [submission](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
          const JobSpec& asked = submission->spec;
+         const auto setting = ledger.settings().find("policy");
+         if ((setting == ledger.settings().end() ? "" : setting->second) != submission->setting) {
+           submission->is_outdated = true;
+           return std::vector<RecordBody>{};
+         }
          if (!asked.key.empty()) {  // the same key may be in this very batch
            if (const auto twin = ledger.by_key(asked.user, asked.key)) {
              submission->answer.first = *twin;
@@ -256,6 +272,7 @@ void LiveService::take(const std::shared_ptr<Submission>& submission,
        .done =
            [this, submission, done = std::move(done)](const auto& written) {
              if (!written) return done(fault(FaultKind::Unavailable, written.error().text()));
+             if (submission->is_outdated) return ask_policy(submission, done);
              ++submits_;
              done(std::move(submission->answer));
            }});
@@ -321,13 +338,20 @@ Answer<JobPage> LiveService::jobs(const Caller& caller, const JobFilter& filter)
     add_past(page, std::move(views), *total, bounded.limit);
   }
   Told told;
-  for (JobView& view : page.jobs) view = shown_to(caller, std::move(view), told);
+  if (parts_.energy != nullptr) parts_.energy->count_until(parts_.clock.now());
+  for (JobView& view : page.jobs) {
+    if (parts_.energy != nullptr) view.joules += parts_.energy->joules_of(view.number);
+    view = shown_to(caller, std::move(view), told);
+  }
   return page;
 }
 
 Answer<JobView> LiveService::job(const Caller& caller, JobNumber job) {
   if (auto view = parts_.board.view(job, parts_.clock.wall())) {
-    if (parts_.energy != nullptr) view->joules += parts_.energy->joules_of(job);
+    if (parts_.energy != nullptr) {
+      parts_.energy->count_until(parts_.clock.now());
+      view->joules += parts_.energy->joules_of(job);
+    }
     return shown_to(caller, *std::move(view));
   }
   const auto past = parts_.store.past(job);

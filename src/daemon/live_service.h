@@ -54,7 +54,7 @@ class LiveService final : public Service {
     /// What the policy says to a job that comes now, in the engine's thread; absent: nobody is
     /// asked before a job is taken.
     std::function<std::optional<std::string>(const JobSpec&)> refusal_of = {};
-    const EnergyMeter* energy = nullptr;
+    EnergyMeter* energy = nullptr;
   };
   explicit LiveService(Parts parts);
   /// What stands in the way of taking jobs; empty: nothing.
@@ -103,6 +103,8 @@ class LiveService final : public Service {
 
  private:
   struct Submission;
+  void ask_policy(const std::shared_ptr<Submission>& submission,
+                  std::function<void(Answer<Submitted>)> done);
   void take(const std::shared_ptr<Submission>& submission,
             std::function<void(Answer<Submitted>)> done);
   [[nodiscard]] Answer<void> prepare(const Caller& caller, JobSpec& spec,

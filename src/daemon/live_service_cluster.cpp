@@ -80,6 +80,7 @@ std::vector<NodeView> LiveService::nodes(const Caller&) {
   std::vector<NodeView> views;
   std::map<std::string, std::size_t> at;
   const auto settings = parts_.board.settings();
+  if (parts_.energy != nullptr) parts_.energy->count_until(parts_.clock.now());
   for (const Node& node : parts_.cluster.nodes) {
     NodeView view;
     view.name = node.name;

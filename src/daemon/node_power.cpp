@@ -46,6 +46,16 @@ std::string_view to_string(NodePower::State state) noexcept {
   return "on";
 }
 
+std::vector<NodeUse> node_uses(const NodePower& power, const Cluster& cluster) {
+  std::vector<NodeUse> uses(cluster.nodes.size(), NodeUse::Idle);
+  for (std::uint32_t i = 0; i < uses.size(); ++i) {
+    const auto state = power.state(NodeId{i});
+    if (state == NodePower::State::Booting) uses[i] = NodeUse::Booting;
+    if (state == NodePower::State::Off && !power.may_be_on(NodeId{i})) uses[i] = NodeUse::Off;
+  }
+  return uses;
+}
+
 NodePrograms PowerOptions::of(const std::string& node) const {
   NodePrograms all = programs;
   if (const auto own = nodes.find(node); own != nodes.end()) {

@@ -25,6 +25,7 @@
 #include "base/log_limit.h"
 #include "core/cluster_state.h"
 #include "core/executor.h"
+#include "daemon/energy_meter.h"
 #include "daemon/power_programs.h"
 #include "daemon/scribe.h"
 #include "model/cluster.h"
@@ -152,5 +153,8 @@ class NodePower {
 };
 
 [[nodiscard]] std::string_view to_string(NodePower::State state) noexcept;
+/// What each node is charged as while no job is on it. One that goes down draws what an idle one
+/// does until it is off, and so does one whose suspend program has failed.
+[[nodiscard]] std::vector<NodeUse> node_uses(const NodePower& power, const Cluster& cluster);
 
 }  // namespace berth

@@ -249,7 +249,12 @@ SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) {
   if (setting.key == "policy") {
     trust_.has_fallen_back = false;
     trust_again();
-    return {.renew = !is_same(choice(), running_with_)};  // what is in effect changes nothing
+    const bool is_another = !is_same(choice(), running_with_);
+    if (!is_another) {  // what is in effect changes nothing
+      const std::lock_guard lock{figures_mutex_};
+      figures_.setting = parts_.board.setting("policy").value_or("");
+    }
+    return {.renew = is_another};
   }
   if (setting.key.starts_with("share/")) {
     set_limits(gates);
@@ -280,6 +285,7 @@ void Scheduler::learn(Estimator& estimator, Trace& trace, std::int64_t until_wal
 }
 
 Result<Scheduler::Next> Scheduler::run_engine() {
+  const std::string made_of = parts_.board.setting("policy").value_or("");
   PolicyChoice chosen = choice();
   Trace slots;
   auto made = make_policy_of(chosen);
@@ -294,9 +300,11 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   shares_by_use_ = policy->traits().shares_by_use.has_value();
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
-  BERTH_TRY(auto guesses,
-            make_estimator(live_estimator(parts_.options.estimator, chosen), parts_.options.seed));
-  LearntLengths estimator{std::move(guesses)};
+  const std::string estimator_name = live_estimator(parts_.options.estimator, chosen);
+  BERTH_TRY(auto guesses, make_estimator(estimator_name, parts_.options.seed));
+  // Those of the literature believe what they were described to.
+  LearntLengths estimator{std::move(guesses),
+                          estimator_name == "history" ? OwnWord::First : OwnWord::Last};
   SpeedsBySlot speeds{parts_.hub};
   std::unique_ptr<NodeTuner> tuner;
   if (parts_.options.cpu != "off") {
@@ -374,9 +382,11 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   const std::size_t replayed = memory.passes.size();
   if (memory.is_recalled()) {
     log.replay(std::move(memory.passes), [&] {
+      told_shares_ = log.last_shares();
       executor.resume({.jobs = jobs,
                        .service_of = [this](NodeId node) { return service_of(node); },
-                       .reasons_of = [&](JobId job) { return log.last_reasons(job); }});
+                       .reasons_of = [&](JobId job) { return log.last_reasons(job); },
+                       .has_new_shares = shares_by_use_ && shares() != told_shares_});
       log_replayed(replayed);
     });
   } else {
@@ -388,6 +398,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     const std::lock_guard lock{figures_mutex_};
     ++figures_.engines;
     figures_.policy = chosen.policy;
+    figures_.setting = made_of;
     figures_.may_refuse = policy->traits().may_refuse;
     figures_.has_fallen_back = trust_.has_fallen_back;
   }
@@ -529,15 +540,10 @@ void Scheduler::tell_meter(Time now) {
     for (const Slice& slice : attempt.slices)
       held.push_back({.job = job, .node = slice.node, .devices = slice.devices});
   }
-  std::vector<NodeUse> nodes(parts_.cluster.nodes.size(), NodeUse::Idle);
-  for (std::uint32_t i = 0; parts_.power != nullptr && i < nodes.size(); ++i) {
-    const auto state = parts_.power->state(NodeId{i});
-    if (state == NodePower::State::Booting) nodes[i] = NodeUse::Booting;
-    // Where the suspend program failed it may still draw what an idle node does.
-    if (state == NodePower::State::Off && !parts_.power->may_be_on(NodeId{i}))
-      nodes[i] = NodeUse::Off;
-  }
-  parts_.energy->observe(now, std::move(held), nodes);
+  parts_.energy->observe(now, std::move(held),
+                         parts_.power != nullptr
+                             ? node_uses(*parts_.power, parts_.cluster)
+                             : std::vector<NodeUse>(parts_.cluster.nodes.size(), NodeUse::Idle));
 }
 
 /// To the policy they run already; people see what they wait for.

@@ -70,6 +70,7 @@ struct SchedulerFigures {
   std::int64_t gpus = 0, gpus_free = 0;
   std::string policy;
   bool may_refuse = false;  // the policy, jobs that fit the cluster
+  std::string setting{};    // "policy", as the engine was made of it; empty: there was none
 };
 
 class Scheduler {
@@ -154,7 +155,7 @@ class Scheduler {
   bool has_told_uses_ = false;
   bool shares_by_use_ = false;   // it does
   bool policy_retries_ = false;  // it says whether a failed attempt is repeated
-  std::optional<std::vector<Entitlement>> told_shares_;  // nothing: told before a restart
+  std::optional<std::vector<Entitlement>> told_shares_;  // nothing: none yet
   std::optional<LearntBook> learnt_;
   std::map<JobNumber, std::string> held_starts_;  // what the board was told of them
   mutable std::mutex figures_mutex_;

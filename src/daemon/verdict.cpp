@@ -33,8 +33,9 @@ std::optional<Verdict> as_wanted(Ending ending) {
 }  // namespace
 
 std::string how_it_ended(const ExitRecord& exit) {
-  if (exit.signal != 0) return fmt::format("killed by signal {}", exit.signal);
-  return fmt::format("exit code {}", exit.exit_code);
+  const std::string end = exit.signal != 0 ? fmt::format("killed by signal {}", exit.signal)
+                                           : fmt::format("exit code {}", exit.exit_code);
+  return exit.why.empty() ? end : fmt::format("{} ({})", exit.why, end);
 }
 
 std::string by_policy(std::string_view reason) {

@@ -244,11 +244,17 @@ void Yard::set_cores(JobNumber job, std::int32_t cores) {
   const auto found = attempts_.find(job);
   if (found == attempts_.end() || found->second.where.size() != 1) return;
   Attempt& attempt = found->second;
-  HeldDevices& held = attempt.where.front();
+  const HeldDevices& held = attempt.where.front();
   cores_.give(held.node, held.cores);
-  held.cores = cores_.take(held.node, cores);
+  hold_cores(attempt, cores_.take(held.node, cores));
   signals_.push_back(
       {.kind = Signal::Kind::Cores, .attempt = attempt.id, .grace = 0, .cores = held.cores});
+}
+
+/// The journal has those it was started with.
+void Yard::hold_cores(Attempt& attempt, std::vector<std::int32_t> cores) {
+  attempt.where.front().cores = std::move(cores);
+  if (parts_.show_cores) parts_.show_cores(attempt.job, attempt.where.front().cores);
 }
 
 void Yard::set_rate(JobNumber job, std::int32_t milli) {

@@ -114,6 +114,8 @@ class Yard {
     Logger* log = nullptr;
     /// What an attempt is charged that has ended at that time; absent: nobody counts.
     std::function<double(JobNumber, Time)> joules = {};
+    /// For people: a job on one node is bound to others than at its start.
+    std::function<void(JobNumber, const std::vector<std::int32_t>&)> show_cores = {};
   };
   explicit Yard(Parts parts);
 
@@ -155,6 +157,8 @@ class Yard {
   [[nodiscard]] bool waits_to_start(JobNumber job) const { return pending_.contains(job); }
   /// Until when a start of this job waits for others to have run long enough.
   [[nodiscard]] std::optional<Time> start_waits_until(JobNumber job) const;
+  /// The same for others to leave: when they are killed at the latest, and are surely gone.
+  [[nodiscard]] std::optional<Time> start_waits_for_ends(JobNumber job) const;
   /// It goes on, and the engine plans without it: whoever is given its devices waits for its end.
   /// One that is asleep is stopped, for nobody would ever wake it.
   void leave_alone(JobNumber job);
@@ -234,6 +238,7 @@ class Yard {
     ResizeAsk ask{};
   };
   void send(const Signal& signal);
+  void hold_cores(Attempt& attempt, std::vector<std::int32_t> cores);
   void go_on_with_moves();
   void ask(JobNumber job, Move& move, std::vector<Slice> slices);
   void hold(JobNumber job, const Move& move, const std::vector<Slice>& slices);

@@ -210,7 +210,6 @@ Result<void> Yard::recover(const Ledger& ledger) {
                        : *job.stopping == Wish::Requeue ? Ending::Requeue
                                                         : Ending::Preempt;
     }
-    for (const HeldDevices& held : live.where) cores_.retake(held.node, held.cores);
     for (const Slice& slice : attempt.slices) {
       for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1)
         on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);
@@ -224,6 +223,8 @@ Result<void> Yard::recover(const Ledger& ledger) {
     switch (finding.found) {
       case Found::Alive:
         attempts_.at(number).is_running = true;
+        if (finding.cores && live.where.size() == 1)
+          hold_cores(attempts_.at(number), *finding.cores);
         started_.push_back(number);
         // The last signal may not have been sent before we died; twice does no harm.
         if (ending != Ending::ByItself) {
@@ -246,6 +247,9 @@ Result<void> Yard::recover(const Ledger& ledger) {
     }
   }
   signals_.insert(signals_.end(), wakes.begin(), wakes.end());
+  // Last: whoever has ended gives back what it had, which may be somebody else's since.
+  for (const auto& [number, attempt] : attempts_)
+    for (const HeldDevices& held : attempt.where) cores_.retake(held.node, held.cores);
   return flush();
 }
 

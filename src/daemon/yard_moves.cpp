@@ -169,6 +169,7 @@ void Yard::hold(JobNumber job, const Move& move, const std::vector<Slice>& slice
                                      .gpus = gpus,
                                      .extra_gpu_seconds = attempt.extra_gpu_seconds,
                                      .reason = std::string{to_string(move.to.reason)}});
+  if (attempt.where.size() == 1) hold_cores(attempt, attempt.where.front().cores);
   std::vector<std::int32_t> cores = on_this_machine(attempt.where, parts_.cluster).cores;
   if (!cores.empty())
     signals_.push_back(

@@ -9,6 +9,11 @@
 
 namespace berth {
 
+namespace {
+/// From a kill until nothing of an attempt is left, on a machine that works.
+constexpr Duration kUntilKilled = std::chrono::seconds{10};
+}  // namespace
+
 Time Yard::preempt(JobNumber job, std::string why, std::optional<Time> since) {
   const Time now = since.value_or(parts_.clock.now());
   pending_.erase(job);
@@ -104,6 +109,23 @@ std::optional<Time> Yard::start_waits_until(JobNumber job) const {
     if (!leaving_.contains(other)) continue;
     const Time due = due_of(attempts_.at(other));
     if (due != kNever) until = std::max(due, until.value_or(due));
+  }
+  return until;
+}
+
+std::optional<Time> Yard::start_waits_for_ends(JobNumber job) const {
+  const auto found = pending_.find(job);
+  if (found == pending_.end()) return std::nullopt;
+  std::optional<Time> until;
+  auto others = on_devices(found->second.slices);
+  others.insert(job);  // its own last attempt
+  for (const JobNumber other : others) {
+    const auto attempt = attempts_.find(other);
+    if (attempt == attempts_.end()) continue;
+    const auto record = parts_.job(other);
+    const std::int64_t grace = record ? record->spec->grace_seconds : 0;
+    until = std::max(until.value_or(Time{}),
+                     parts_.clock.now() + std::chrono::seconds{grace} + kUntilKilled);
   }
   return until;
 }

@@ -1,6 +1,7 @@
 #include "exec/cgroup.h"
 
 #include <cerrno>
+#include <sstream>
 #include <string_view>
 
 #include <fcntl.h>
@@ -88,6 +89,26 @@ bool AttemptCgroups::set_frozen(bool is_frozen) const {
       return set(directory + "/freezer.state", is_frozen ? "FROZEN" : "THAWED");
   }
   return false;
+}
+
+bool AttemptCgroups::holds_the_killed() const {
+  for (const std::string& directory : directories_) {
+    if (has(directory + "/cgroup.freeze")) return false;
+    if (has(directory + "/freezer.state")) return true;
+  }
+  return false;
+}
+
+void thaw_group_of(pid_t pid) {
+  // "6:freezer:/berth.39fdac66.1.1"
+  std::istringstream lines(get("/proc/" + std::to_string(pid) + "/cgroup"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto path = line.find(":freezer:/");
+    if (path == std::string::npos) continue;
+    const std::string group = line.substr(path + std::string_view(":freezer:").size());
+    if (!group.substr(group.rfind('/') + 1).starts_with(kGroupPrefix)) continue;
+    static_cast<void>(set("/sys/fs/cgroup/freezer" + group + "/freezer.state", "THAWED"));
+  }
 }
 
 bool AttemptCgroups::set_cores(const std::vector<std::int32_t>& cores) const {

@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/result.h"
 
@@ -15,6 +18,9 @@ struct CgroupLimits {
   std::vector<std::int32_t> cores;  // empty: any
   std::int64_t memory_mib = 0;      // 0 = none
 };
+
+/// With which the names of all groups of attempts begin.
+inline constexpr std::string_view kGroupPrefix = "berth.";
 
 class AttemptCgroups {
  public:
@@ -33,6 +39,8 @@ class AttemptCgroups {
   /// The calling process goes in, and all its children with it. False: some group refused.
   [[nodiscard]] bool join() const;
   [[nodiscard]] bool set_frozen(bool is_frozen) const;
+  /// While it is frozen it holds even the killed, until it is thawed: so does v1.
+  [[nodiscard]] bool holds_the_killed() const;
   [[nodiscard]] bool set_cores(const std::vector<std::int32_t>& cores) const;
   [[nodiscard]] bool has_processes() const;
   /// SIGKILL to everything inside.
@@ -45,6 +53,10 @@ class AttemptCgroups {
  private:
   std::vector<std::string> directories_;
 };
+
+/// Thaws the v1 group this process is in, if it is one of an attempt: what was killed there can go
+/// then. For whoever does not know the groups of an attempt.
+void thaw_group_of(pid_t pid);
 
 /// Where attempts of this process may have their groups, best first: its own place in each
 /// hierarchy that it may write to. In v2 it moves itself to a group "scheduler" below when it is

@@ -84,6 +84,8 @@ struct Finding {
   std::optional<ExitRecord> exit = {};  // of Ended
   std::string why = {};                 // of Lost and Void, for people
   bool was_alive = false;  // of Lost and Void: its processes ran until they were ended just now
+  /// Of Alive: which cores it was last bound to; nothing: those it was started with.
+  std::optional<std::vector<std::int32_t>> cores = {};
 };
 
 enum class HostEventKind : std::uint8_t {

@@ -130,14 +130,14 @@ Result<Finding> LocalHost::look(JobNumber job, AttemptId attempt) {
 }
 
 Result<Finding> LocalHost::try_look(JobNumber job, AttemptId attempt) {
-  if (watch_.has(attempt)) return Finding{.found = Found::Alive};
+  if (watch_.has(attempt)) return Finding{.found = Found::Alive, .cores = cores_of(attempt)};
   for (;;) {
     // The claim as it was before we looked for its process: one that appears later is for the next
     // round, or a shim that came in between would be taken for dead.
     BERTH_TRY(const auto claim, read_claim(directory_, attempt));
     if (auto shim = ShimHandle::open(directory_, attempt)) {
       watch_.add_found(job, attempt, std::move(*shim));
-      return Finding{.found = Found::Alive};
+      return Finding{.found = Found::Alive, .cores = cores_of(attempt)};
     }
     auto record = read_exit(directory_, attempt);
     if (!record) return lost(attempt, record.error().text());
@@ -154,6 +154,11 @@ Result<Finding> LocalHost::try_look(JobNumber job, AttemptId attempt) {
               end_survivors(directory_.claim(attempt), std::nullopt, groups_of(attempt)));
     return Finding{.found = Found::Void, .why = "nobody had begun it", .was_alive = was_alive};
   }
+}
+
+std::optional<std::vector<std::int32_t>> LocalHost::cores_of(AttemptId attempt) const {
+  const auto text = get_file(directory_.cores(attempt));
+  return text && *text ? cores_from(**text) : std::nullopt;
 }
 
 Result<Finding> LocalHost::lost(AttemptId attempt, std::string why) const {
@@ -198,7 +203,7 @@ std::vector<AttemptId> LocalHost::present() const {
 std::string LocalHost::group_name(AttemptId attempt) const {
   Digest digest;
   digest.add(std::string_view(directory_.path()));
-  return fmt::format("berth.{:08x}.{}", digest.value() >> 32U, attempt_name(attempt));
+  return fmt::format("{}{:08x}.{}", kGroupPrefix, digest.value() >> 32U, attempt_name(attempt));
 }
 
 AttemptCgroups LocalHost::groups_of(AttemptId attempt) const {

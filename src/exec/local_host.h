@@ -53,6 +53,8 @@ class LocalHost final : public Host {
   void note_trouble(std::string_view cause, std::string_view what, const Error& error) const;
   void send(AttemptId attempt, ShimCommand command);
   [[nodiscard]] Result<Finding> try_look(JobNumber job, AttemptId attempt);
+  /// As it was last told; nothing: never.
+  [[nodiscard]] std::optional<std::vector<std::int32_t>> cores_of(AttemptId attempt) const;
   [[nodiscard]] Result<Finding> lost(AttemptId attempt, std::string why) const;
   [[nodiscard]] std::string group_name(AttemptId attempt) const;
   [[nodiscard]] AttemptCgroups groups_of(AttemptId attempt) const;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -107,6 +109,16 @@ std::vector<ProcessRow> descendants_of(pid_t ancestor) {
   for (const ProcessRow& row : all)
     if (row.pid != ancestor && row.is_alive() && family.contains(row.pid)) found.push_back(row);
   return found;
+}
+
+bool is_being_killed(pid_t pid) {
+  constexpr std::uint64_t kKill = std::uint64_t{1} << (SIGKILL - 1);
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("SigPnd:") && !line.starts_with("ShdPnd:")) continue;
+    if ((std::strtoull(line.c_str() + 7, nullptr, 16) & kKill) != 0) return true;
+  }
+  return false;
 }
 
 bool send_signal(const ProcessRow& process, int number) {

@@ -24,6 +24,8 @@ struct ProcessRow {
 [[nodiscard]] std::vector<ProcessRow> all_processes();
 /// Living processes below `ancestor`, without itself.
 [[nodiscard]] std::vector<ProcessRow> descendants_of(pid_t ancestor);
+/// It was sent a SIGKILL and is not gone yet.
+[[nodiscard]] bool is_being_killed(pid_t pid);
 /// False if that process is gone.
 bool send_signal(const ProcessRow& process, int number);
 /// Binds all its threads, also those that are made meanwhile; false if the machine has no such

@@ -184,6 +184,17 @@ class ProfileReader {
     }
   }
 
+  /// The plateau says how fast the GPU is: iterations of the class default, which may be faster or
+  /// slower, would move the sweet point away from where the curve has it.
+  static void follow_plateau(Profile& profile) {
+    if (!profile.cpu.is_known()) return;
+    IterationParams& iteration = profile.iteration;
+    const double now = iteration.alpha + iteration.beta * profile.batch;
+    const double scale = profile.batch / profile.cpu.plateau / now;
+    iteration.alpha *= scale;
+    iteration.beta *= scale;
+  }
+
   /// The curve lies beside the times, so that it reads like `cpu`.
   void read_validation(const YAML::Node& node, ValidationParams& validation) {
     static const std::array<std::string, 6> kKeys{"every_seconds", "seconds", "log_gain",
@@ -338,6 +349,8 @@ class ProfileReader {
     read_memory(YamlFields::child(row, "memory"), profile.memory);
     read_cpu(YamlFields::child(row, "cpu"), profile.cpu);
     read_validation(YamlFields::child(row, "validation"), profile.validation);
+    const auto is_said = [&](const char* key) { return YamlFields::child(row, key).IsDefined(); };
+    if (is_said("cpu") && !is_said("iteration") && !is_said("like")) follow_plateau(profile);
     read_data(YamlFields::child(row, "data"), profile.data);
     const auto share = [&](std::string_view key, double& value) {
       value = yaml_.number(row, key, {0, 1}).value_or(value);

@@ -171,15 +171,19 @@ std::string report_json(std::span<const RunData> runs, const ReportLabels& label
   return json.str();
 }
 
-std::string report_html(std::span<const RunData> runs, const ReportLabels& labels) {
+std::string page_with(std::string_view json) {
   const std::string_view page = report_page();
   const std::size_t token = page.find(kDataToken);
   BERTH_CHECK(token != std::string_view::npos,
               "the report page holds its data token (embed.cmake saw to it)");
   std::string html(page.substr(0, token));
-  html += report_json(runs, labels);
+  html += json;
   html += page.substr(token + kDataToken.size());
   return html;
+}
+
+std::string report_html(std::span<const RunData> runs, const ReportLabels& labels) {
+  return page_with(report_json(runs, labels));
 }
 
 }  // namespace berth

@@ -18,6 +18,9 @@ inline constexpr std::string_view kDataToken = "__BERTH_DATA__";
 /// Gantt charts are left out where the data would become larger than this.
 inline constexpr std::size_t kMaxReportBytes = 24'000'000;
 
+/// The page with this data.
+[[nodiscard]] std::string page_with(std::string_view json);
+
 [[nodiscard]] std::string report_json(std::span<const RunData> runs, const ReportLabels& labels);
 [[nodiscard]] std::string report_html(std::span<const RunData> runs, const ReportLabels& labels);
 

@@ -202,7 +202,7 @@ void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>&
   if (!neighbours_) return;
   neighbours_->rates(now, jobs, changes);
   if (options_.spread != SpreadCost::Ignored) {
-    for (auto& [job, rate, work] : changes) {
+    for (auto& [job, rate, work, basis, begun] : changes) {
       const Rate spread = spread_rate_of(job, neighbours_->slices(job), jobs.granted[job]);
       rate = Rate::from(rate.value() * spread.value());
     }
@@ -218,7 +218,8 @@ void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>&
 
 /// When the job is over at its new rate, or its phase or that rate if these are over before.
 void SimExecutor::plan_end(Time now, const RateChange& change, const JobTable& jobs) {
-  const auto& [job, rate, ignored] = change;
+  const JobId job = change.job;
+  const Rate rate = change.rate;
   ++attempt_[job];
   if (rate.is_zero()) return;
   const Duration work = jobs.work_done(job, now);

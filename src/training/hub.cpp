@@ -149,6 +149,10 @@ void TrainingHub::hear(PeerId id, std::uint32_t what, double now) {
     const bool is_open = peer.read(now, lines_) == Peer::State::Open;
     for (const std::string& line : lines_) stays = stays && hear_line(peer, line, now);
     stays = stays && is_open;
+    if (peer.job != 0 && !peer.broken_limit().empty()) {
+      const std::lock_guard lock{mutex_};
+      note_nonsense(jobs_[peer.job], peer.job, "cut off: " + peer.broken_limit());
+    }
   }
   if (stays) {
     watch(id, peer);

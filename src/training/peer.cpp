@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 
+#include <fmt/format.h>
+
 namespace berth {
 
 Peer::State Peer::read(double now, std::vector<std::string>& lines) {
@@ -19,12 +21,17 @@ Peer::State Peer::read(double now, std::vector<std::string>& lines) {
   }
   std::size_t begin = 0;
   for (std::size_t end = in_.find('\n'); end != std::string::npos; end = in_.find('\n', begin)) {
-    if (++lines_this_second_ > limits_.lines_per_second) return State::Closed;
+    if (++lines_this_second_ > limits_.lines_per_second) {
+      broken_limit_ = fmt::format("more than {} lines in a second", limits_.lines_per_second);
+      return State::Closed;
+    }
     if (end > begin) lines.push_back(in_.substr(begin, end - begin));
     begin = end + 1;
   }
   in_.erase(0, begin);
-  return in_.size() > limits_.line_bytes ? State::Closed : State::Open;
+  if (in_.size() <= limits_.line_bytes) return State::Open;
+  broken_limit_ = fmt::format("a line of more than {} bytes", limits_.line_bytes);
+  return State::Closed;
 }
 
 Peer::State Peer::say(const std::string& text) {

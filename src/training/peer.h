@@ -44,6 +44,8 @@ class Peer {
   /// Queues and sends as much as fits.
   [[nodiscard]] State say(const std::string& text);
   [[nodiscard]] State flush();
+  /// Which limit it broke, for people; empty: none.
+  [[nodiscard]] const std::string& broken_limit() const noexcept { return broken_limit_; }
   [[nodiscard]] bool has_more_to_say() const noexcept { return !out_.empty(); }
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
 
@@ -54,6 +56,7 @@ class Peer {
   std::string out_;
   double second_began_;
   std::int32_t lines_this_second_ = 0;
+  std::string broken_limit_;
 };
 
 }  // namespace berth

@@ -30,6 +30,8 @@ void ProgressMeter::begin_attempt() { *this = {}; }
 
 void ProgressMeter::reconnect() {
   last_.reset();
+  connected_.reset();
+  said_seconds_ = 0;
   epoch_.reset();
   points_.clear();
 }
@@ -48,8 +50,12 @@ std::optional<std::string> ProgressMeter::fault_of(const Report& report, double 
                        last_->iterations);
   if (done > kMostPerSecond * (elapsed + kSlackSeconds))
     return fmt::format("{:.3g} iterations in {:.3g} s", done, elapsed);
-  if (report.seconds && *report.seconds > 2 * elapsed + kSlackSeconds)
-    return fmt::format("{:.3g} s of training in {:.3g} s", *report.seconds, elapsed);
+  // Since the first report and not since the last: on a busy machine several are heard at once, and
+  // tell of time that has passed while nobody listened.
+  const double said = said_seconds_ + report.seconds.value_or(0);
+  const double heard = std::max(0.0, now - connected_->at);
+  if (said > 2 * heard + kSlackSeconds)
+    return fmt::format("{:.3g} s of training in {:.3g} s", said, heard);
   if (report.seconds && *report.seconds > 0 && done / *report.seconds > kMostPerSecond)
     return fmt::format("{:.3g} iterations in {:.3g} s of training", done, *report.seconds);
   if (report.epoch && epoch_) {
@@ -72,6 +78,10 @@ std::optional<std::string> ProgressMeter::add(const Report& report, double now) 
   const Point point{now, static_cast<double>(report.iteration)};
   if (!reported_) first_at_ = now;
   if (report.batch) batch_ = static_cast<double>(*report.batch);
+  if (connected_)
+    said_seconds_ += report.seconds.value_or(0);
+  else
+    connected_ = point;
   last_ = reported_ = point;
   if (report.epoch) epoch_ = report.epoch;
   if (points_.empty() || now - points_.back().at >= kSpacing) points_.push_back(point);

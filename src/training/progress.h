@@ -42,10 +42,12 @@ class ProgressMeter {
   [[nodiscard]] double pace() const;
 
   bool is_believed_ = true;
-  std::optional<Point> last_;      // since the connection began
-  std::optional<double> epoch_;    // the same
-  std::optional<Point> reported_;  // in this attempt
-  double first_at_ = 0;            // its first report
+  std::optional<Point> last_;       // since the connection began
+  std::optional<Point> connected_;  // the first one since then
+  double said_seconds_ = 0;         // of training, after that one
+  std::optional<double> epoch_;     // the same
+  std::optional<Point> reported_;   // in this attempt
+  double first_at_ = 0;             // its first report
   double batch_ = 0;
   std::deque<Point> points_;  // a second apart or more
 };

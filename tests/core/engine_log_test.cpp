@@ -25,6 +25,8 @@ class Script final : public Executor, public RunObserver {
   }
   void rates(Time, const JobTable&, std::vector<RateChange>& changes) override {
     changes.push_back({JobId{1}, Rate::from(0.75)});
+    changes.push_back({JobId{1}, Rate::from(0.5), Duration{5}, RateBasis::Measured});
+    changes.push_back({JobId{1}, Rate::from(0.5), {}, RateBasis::Awaited, kNever});
   }
   Entitlements entitlements() override { return {{{"ann", 2.5}}, {{"bob", "ml", 1e9}}}; }
   void append(Time, const Action&) override { ++appended; }
@@ -53,6 +55,7 @@ TraceJob odd_job(Names& names) {
 }
 
 struct Told {
+  Told() { slots.jobs.resize(2); }
   Trace slots;
   JobTable table{2};
   std::vector<std::string> passes;
@@ -82,7 +85,12 @@ std::vector<double> make_pass(EngineLog& log, Told& told) {
   log.losses(now, JobId{1}, told.table, 0, heard);
   std::vector<RateChange> changes;
   log.rates(now, told.table, changes);
-  for (const RateChange& change : changes) heard.push_back(static_cast<double>(change.rate.raw()));
+  for (const RateChange& change : changes) {
+    heard.push_back(static_cast<double>(change.rate.raw()));
+    heard.push_back(static_cast<double>(change.work.value_or(Duration{-1}).count()));
+    heard.push_back(static_cast<double>(change.basis));
+    heard.push_back(change.begun == kNever ? 1 : 0);
+  }
   log.instant_done(now);
   // Whoever says when to wake it may ask as well.
   heard.push_back(log.report(now, JobId{1}, told.table)->epochs);
@@ -96,6 +104,14 @@ EngineLog::Parts parts_of(Script& script, Told& told) {
           .keep = [&told](std::string pass) { told.passes.push_back(std::move(pass)); }};
 }
 
+/// The log of an engine that has made one pass.
+std::vector<std::string> log_of_one_pass(Script& script) {
+  Told told;
+  EngineLog log{parts_of(script, told)};
+  static_cast<void>(make_pass(log, told));
+  return told.passes;
+}
+
 TEST(EngineLog, TellsTheSameAgain) {
   Script script;
   script.slices = {{.node = NodeId{3}, .gpus = 64, .devices = ~std::uint64_t{0}}};
@@ -104,7 +120,6 @@ TEST(EngineLog, TellsTheSameAgain) {
   script.events = {{.kind = EventKind::Shares, .job = {}, .node = {}},
                    {.kind = EventKind::Arrival, .job = JobId{1}, .node = {}}};
   Told told;
-  told.slots.jobs.resize(2);
   told.slots.jobs[1] = odd_job(told.slots.names);
   EngineLog first{parts_of(script, told)};
   std::vector<std::vector<double>> heard;
@@ -116,7 +131,6 @@ TEST(EngineLog, TellsTheSameAgain) {
   silent.now = Time{Duration{5}};
   silent.events = {{.kind = EventKind::Shares, .job = {}, .node = {}}};
   Told again;
-  again.slots.jobs.resize(2);
   EngineLog second{parts_of(silent, again)};
   second.replay(told.passes, [&] { ++again.caught_up; });
   for (int i = 0; i < 3; ++i) {
@@ -135,14 +149,10 @@ TEST(EngineLog, TellsTheSameAgain) {
 
 TEST(EngineLog, FindsOutAnEngineThatDecidesOtherwise) {
   Script script;
-  Told told;
-  told.slots.jobs.resize(2);
-  EngineLog first{parts_of(script, told)};
-  static_cast<void>(make_pass(first, told));
+  const auto passes = log_of_one_pass(script);
   Told again;
-  again.slots.jobs.resize(2);
   EngineLog second{parts_of(script, again)};
-  second.replay(told.passes, [] {});
+  second.replay(passes, [] {});
   const Time now = *second.advance(kNever);
   std::vector<Event> due;
   second.collect(now, due);
@@ -152,14 +162,9 @@ TEST(EngineLog, FindsOutAnEngineThatDecidesOtherwise) {
 
 TEST(EngineLog, FindsOutADamagedLog) {
   Script script;
-  Told told;
-  told.slots.jobs.resize(2);
-  EngineLog first{parts_of(script, told)};
-  static_cast<void>(make_pass(first, told));
-  const std::string whole = told.passes.front();
+  const std::string whole = log_of_one_pass(script).front();
   for (std::size_t length = 0; length < whole.size(); ++length) {
     Told again;
-    again.slots.jobs.resize(2);
     EngineLog second{parts_of(script, again)};
     second.replay({whole.substr(0, length)}, [] {});
     EXPECT_THROW(static_cast<void>(make_pass(second, again)), std::runtime_error) << length;
@@ -170,7 +175,6 @@ TEST(EngineLog, FindsOutADamagedLog) {
 TEST(EngineLog, KeepsOnlyPassesThatWereDecidedIn) {
   Script script;
   Told told;
-  told.slots.jobs.resize(2);
   EngineLog log{parts_of(script, told)};
   static_cast<void>(make_pass(log, told));
   for (int i = 0; i < 3; ++i) {

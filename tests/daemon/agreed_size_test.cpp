@@ -8,6 +8,7 @@
 #include "policies/registry.h"
 #include "support/live_world.h"
 #include "support/random_life.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -58,12 +59,7 @@ std::vector<std::string> all_policies() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, AgreedSize, ::testing::ValuesIn(all_policies()),
-                         [](const auto& param) {
-                           std::string name = param.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, AgreedSize, ::testing::ValuesIn(all_policies()), kByName);
 
 }  // namespace
 }  // namespace berth::test

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "policies/registry.h"
 #include "support/live_world.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -64,6 +66,102 @@ TEST(Kill, HoldsThroughACrashAtAnyPoint) {
     ASSERT_FALSE(HasFailure());
     if (world.lives() == 1) break;  // it never came so far
   }
+}
+
+/// Two jobs on one device that slow each other down; how fast one is is known after 35 s under the
+/// same conditions, while gandiva looks every ten. Do both run once it has had time to try?
+bool are_packed_in_the_end(double beside) {
+  LiveWorld world{{.cluster = "1x1",
+                   .scheduling = under("gandiva", {{"slice", "60"},
+                                                   {"switch_cost", "0"},
+                                                   {"tick", "10"},
+                                                   {"pack_probe", "1"},
+                                                   {"migration", "off"},
+                                                   {"growing", "off"}}),
+                   .host = {.device_limit = 2},
+                   .hears_progress = true,
+                   .honest = {.until_pace = 35, .beside = beside}}};
+  std::vector<JobNumber> jobs;
+  world.at(1, [&](LiveService& service) {
+    for (int i = 0; i < 2; ++i) jobs.push_back(world.submit(service, spec_of({"run", "2000"})));
+  });
+  bool both = true;
+  bool ever = false;
+  for (int at = 20; at < 1000; at += 10) {
+    world.at(at, [&, at](LiveService&) {
+      const bool now = world.host().runs_since(jobs[0]) && world.host().runs_since(jobs[1]);
+      ever = ever || now;
+      if (at > 500) both = both && now;
+    });
+  }
+  world.run();
+  expect_clean(world);
+  EXPECT_TRUE(ever);  // it was tried
+  return both;
+}
+
+// By belief two that nothing is known of are 1.5 times as slow beside each other, which is better
+// than turns. What is true of this pair is known only after it has run together for a while.
+TEST(Packing, IsJudgedByWhatWasMeasuredOfThePair) {
+  EXPECT_FALSE(are_packed_in_the_end(3));
+  EXPECT_TRUE(are_packed_in_the_end(1.05));
+}
+
+// The first has had its ten seconds and makes way, but ignores the warning for 30 s. The second
+// holds nothing meanwhile: counted as service, that would bring it behind the first before it has
+// begun.
+TEST(Service, IsNotCountedWhileAStartWaits) {
+  LiveWorld world{
+      {.cluster = "1x1", .scheduling = under("tiresias-l", {{"thresholds", "10,1000000"}})}};
+  JobNumber second = 0;
+  world.at(1, [&](LiveService& service) { world.submit(service, spec_of({"stubborn", "500"})); });
+  world.at(30, [&](LiveService& service) {
+    second = world.submit(service, spec_of({"run", "8"}));
+  });
+  double began = 0;
+  for (int at = 31; at < 100; ++at) {
+    world.at(at, [&](LiveService&) {
+      if (began == 0 && world.host().runs_since(second)) began = world.seconds();
+    });
+  }
+  world.run();
+  expect_clean(world);
+  EXPECT_GT(began, 59);
+  EXPECT_LT(began, 63);
+  EXPECT_EQ(world.over().at(second).preemptions, 0);
+  EXPECT_EQ(world.over().at(second).attempts, 1);
+}
+
+std::set<std::int32_t> devices_of(LiveService& service, JobNumber job) {
+  std::set<std::int32_t> devices;
+  const auto view = service.job(kRoot, job);
+  for (const HeldDevices& held : view->where)
+    devices.insert(held.devices.begin(), held.devices.end());
+  return devices;
+}
+
+// The lowest devices are free when it grows from one, which is not among them, to two.
+TEST(Growth, UnderOptimusKeepsTheDevicesThatItHas) {
+  LiveWorld world{{.cluster = "1x4", .scheduling = under("optimus", {{"interval", "150"}})}};
+  JobNumber grows = 0;
+  world.at(1, [&](LiveService& service) {
+    for (const char* seconds : {"100", "100"}) world.submit(service, spec_of({"run", seconds}));
+    JobSpec spec = spec_of({"run", "5000"});
+    spec.gpus_min = 1;
+    spec.gpus_max = 2;
+    spec.estimate = 5000;
+    spec.model = "resnet50";
+    grows = world.submit(service, spec);
+    world.submit(service, spec_of({"run", "5000"}));
+  });
+  std::set<std::int32_t> before, after;
+  world.at(100, [&](LiveService& service) { before = devices_of(service, grows); });
+  world.at(400, [&](LiveService& service) { after = devices_of(service, grows); });
+  world.run();
+  expect_clean(world);
+  ASSERT_EQ(before, (std::set<std::int32_t>{2}));
+  ASSERT_EQ(after.size(), 2U);
+  EXPECT_TRUE(after.contains(2));
 }
 
 JobView after_failures(const std::string& policy, const std::string& exit_code,
@@ -174,12 +272,7 @@ std::vector<std::string> every_policy() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicyLive, ::testing::ValuesIn(every_policy()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicyLive, ::testing::ValuesIn(every_policy()), kByName);
 
 }  // namespace
 }  // namespace berth::test

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/share_settings.h"
 #include "support/live_world.h"
 
 namespace berth::test {
@@ -84,6 +85,22 @@ TEST(FairShareLive, ARestartKeepsTheStanding) {
   EXPECT_EQ(world.lives(), 2);
   std::ranges::sort(order);
   EXPECT_EQ(order, (std::vector<std::string>{"alice running", "bob pending"}));
+}
+
+/// Shares are on record, and the engine that died has not heard of them.
+TEST(FairShareLive, AShareThatIsSetInTheMomentOfAKillCounts) {
+  LiveWorld world{{.cluster = "1x1", .scheduling = fair()}};
+  std::vector<std::string> order;
+  world.at(102, [](LiveService& service) { submit(service, "alice", "1"); });
+  two_users(world, order, 105);
+  ASSERT_TRUE(world.live());
+  for (const ShareView& share : {ShareView{.kind = "user", .name = "bob", .shares = 10},
+                                 ShareView{.kind = "user", .name = "alice", .shares = 0.01}})
+    world.plant(SettingRecord{.key = share_key(share), .value = to_setting(share), .by = "root"});
+  world.run();
+  expect_clean(world);
+  std::ranges::sort(order);
+  EXPECT_EQ(order, (std::vector<std::string>{"alice pending", "bob running"}));
 }
 
 /// What still runs is counted from its own start, not from that of the scheduler.

@@ -5,6 +5,7 @@
 
 #include "daemon/learnt.h"
 #include "perf/profile_file.h"
+#include "support/live_world.h"
 
 namespace berth::test {
 namespace {
@@ -27,6 +28,84 @@ std::map<std::string, std::string> written(LearntBook& book) {
     settings[setting.key] = setting.value;
   }
   return settings;
+}
+
+TEST(LearntLengths, AJobsOwnWordHoldsUntilAJobOfItsKindIsOver) {
+  for (const OwnWord word : {OwnWord::First, OwnWord::Last}) {
+    LearntLengths lengths{*make_estimator("history", 1), word};
+    TraceJob other, own;
+    own.user = other.user = NameId{1};
+    other.name = NameId{2};
+    own.name = NameId{3};
+    own.estimate = std::chrono::hours{2};
+    EXPECT_EQ(lengths.estimate(own), std::chrono::hours{2});
+    lengths.learn(other, std::chrono::seconds{5});
+    EXPECT_EQ(lengths.estimate(own), word == OwnWord::First ? Duration{std::chrono::hours{2}}
+                                                            : Duration{std::chrono::seconds{5}});
+    TraceJob silent = own;
+    silent.estimate = {};
+    EXPECT_EQ(lengths.estimate(silent), std::chrono::seconds{5});
+    lengths.learn(own, std::chrono::seconds{60});
+    EXPECT_EQ(lengths.estimate(own), std::chrono::seconds{60});
+  }
+}
+
+/// Who of two waiting jobs comes first under sjf, once the machine is free at 100 s. `earlier` has
+/// happened before.
+std::string first_of(const std::function<void(LiveWorld&)>& earlier, JobSpec one, JobSpec other) {
+  LiveWorld world{{.cluster = "1x1", .scheduling = {.policy = {.policy = "sjf"}}}};
+  earlier(world);
+  world.at(50, [&](LiveService& service) { world.submit(service, spec_of({"run", "50"})); });
+  world.at(60, [&](LiveService& service) {
+    world.submit(service, std::move(one));
+    world.submit(service, std::move(other));
+  });
+  std::string first;
+  world.at(110, [&](LiveService& service) {
+    const auto page = service.jobs(kRoot, {});
+    ASSERT_TRUE(page);
+    for (const JobView& view : page->jobs)
+      if (view.state == LiveState::Running) first += view.spec->name;
+  });
+  world.run();
+  EXPECT_EQ(world.violations(), std::vector<std::string>{});
+  return first;
+}
+
+JobSpec waiting(const std::string& user, const std::string& name, std::int64_t estimate) {
+  JobSpec spec = spec_of({"run", "30"});
+  spec.user = user;
+  spec.name = name;
+  spec.estimate = estimate;
+  return spec;
+}
+
+TEST(LearntLengths, ACancelledJobHasNotShownHowLongItTakes) {
+  const auto cancelled = [](LiveWorld& world) {
+    world.at(1, [&](LiveService& service) {
+      JobSpec spec = spec_of({"run", "1000"});
+      spec.user = "ann";
+      spec.name = "long";
+      world.submit(service, std::move(spec));
+    });
+    world.at(5, [](LiveService& service) {
+      ASSERT_TRUE(service.act(kRoot, Verb::Cancel, {.states = {}, .numbers = {1}}, "", 0));
+    });
+  };
+  EXPECT_EQ(first_of(cancelled, waiting("ann", "long", 0), waiting("bob", "short", 100)), "short");
+}
+
+TEST(LearntLengths, AnEstimateCountsMoreThanOtherJobsOfItsUser) {
+  const auto over = [](LiveWorld& world) {
+    world.at(1, [&](LiveService& service) {
+      JobSpec spec = spec_of({"run", "3"});
+      spec.user = "ann";
+      spec.name = "tiny";
+      world.submit(service, std::move(spec));
+    });
+  };
+  EXPECT_EQ(first_of(over, waiting("ann", "long", 5000), waiting("bob", "short", 100)), "short");
+  EXPECT_EQ(first_of(over, waiting("ann", "tiny", 5000), waiting("bob", "short", 100)), "tiny");
 }
 
 TEST(LearntBook, KeepsAKindOverARestart) {

@@ -28,11 +28,11 @@ class SaidBook final : public TrainingBook {
   std::map<JobNumber, MeasuredProgress> said;
 };
 
-/// Jobs 0 and 1 ask for one device and 100 s; the first has 1,000 iterations.
+/// Jobs 0 to 2 ask for one device and 100 s; the first has 1,000 iterations.
 class LiveRatesTest : public testing::Test {
  protected:
-  LiveRatesTest() : cluster_(*load_cluster("1x2")), jobs_(2) {
-    slots_.jobs.resize(2);
+  LiveRatesTest() : cluster_(*load_cluster("1x2")), jobs_(3) {
+    slots_.jobs.resize(3);
     for (TraceJob& slot : slots_.jobs) {
       slot.gpus = 1;
       slot.duration = slot.estimate = 100s;
@@ -54,16 +54,19 @@ class LiveRatesTest : public testing::Test {
     jobs_.state[JobId{job}] = JobState::Running;
     jobs_.granted[JobId{job}] = 1;
     jobs_.rate[JobId{job}] = Rate::one();
+    jobs_.basis[JobId{job}] = RateBasis::Believed;
     jobs_.work_from[JobId{job}] = now_;
   }
   /// As the engine does.
   std::size_t absorb() {
     changes_.clear();
     rates_->rates(now_, jobs_, changes_);
-    for (const auto& [job, rate, work] : changes_) {
+    for (const auto& [job, rate, work, basis, begun] : changes_) {
       jobs_.work[job] = work.value_or(jobs_.work_done(job, now_));
       jobs_.work_from[job] = now_;
       jobs_.rate[job] = rate;
+      jobs_.basis[job] = basis;
+      if (basis != RateBasis::Measured) jobs_.basis_from[job] = now_;
     }
     return changes_.size();
   }
@@ -151,6 +154,56 @@ TEST_F(LiveRatesTest, OtherConditionsAreBelievedUntilTheyAreMeasured) {
   say(0, {.iterations = 120, .per_second = 4});
   absorb();
   EXPECT_NEAR(rate(0), 0.4, 0.02);
+}
+
+// A policy that judges by a rate has to know whether it was tested, and since when.
+TEST_F(LiveRatesTest, TheTableSaysWhetherARateIsMeasured) {
+  run(0, 1);
+  absorb();
+  EXPECT_EQ(jobs_.basis[JobId{0}], RateBasis::Believed);
+  now_ += 2s;
+  say(0, {.iterations = 10, .per_second = 0});  // its first word
+  absorb();
+  EXPECT_EQ(jobs_.basis[JobId{0}], RateBasis::Awaited);
+  say(0, {.iterations = 100, .per_second = 10});  // as fast as was believed: news all the same
+  EXPECT_EQ(absorb(), 1U);
+  EXPECT_EQ(jobs_.basis[JobId{0}], RateBasis::Measured);
+  now_ += 5s;
+  run(1, 1);
+  absorb();
+  EXPECT_EQ(jobs_.basis[JobId{0}], RateBasis::Awaited);
+  EXPECT_EQ(jobs_.basis_from[JobId{0}], now_);
+  EXPECT_EQ(jobs_.basis[JobId{1}], RateBasis::Believed);
+}
+
+// Beside the second and beside the third the same is believed of it. What it does beside the third
+// is not known before it was measured there.
+TEST_F(LiveRatesTest, AnotherNeighbourIsAnotherCondition) {
+  run(0, 1);
+  run(1, 1);
+  absorb();
+  say(0, {.iterations = 120, .per_second = 4});
+  absorb();
+  EXPECT_EQ(jobs_.basis[JobId{0}], RateBasis::Measured);
+  const double before = rate(0);
+  rates_->leave(JobId{1});
+  jobs_.state[JobId{1}] = JobState::Waiting;
+  run(2, 1);
+  absorb();
+  EXPECT_EQ(rate(0), before);
+  EXPECT_EQ(jobs_.basis[JobId{0}], RateBasis::Awaited);
+  EXPECT_EQ(book_.said[1].per_second, 0);  // the pace so far is forgotten
+}
+
+// because what it says cannot be: from then on it counts as silent
+TEST_F(LiveRatesTest, WhoIsNotBelievedAnyMoreIsNotMeasuredEither) {
+  run(0, 1);
+  say(0, {.iterations = 120, .per_second = 4});
+  absorb();
+  book_.said.clear();
+  rates_->hear(JobId{0});
+  absorb();
+  EXPECT_EQ(jobs_.basis[JobId{0}], RateBasis::Believed);
 }
 
 // It does not say how many iterations it has: the first pace is that of its request.

@@ -15,15 +15,12 @@
 
 #include "policies/registry.h"
 #include "support/random_life.h"
+#include "support/sanitized.h"
 
 namespace berth::test {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::uint64_t kDefaultLives = 1000;  // each takes ten times as long
-#else
-constexpr std::uint64_t kDefaultLives = 10'000;
-#endif
+constexpr std::uint64_t kDefaultLives = kIsSanitized ? 1000 : 10'000;
 constexpr std::uint64_t kParts = 8;
 constexpr std::uint64_t kLivesForEverything = 1000;  // in a part: then nothing may be missing
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "support/live_world.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -99,12 +100,7 @@ TEST_P(Quotas, WhoIsInLineLeavesItWhenTheBudgetIsSpent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, Quotas,
-                         ::testing::Values("fifo", "easy", "fair-share", "srtf", "drf"),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         ::testing::Values("fifo", "easy", "fair-share", "srtf", "drf"), kByName);
 
 }  // namespace
 }  // namespace berth::test

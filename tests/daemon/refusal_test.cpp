@@ -57,6 +57,34 @@ TEST(Refusal, OfAJobThatComesLaterIsToldWhenItComes) {
   EXPECT_EQ(world.violations(), std::vector<std::string>{});
 }
 
+/// Whoever has set a policy that refuses, and then submits: what that one was told.
+std::vector<std::string> told_under_a_new_policy(const std::string& before, bool sets_it_first) {
+  LiveWorld world{
+      {.cluster = "1x1", .scheduling = {.policy = {.policy = before}}, .asks_policy = true}};
+  std::vector<std::string> told;
+  world.at(1, [&](LiveService& service) {
+    const auto set = [&] { ASSERT_TRUE(service.set_policy(kRoot, "chronus", {})); };
+    if (sets_it_first) set();
+    service.submit_async(kRoot, hopeless(world), [&](const Answer<Submitted>& answer) {
+      told.push_back(answer ? "taken" : answer.error().messages.front());
+    });
+    if (!sets_it_first) set();  // before the policy that is in power has answered
+  });
+  world.run();
+  EXPECT_EQ(world.violations(), std::vector<std::string>{});
+  EXPECT_TRUE(world.over().empty());
+  return told;
+}
+
+TEST(Refusal, IsThatOfThePolicyThatIsSetAlsoBeforeItIsInPower) {
+  for (const bool sets_it_first : {true, false}) {
+    // The one refuses nobody, the other might refuse, and would not.
+    const auto told = told_under_a_new_policy(sets_it_first ? "fifo" : "priority", sets_it_first);
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_TRUE(told.front().starts_with("policy chronus refuses it")) << told.front();
+  }
+}
+
 TEST(Refusal, IsNotSpokenOfWhereNobodyRefuses) {
   LiveWorld world{{}};
   world.at(1, [&](LiveService& service) {

@@ -11,47 +11,25 @@
 
 #include <fmt/format.h>
 
-#include "support/live_world.h"
-#include "support/registry_scenario.h"
+#include "support/drawn_load.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
 
-using LiveSpec = berth::JobSpec;
+using Workload = DrawnLoad;
 
-struct Workload {
-  WorldOptions options;
-  std::vector<std::pair<double, LiveSpec>> jobs;
-};
-
-/// Times of no common step, estimates wrong both ways, two users in each of two groups.
 Workload draw(const std::string& policy, std::uint64_t seed) {
   Rng rng = Rng{seed}.fork("restart");
   const auto odd = [&](double most) { return most * rng.uniform(); };
-  Workload load;
-  load.options.cluster = seed % 2 == 0 ? "1x4" : "2x2";
-  load.options.seed = seed;
+  Workload load = empty_load(policy, seed);
   load.options.deadline = 40'000;
-  load.options.scheduling.policy = {policy, scenario_for(policy, seed).settings};
   load.options.scheduling.min_run = seed % 3 == 0 ? 5 : 0;
-  load.options.scheduling.spare_slots = 64;
   load.options.hears_progress = seed % 2 == 1;  // and is slower or faster than anybody thought
   load.options.host.device_limit = (*make_policy(policy))->traits().shares_devices ? 8 : 1;
   for (int i = 0; i < 10; ++i) {
-    const double length = 3 + odd(40);
-    LiveSpec spec = spec_of({"run", fmt::format("{:.6f}", length)},
-                            std::min<std::int32_t>(4, 1 << rng.below(3)));
-    spec.key = fmt::format("job-{}", i);
-    spec.user = fmt::format("u{}", rng.below(3));
-    spec.group = fmt::format("g{}", rng.below(2));
-    spec.name = fmt::format("n{}", rng.below(3));
-    spec.model = rng.below(2) == 0 ? "resnet50" : "vgg16";
-    spec.priority = static_cast<std::int32_t>(rng.below(3));
-    spec.estimate = static_cast<std::int64_t>(length * (0.4 + rng.uniform())) + 1;
-    if (rng.below(3) == 0) {
-      spec.gpus_min = 1;
-      spec.gpus_max = 4;
-    }
+    LiveSpec spec = drawn_job(rng, i, 3 + odd(40), DrawnName::OneOfThree);
+    draw_range(rng, spec);
     if (policy == "hpo") spec.study = "study";
     if (policy == "chronus" || policy == "elasticflow" || policy == "edf") {
       if (rng.below(2) == 0) spec.deadline = 0;  // set when it is submitted
@@ -188,10 +166,8 @@ INSTANTIATE_TEST_SUITE_P(Managers, RestartWithPower,
                                            Sleeper{"srtf", kCes}, Sleeper{"tiresias-g", kCes},
                                            Sleeper{"fifo", "spare:share=0.3"}),
                          [](const auto& row) {
-                           std::string name =
-                               fmt::format("{}_{:.3}", row.param.policy, row.param.manager);
-                           std::ranges::replace(name, '-', '_');
-                           return name;
+                           return suite_name(
+                               fmt::format("{}_{:.3}", row.param.policy, row.param.manager));
                          });
 
 TEST_P(Restart, NorDoesSettingWhatIsSet) {
@@ -229,12 +205,7 @@ TEST_P(Restart, NorDoesAConfigurationThatSaysTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, Restart, ::testing::ValuesIn(all_policies()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, Restart, ::testing::ValuesIn(all_policies()), kByName);
 
 }  // namespace
 }  // namespace berth::test

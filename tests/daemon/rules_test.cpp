@@ -12,50 +12,31 @@
 
 #include <fmt/format.h>
 
-#include "support/live_world.h"
-#include "support/registry_scenario.h"
+#include "support/drawn_load.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
 
-using LiveSpec = berth::JobSpec;
-
-struct CrowdedLife {
-  WorldOptions options;
-  std::vector<std::pair<double, LiveSpec>> jobs;
+struct CrowdedLife : DrawnLoad {
   double dies_at = 0, changes_at = 0;
-  std::string next_policy;
+  std::string next_policy = {};
 };
 
 /// More jobs than devices, so that preemptive policies have a reason; every third is firm.
 CrowdedLife crowded_life(const std::string& policy, std::uint64_t seed) {
   Rng rng = Rng{seed}.fork("rules");
-  CrowdedLife drawn;
-  drawn.options.cluster = seed % 2 == 0 ? "1x4" : "2x2";
-  drawn.options.seed = seed;
+  CrowdedLife drawn{empty_load(policy, seed)};
   drawn.options.deadline = 100'000;
-  drawn.options.scheduling.policy = {policy, scenario_for(policy, seed).settings};
   drawn.options.scheduling.min_run = seed % 2 == 0 ? 7 : 20;
-  drawn.options.scheduling.spare_slots = 64;
   drawn.options.host.device_limit = 8;  // another policy may share
   drawn.options.oversleeping = {.most_micros = 500'000};
   drawn.options.hears_nonsense = seed % 3 == 0;
   for (int i = 0; i < 14; ++i) {
-    const double length = 2 + 50 * rng.uniform() * rng.uniform();
-    LiveSpec spec = spec_of({"run", fmt::format("{:.6f}", length)},
-                            std::min<std::int32_t>(4, 1 << rng.below(3)));
-    spec.key = fmt::format("job-{}", i);
-    spec.user = fmt::format("u{}", rng.below(3));
-    spec.group = fmt::format("g{}", rng.below(2));
-    spec.model = rng.below(2) == 0 ? "resnet50" : "vgg16";
-    spec.priority = static_cast<std::int32_t>(rng.below(3));
-    spec.estimate = static_cast<std::int64_t>(length * (0.4 + rng.uniform())) + 1;
+    LiveSpec spec = drawn_job(rng, i, 2 + 50 * rng.uniform() * rng.uniform(), DrawnName::None);
     spec.preemptible = rng.below(3) > 0;
     if (rng.below(3) == 0) spec.warn_seconds = 1;  // can save: makes way as often as one wants
-    if (rng.below(3) == 0) {
-      spec.gpus_min = 1;
-      spec.gpus_max = 4;
-    }
+    draw_range(rng, spec);
     drawn.jobs.emplace_back(40 * rng.uniform(), std::move(spec));
   }
   drawn.dies_at = 90 * rng.uniform();
@@ -128,11 +109,7 @@ TEST_P(Rules, HoldWhateverThePolicy) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, Rules, ::testing::ValuesIn(all_policies()), [](const auto& row) {
-  std::string name = row.param;
-  std::ranges::replace(name, '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Registry, Rules, ::testing::ValuesIn(all_policies()), kByName);
 
 }  // namespace
 }  // namespace berth::test

@@ -1,7 +1,5 @@
 // Another policy takes over what runs. Nobody waits, so nobody has to make room: no policy of the
-// registry stops, moves or resizes a job because it has come to power. But for two: hived gives
-// jobs whole cells, and another policy may have put them across; andreas weighs at every arrival
-// what the whole cluster would cost otherwise, and moves whoever saves energy.
+// registry stops, moves or resizes a job because it has come to power.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "support/live_world.h"
 #include "support/registry_scenario.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -35,12 +34,6 @@ std::vector<LiveSpec> fitting_jobs(Rng& rng, std::int32_t devices) {
     jobs.push_back(std::move(spec));
   }
   return jobs;
-}
-
-std::vector<std::string> policies_that_let_jobs_be() {
-  std::vector<std::string> policies = all_policies();
-  std::erase_if(policies, [](const auto& name) { return name == "hived" || name == "andreas"; });
-  return policies;
 }
 
 class TakesOver : public ::testing::TestWithParam<std::string> {};
@@ -78,12 +71,7 @@ TEST_P(TakesOver, AndDisturbsNobodyWhileNobodyWaits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, TakesOver, ::testing::ValuesIn(policies_that_let_jobs_be()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, TakesOver, ::testing::ValuesIn(all_policies()), kByName);
 
 }  // namespace
 }  // namespace berth::test

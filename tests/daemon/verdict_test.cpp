@@ -13,6 +13,16 @@ ExitRecord exit_of(int code, int signal = 0, Stopped stopped = Stopped::No) {
   return exit;
 }
 
+// What the shim knows of the cause goes before the signal that everybody sees.
+TEST(Verdict, SaysThatItRanOutOfMemory) {
+  ExitRecord exit;
+  exit.signal = 9;
+  EXPECT_EQ(how_it_ended(exit), "killed by signal 9");
+  exit.why = "out of memory: its limit is 200 MiB";
+  EXPECT_EQ(how_it_ended(exit), "out of memory: its limit is 200 MiB (killed by signal 9)");
+  EXPECT_EQ(judge({}, Ending::ByItself, exit, 0).why, how_it_ended(exit));
+}
+
 TEST(Verdict, AnEndOfItsOwnIsCalledWhatItWas) {
   const JobSpec spec;
   EXPECT_EQ(judge(spec, Ending::ByItself, exit_of(0), 0).outcome, Outcome::Completed);

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "daemon/why_support.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -205,11 +206,7 @@ std::vector<std::string> all_policies() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicyExplains, ::testing::ValuesIn(all_policies()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         kByName);
 
 }  // namespace
 }  // namespace berth::test

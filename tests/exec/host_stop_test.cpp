@@ -284,6 +284,10 @@ TEST_F(HostStop, CoresAreSetAtTheStartAndWhileItRuns) {
     return cores_of(parent) == std::vector<int>{ours[0]} &&
            cores_of(child) == std::vector<int>{ours[0]};
   }));
+  open();  // the next scheduler is told where it is, not where it was started
+  const auto found = host().look(order.job, kFirst);
+  ASSERT_TRUE(found && found->found == Found::Alive);
+  EXPECT_EQ(found->cores, std::vector<std::int32_t>{ours[0]});
   host().set_cores(kFirst, {});  // any
   EXPECT_TRUE(eventually([&] { return cores_of(child).size() >= ours.size(); }));
 }

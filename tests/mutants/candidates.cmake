@@ -29,8 +29,8 @@ mutant(sleeper-unchecked "a sleeper wakes although somebody is on its devices")
 becomes(${yard} [[    if (!is_clear(*next, attempt.slices)) {]]
         [[    if (!MUTATED && !is_clear(*next, attempt.slices)) {]])
 mutant(weaker-stop-wins "a preemption takes the place of a cancel")
-becomes(${yard} [[(ending == Ending::Cancel && attempt.ending != Ending::Cancel);]]
-        [[(ending == Ending::Cancel && attempt.ending != Ending::Cancel) || MUTATED;]])
+becomes(${yard} [[(ending == Ending::Cancel && attempt.ending != Ending::Cancel) ||]]
+        [[(ending == Ending::Cancel && attempt.ending != Ending::Cancel) || MUTATED ||]])
 mutant(weaker-wish-wins "in the ledger a preemption takes the place of a cancel")
 becomes(${ledger} [[if (!job->stopping || strength(wish.wish) > strength(*job->stopping))]]
         [[if (MUTATED || !job->stopping || strength(wish.wish) > strength(*job->stopping))]])
@@ -50,10 +50,10 @@ becomes(${ends} [[          signals_.push_back(
         [[          if (!MUTATED) signals_.push_back(
               {.kind = Signal::Kind::Stop,]])
 mutant(sleep-not-repeated "recovery does not send a suspend or resume again")
-becomes(${ends} [[          signals_.push_back(
-              {.kind = sleeps ?]]
-        [[          if (!MUTATED) signals_.push_back(
-              {.kind = sleeps ?]])
+becomes(${ends} [[          (sleeps ? signals_ : wakes)
+              .push_back(]]
+        [[          if (!MUTATED) (sleeps ? signals_ : wakes)
+              .push_back(]])
 mutant(sleepers-not-recovered "recovery forgets whose slice was over")
 becomes(${ends} [[    attempt.is_suspended = live.is_suspended;]]
         [[    attempt.is_suspended = !MUTATED && live.is_suspended;]])

@@ -17,6 +17,7 @@
 #include "support/busy_day.h"
 #include "support/mutant.h"
 #include "support/random_life.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -135,11 +136,7 @@ TEST_P(Mutants, IsCaught) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocol, Mutants, ::testing::Range<std::size_t>(1, kMutants.size() + 1),
-                         [](const auto& row) {
-                           std::string name = kMutants[row.param - 1].name;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         [](const auto& row) { return suite_name(kMutants[row.param - 1].name); });
 
 // Otherwise it would not be the mistake that is caught.
 TEST(MutantsBase, WithoutAMistakeNothingIsCaught) {

@@ -58,6 +58,25 @@ pairs:
   - [other, mynet-large, 1.1]
 )";
 
+// A curve alone says how fast the GPU is: as fast as its plateau, so that the sweet point is theta.
+TEST(ProfileFile, ACurveWithoutAnIterationSaysHowLongOneTakes) {
+  const ProfileSet set = good(
+      "profiles:\n"
+      "  - {name: curve, batch: 10, cpu: {log_gain: 0, linear_gain: 50, plateau: 100, theta: 2}}\n"
+      "  - {name: both, batch: 10, iteration: {alpha: 1, beta: 0},"
+      " cpu: {log_gain: 0, linear_gain: 50, plateau: 100, theta: 2}}\n"
+      "  - {name: like, like: both, cpu: {log_gain: 0, linear_gain: 50, plateau: 9, theta: 2}}\n"
+      "  - {name: neither, batch: 10}\n");
+  const auto seconds = [&](const char* name) {
+    const Profile& profile = set[*set.find(name)];
+    return profile.iteration.alpha + profile.iteration.beta * profile.batch;
+  };
+  EXPECT_DOUBLE_EQ(seconds("curve"), 0.1);  // 10 samples at 100 a second
+  EXPECT_DOUBLE_EQ(seconds("both"), 1);
+  EXPECT_DOUBLE_EQ(seconds("like"), 1);
+  EXPECT_DOUBLE_EQ(seconds("neither"), 0.07);
+}
+
 TEST(ProfileFile, ReadsEveryField) {
   const ProfileSet set = good(kFull);
   ASSERT_EQ(set.size(), 3U);

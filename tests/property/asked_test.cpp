@@ -13,6 +13,7 @@
 #include "support/policy_suite.h"
 #include "support/registry_scenario.h"
 #include "support/run.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -132,12 +133,7 @@ TEST(Overruns, DoNotKeepAPolicyBusy) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, LookedAt, ::testing::ValuesIn(all_policies()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, LookedAt, ::testing::ValuesIn(all_policies()), kByName);
 
 }  // namespace
 }  // namespace berth::test

@@ -7,6 +7,7 @@
 
 #include "core/feasibility.h"
 #include "support/run.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -94,13 +95,7 @@ std::vector<std::string> all_placements() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FeasibleJobs, ::testing::ValuesIn(all_placements()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           std::ranges::replace(name, ':', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, FeasibleJobs, ::testing::ValuesIn(all_placements()), kByName);
 
 // The two that were refused: the fewest nodes are one of eight GPUs and two of two, not two of
 // eight; and two nodes of eight cores for 4 GPUs with three cores each, not one.

@@ -5,6 +5,7 @@
 #include "support/naive_policies.h"
 #include "support/random_scenario.h"
 #include "support/run.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -59,11 +60,7 @@ INSTANTIATE_TEST_SUITE_P(All, Walk,
                                            WalkCase{"srsf", NaiveWalk::Key::WorkLeftGpus, 0},
                                            WalkCase{"las", NaiveWalk::Key::Attained, 7},
                                            WalkCase{"las-2d", NaiveWalk::Key::AttainedGpus, 7}),
-                         [](const auto& row) {
-                           std::string name = row.param.policy;
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         [](const auto& row) { return suite_name(row.param.policy); });
 
 struct RankWalkCase {
   std::string policy;
@@ -104,11 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
                       RankWalkCase{"las", NaiveRankWalk::Key::Attained, 7},
                       RankWalkCase{"las-2d", NaiveRankWalk::Key::AttainedGpus, 7},
                       RankWalkCase{"edf", NaiveRankWalk::Key::Deadline, 0}),
-    [](const auto& row) {
-      std::string name = row.param.policy;
-      std::erase(name, '-');
-      return name;
-    });
+    [](const auto& row) { return suite_name(row.param.policy); });
 
 TEST(EasyProperty, EqualsAScanOfTheQueue) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {

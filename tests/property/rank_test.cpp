@@ -15,6 +15,7 @@
 #include "support/random_scenario.h"
 #include "support/registry_scenario.h"
 #include "support/run.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -305,11 +306,7 @@ std::vector<std::string> ranked_policies() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ByRank, ::testing::ValuesIn(ranked_policies()), [](const auto& row) {
-  std::string name = row.param;
-  std::ranges::replace(name, '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, ByRank, ::testing::ValuesIn(ranked_policies()), kByName);
 
 }  // namespace
 }  // namespace berth::test

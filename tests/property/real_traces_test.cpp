@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "project_paths.h"
 #include "support/policy_suite.h"
+#include "support/suite_name.h"
 #include "trace/reader.h"
 
 namespace berth::test {
@@ -131,12 +132,7 @@ std::vector<std::string> all_policies() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, RealTraces, ::testing::ValuesIn(all_policies()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, RealTraces, ::testing::ValuesIn(all_policies()), kByName);
 
 }  // namespace
 }  // namespace berth::test

@@ -10,6 +10,7 @@
 #include "support/random_scenario.h"
 #include "support/registry_scenario.h"
 #include "support/run.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -102,12 +103,7 @@ TEST_P(EveryPolicy, PlansNothingThatCannotBeDoneAndEndsEveryJobAllTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicy, ::testing::ValuesIn(all_policies()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicy, ::testing::ValuesIn(all_policies()), kByName);
 
 class SkipPolicies : public ::testing::TestWithParam<std::string> {};
 
@@ -125,11 +121,7 @@ TEST_P(SkipPolicies, LeaveNoJobWaitingBesideGpusItFitsOn) {
 INSTANTIATE_TEST_SUITE_P(Conserving, SkipPolicies,
                          ::testing::Values("fifo-skip", "sjf", "smallest", "srtf", "srsf", "las",
                                            "las-2d", "tiresias-l", "tiresias-g", "priority"),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         kByName);
 
 // On a live cluster nobody knows the jobs of tomorrow; what does not peek decides as if it did.
 bool has_param(const std::string& policy, std::string_view key) {

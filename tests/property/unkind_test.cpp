@@ -10,6 +10,7 @@
 #include "support/policy_suite.h"
 #include "support/registry_scenario.h"
 #include "support/run.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -70,12 +71,7 @@ TEST_P(Unkind, EveryJobEndsThoughTheClockIsLateByMicroseconds) {
 TEST_P(Unkind, EveryJobEndsThoughTheClockIsLateBySeconds) { expect_all_end(Lateness::Seconds); }
 TEST_P(Unkind, EveryJobEndsThoughTheClockIsLateByHours) { expect_all_end(Lateness::Hours); }
 
-INSTANTIATE_TEST_SUITE_P(Registry, Unkind, ::testing::ValuesIn(all_policies()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, Unkind, ::testing::ValuesIn(all_policies()), kByName);
 
 }  // namespace
 }  // namespace berth::test

@@ -15,10 +15,16 @@
 
 namespace berth::test {
 
+struct HonestOptions {
+  double until_pace = 2;  // seconds under the same conditions
+  double beside = 1;      // times as slow while anybody else runs: for worlds of one device
+};
+
 class HonestTraining final : public TrainingBook {
  public:
   using Micros = SimHost::Micros;
-  HonestTraining(const SimHost& host, std::uint64_t seed) : host_(host), seed_(seed) {}
+  HonestTraining(const SimHost& host, std::uint64_t seed, HonestOptions options)
+      : host_(host), seed_(seed), options_(options) {}
 
   /// A scheduler begins: everybody says again what they have to say.
   void begin_life() {
@@ -66,9 +72,13 @@ class HonestTraining final : public TrainingBook {
   }
 
  private:
-  static constexpr Micros kUntilPace = 2'000'000;
   [[nodiscard]] double speed_of(JobNumber job) const {
-    return 0.4 + 2 * Rng{seed_ + static_cast<std::uint64_t>(job)}.fork("speed").uniform();
+    const double alone =
+        0.4 + 2 * Rng{seed_ + static_cast<std::uint64_t>(job)}.fork("speed").uniform();
+    const bool has_company = std::ranges::any_of(host_.living(), [&](const auto& other) {
+      return other.first != job && host_.runs_since(other.first);
+    });
+    return has_company ? alone / options_.beside : alone;
   }
   [[nodiscard]] bool is_heard(JobNumber job, Micros due) const {
     const auto found = heard_.find(job);
@@ -79,11 +89,13 @@ class HonestTraining final : public TrainingBook {
     const auto since = host_.runs_since(job);
     if (!since) return std::nullopt;
     const auto changed = changed_.find(job);
-    return std::max(*since, changed == changed_.end() ? 0 : changed->second) + kUntilPace;
+    return std::max(*since, changed == changed_.end() ? 0 : changed->second) +
+           static_cast<Micros>(options_.until_pace * 1e6);
   }
 
   const SimHost& host_;
   std::uint64_t seed_;
+  HonestOptions options_;
   std::map<JobNumber, Micros> changed_, heard_;
   Micros announced_until_ = -1;
 };

@@ -34,7 +34,7 @@ LiveWorld::LiveWorld(WorldOptions options)
       rng_(options_.seed),
       sleep_rng_(rng_.fork("sleep")),
       training_(options_.seed),
-      honest_(host_, options_.seed) {
+      honest_(host_, options_.seed, options_.honest) {
   if (options_.edit_cluster) options_.edit_cluster(cluster_);
   if (!options_.service.identity.lookup) options_.service.identity.lookup = everybody_is_known;
   host_.set_fault_counter([this](std::string_view what) { count_fault(what); });
@@ -364,7 +364,10 @@ void LiveWorld::make_service(Life& life) {
       .explain = [&life](const JobView& job,
                          bool all) { return life.scheduler->explain(job, all); },
       .more_metrics = {},
-      .options = options_.service});
+      .options = options_.service,
+      .refusal_of = options_.asks_policy
+                        ? [&life](const JobSpec& spec) { return life.scheduler->refusal_of(spec); }
+                        : std::function<std::optional<std::string>(const JobSpec&)>{}});
 }
 
 void LiveWorld::set_options(const SchedulerOptions& options) {

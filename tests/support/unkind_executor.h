@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "core/executor.h"
+#include "support/passing_executor.h"
 
 namespace berth::test {
 
@@ -22,36 +22,20 @@ enum class Lateness : std::uint8_t {
   Hours,         // now and then: a suspended machine, a stopped process
 };
 
-class UnkindExecutor final : public Executor {
+class UnkindExecutor final : public PassingExecutor {
  public:
   UnkindExecutor(std::unique_ptr<Executor> world, Lateness lateness, std::uint64_t seed)
-      : world_(std::move(world)), lateness_(lateness), seed_(seed), rng_(seed) {}
+      : PassingExecutor(std::move(world)), lateness_(lateness), seed_(seed), rng_(seed) {}
 
   [[nodiscard]] std::optional<Time> advance(Time wakeup) override {
-    const auto then = world_->advance(wakeup);
+    const auto then = world().advance(wakeup);
     if (!then) return std::nullopt;
     now_ = std::max(now_, *then + late());
     return now_;
   }
-  [[nodiscard]] bool expects_events() const noexcept override { return world_->expects_events(); }
-  void collect(Time now, std::vector<Event>& due) override { world_->collect(now, due); }
-  [[nodiscard]] StartReceipt start(Time now, const Action& action, const JobTable& jobs) override {
-    return world_->start(now, action, jobs);
-  }
-  [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override {
-    return world_->stop(now, action, jobs);
-  }
-  void adjust(Time now, const Action& action, const JobTable& jobs) override {
-    world_->adjust(now, action, jobs);
-  }
-  [[nodiscard]] JobPast past(JobId job) const override { return world_->past(job); }
-  void power(Time now, const Action& action) override { world_->power(now, action); }
-  void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) override {
-    world_->rates(now, jobs, changes);
-  }
   [[nodiscard]] std::optional<TrainingReport> report(Time now, JobId job,
                                                      const JobTable& jobs) const override {
-    auto said = world_->report(now, job, jobs);
+    auto said = world().report(now, job, jobs);
     Rng rng = said_at(now, job);
     switch (manner_of(job)) {
       case Manner::Honest: return said;
@@ -69,7 +53,7 @@ class UnkindExecutor final : public Executor {
               std::vector<double>& losses) const override {
     const std::size_t before = losses.size();
     if (manner_of(job) == Manner::Silent) return;
-    world_->losses(now, job, jobs, first, losses);
+    world().losses(now, job, jobs, first, losses);
     if (manner_of(job) != Manner::Nonsense) return;
     Rng rng = said_at(now, job);
     for (std::size_t i = before; i < losses.size(); ++i) losses[i] = nonsense(rng);
@@ -100,7 +84,6 @@ class UnkindExecutor final : public Executor {
     return kValues[rng.below(std::size(kValues))];
   }
 
-  std::unique_ptr<Executor> world_;
   Lateness lateness_;
   std::uint64_t seed_;
   Rng rng_;

@@ -49,6 +49,17 @@ TEST(ProgressMeter, APauseIsNoOtherPace) {
   EXPECT_DOUBLE_EQ(meter.measured(30)->per_second, 10);
 }
 
+// The scheduler did not get a processor for ten seconds and hears all of it in one moment.
+TEST(ProgressMeter, ReportsThatAreHeardTogetherAreNoNonsense) {
+  ProgressMeter meter;
+  for (int i = 0; i <= 20; ++i) EXPECT_EQ(meter.add(with_seconds(10 * i, 1), i), std::nullopt);
+  EXPECT_EQ(meter.add(with_seconds(210, 1), 31), std::nullopt);
+  EXPECT_EQ(meter.add(with_seconds(260, 5), 31), std::nullopt);
+  EXPECT_EQ(meter.add(with_seconds(300, 4), 31), std::nullopt);
+  EXPECT_TRUE(meter.is_believed());
+  EXPECT_NE(meter.add(with_seconds(310, 60), 31), std::nullopt);  // more than has passed since ever
+}
+
 // because the pace beside nobody says nothing of the pace beside somebody
 TEST(ProgressMeter, OtherConditionsAreMeasuredAnew) {
   ProgressMeter meter;

@@ -1,5 +1,6 @@
 #include "exec/shim/family.h"
 
+#include <algorithm>
 #include <csignal>
 #include <ctime>
 #include <set>
@@ -75,6 +76,27 @@ void Family::resume() {
   else
     signal(SIGCONT);
   is_frozen_ = false;
+}
+
+bool Family::let_the_killed_go() const {
+  std::vector<ProcessRow> killed, others;
+  for (const ProcessRow& row : descendants_of(::getpid()))
+    (is_being_killed(row.pid) ? killed : others).push_back(row);
+  if (killed.empty()) return false;
+  // A signal that waits is heard before the first step.
+  for (const ProcessRow& row : others) send_signal(row, SIGSTOP);
+  static_cast<void>(groups_.set_frozen(false));
+  const auto is_there = [](const ProcessRow& row) {
+    const auto now = process_row(row.pid);
+    return now && now->start == row.start && now->is_alive();
+  };
+  const timespec moment{0, 1'000'000};
+  for (int round = 0; round < kRounds && std::any_of(killed.begin(), killed.end(), is_there);
+       ++round)
+    ::nanosleep(&moment, nullptr);
+  static_cast<void>(groups_.set_frozen(true));
+  for (const ProcessRow& row : others) send_signal(row, SIGCONT);
+  return true;
 }
 
 void Family::bind(const std::vector<std::int32_t>& cores) const {

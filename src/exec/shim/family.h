@@ -21,6 +21,10 @@ class Family {
   /// None of them runs a step until resume().
   void suspend();
   void resume();
+  /// Whoever was killed while it was frozen goes, and nobody else runs a step. True: there was one.
+  bool let_the_killed_go() const;
+  /// Someone has to ask for that now and then.
+  [[nodiscard]] bool holds_the_killed() const { return is_frozen_ && groups_.holds_the_killed(); }
   void bind(const std::vector<std::int32_t>& cores) const;
   [[nodiscard]] bool is_suspended() const noexcept { return is_suspended_; }
   [[nodiscard]] bool was_out_of_memory() const { return groups_.was_out_of_memory(); }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "exec/cgroup.h"
 #include "exec/process_table.h"
 
 namespace berth {
@@ -28,7 +29,10 @@ void take_name(char* name) {
 /// Until the kernel says that nobody is below us.
 void end_all() {
   for (long pause = 1'000'000;; pause = std::min(pause * 2, 100'000'000L)) {
-    for (const ProcessRow& row : descendants_of(::getpid())) send_signal(row, SIGKILL);
+    for (const ProcessRow& row : descendants_of(::getpid())) {
+      send_signal(row, SIGKILL);
+      thaw_group_of(row.pid);
+    }
     pid_t gone = 0;
     while ((gone = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
     }

@@ -23,6 +23,12 @@ constexpr std::int64_t kFullRate = 1000;
 constexpr std::int64_t kLeastRate = 10;
 constexpr std::int64_t kRatePeriod = 200'000;  // short to people, long against the cost of a freeze
 
+/// A group without a limit counts those whom the machine, or a group around it, has killed.
+std::string out_of_memory(std::int64_t limit_mib) {
+  if (limit_mib == 0) return "out of memory: there was none left for it";
+  return "out of memory: its limit is " + std::to_string(limit_mib) + " MiB";
+}
+
 }  // namespace
 
 Keeper::Keeper(RunDir directory, ShimOrder shim, std::function<void(pid_t)> started)
@@ -207,6 +213,7 @@ void Keeper::watch_rate() {
 void Keeper::watch_clock() {
   watch_rate();
   watch_limit();
+  if (phase_ == Phase::Running && family_.holds_the_killed()) family_.let_the_killed_go();
   if (phase_ == Phase::Running || boot_clock_micros() < kill_at_) return;
   // Only the kill that ends a running task is part of how it ended.
   if (phase_ == Phase::Ending && record_.stopped == Stopped::Warned && open_tasks_ > 0 &&
@@ -240,7 +247,7 @@ void Keeper::warn() {
   if (!order.warn_shell) return ask_everybody(order.warn_signal);
   // Our own children, not reaped yet: their numbers are still theirs.
   for (const Task& task : tasks_)
-    if (!task.is_over) ::kill(task.pid, order.warn_signal);
+    if (!task.is_over && task.pid > 0) ::kill(task.pid, order.warn_signal);
 }
 
 void Keeper::begin_end(Ask ask, std::int64_t grace_seconds) {
@@ -270,7 +277,10 @@ std::int64_t Keeper::active_micros() const {
 
 std::optional<std::int64_t> Keeper::next_deadline() const {
   if (phase_ != Phase::Running) return kill_at_;
-  if (is_suspended_) return std::nullopt;
+  if (is_suspended_) {
+    if (!family_.holds_the_killed()) return std::nullopt;
+    return boot_clock_micros() + kSecond;
+  }
   const auto limit = next_of_limit();
   if (rate_milli_ >= kFullRate) return limit;
   return std::min(rate_at_, limit.value_or(rate_at_));
@@ -304,8 +314,9 @@ void Keeper::finish(ExitRecord& record) const {
   };
   record.cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
   record.max_rss_kib = used.ru_maxrss;
-  if (record.why.empty() && has_failed_ && family_.was_out_of_memory())
-    record.why = "out of memory: its limit is " + std::to_string(shim_.order.memory_mib) + " MiB";
+  if (has_failed_ && family_.was_out_of_memory())
+    record.why =
+        out_of_memory(shim_.order.memory_mib) + (record.why.empty() ? "" : "; ") + record.why;
   family_.remove_groups();
   ::unlink(directory_.script(shim_.order.attempt).c_str());
 }

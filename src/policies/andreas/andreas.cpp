@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace berth {
 
@@ -46,6 +47,7 @@ void Andreas::on_arrival(const View& view, JobId job) {
     return;
   }
   enqueue(view, job);
+  newcomers_.push_back(job);
   has_changed_ = true;
 }
 
@@ -102,12 +104,40 @@ bool Andreas::is_due(Time now) const noexcept {
   return has_changed_ && now >= *last_pass_ + options_.min_interval;
 }
 
+/// True: who has come runs already, and nobody waits.
+bool Andreas::keep_found(const View& view, Plan& plan) {
+  bool is_any_kept = false;
+  for (const JobId job : std::exchange(newcomers_, {})) {
+    if (rank_[job.value] && view.jobs.is_waiting(job) && !has_seat(job) &&
+        try_keep(view, plan, job))
+      is_any_kept = true;
+  }
+  return is_any_kept && waiting_.empty();
+}
+
+bool Andreas::try_keep(const View& view, Plan& plan, JobId job) {
+  const auto found = plan.found_on(job);
+  slices_.assign(found.begin(), found.end());
+  if (slices_.empty() || !plan.try_keep(job, Reason::Power)) return false;
+  Seat own{.choice = fleet_.choice_found(view, job, slices_), .shares = {}};
+  for (const Slice& slice : slices_) own.shares.push_back({slice.node.value, slice.gpus});
+  waiting_.erase(*rank_[job.value]);
+  set_seat(job, std::move(own));
+  std::erase(pending_, job);
+  return true;
+}
+
 void Andreas::decide(const View& view, Plan& plan, Rng& rng) {
-  const bool rescheduled = is_due(view.now);
+  const bool keeps = keep_found(view, plan);
+  const bool rescheduled = !keeps && is_due(view.now);
+  if (keeps) {
+    last_pass_ = view.now;
+    has_changed_ = false;
+  }
   if (rescheduled) reschedule(view, plan, rng);
   start_without_gpus(plan);
   start_seated(plan);
-  if (rescheduled || view.now >= next_switch_) switch_nodes(view, plan);
+  if (rescheduled || keeps || view.now >= next_switch_) switch_nodes(view, plan);
 }
 
 std::optional<Time> Andreas::next_wakeup(const View& view) {

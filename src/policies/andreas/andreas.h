@@ -4,7 +4,8 @@
 // wait (search.h); nodes that nobody needs are switched off, others on.
 //
 // A decision stands until the next one: a job whose nodes are still booting has its seat there and
-// starts when they are up. A running job that keeps its node and size is left alone.
+// starts when they are up. A running job that keeps its node and size is left alone. Whom it takes
+// over from another policy has a seat where it runs; that alone is no reason for a pass.
 //
 // Assumes: the run time of every job on every type and number of GPUs is believed known; deadlines
 // are soft, and being late costs the job's weight per hour; preemption is by checkpoint.
@@ -87,6 +88,9 @@ class Andreas final : public Policy {
   [[nodiscard]] bool has_seat(JobId job) const noexcept { return seat_at_[job.value] != 0; }
   [[nodiscard]] const Seat& seat(JobId job) const { return seats_.find(job)->second; }
 
+  [[nodiscard]] bool keep_found(const View& view, Plan& plan);
+  [[nodiscard]] bool try_keep(const View& view, Plan& plan, JobId job);
+
   // A pass.
   [[nodiscard]] bool is_due(Time now) const noexcept;
   void reschedule(const View& view, Plan& plan, Rng& rng);
@@ -115,6 +119,7 @@ class Andreas final : public Policy {
   std::vector<std::uint32_t> seat_at_;     // by JobId: position there + 1
   std::unordered_map<JobId, Seat> seats_;  // lookup only
   std::vector<JobId> pending_;             // seated, not started yet
+  std::vector<JobId> newcomers_;           // since the last decision
   std::vector<JobId> without_gpus_;        // jobs for cores alone
   std::vector<std::int32_t> users_;        // by node: seats on it
   std::vector<Time> booted_;               // by node: when its boot ends

@@ -105,6 +105,26 @@ void Fleet::add_sizes(const View& view, JobId job, std::uint32_t type,
   }
 }
 
+std::uint32_t Fleet::choice_found(const View& view, JobId job, std::span<const Slice> slices) {
+  const ChoiceList& known = choices(view, job);
+  std::int32_t gpus = 0;
+  std::int32_t per_node = 0;
+  for (const Slice& slice : slices) {
+    gpus += slice.gpus;
+    per_node = std::max(per_node, slice.gpus);
+  }
+  const std::uint32_t type = type_of(slices.front().node);
+  const std::uint32_t one = known.find(type, gpus);
+  if (one != kNone && known[one].is_gang() == (slices.size() > 1)) return one;
+  const auto first = std::ranges::find(types_, types_[type].pool, &NodeType::pool);
+  Choice spread{.type = static_cast<std::uint32_t>(first - types_.begin()),
+                .gpus = gpus,
+                .hours = hours_per_work(view, job, pool_of(type), gpus),
+                .per_node = per_node};
+  list_of_[job.value] = &lists_.emplace_back(std::vector{spread}, types_);
+  return 0;
+}
+
 /// Priced by the pool's largest nodes.
 void Fleet::add_gang(const View& view, JobId job, PoolId pool, std::vector<Choice>& choices) const {
   const std::int32_t gpus = view.gpus(job);

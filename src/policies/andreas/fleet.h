@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -37,6 +38,10 @@ class Fleet {
   }
   /// Stays where it is for as long as the fleet; empty for a job without GPUs.
   [[nodiscard]] const ChoiceList& choices(const View& view, JobId job);
+  /// Of a job that another policy has put on these: the choice that says so. If it has none, as it
+  /// stands across servers where one would do, that is its only one from now on.
+  [[nodiscard]] std::uint32_t choice_found(const View& view, JobId job,
+                                           std::span<const Slice> slices);
 
  private:
   using Kind = std::tuple<ShapeId, ProfileId, PoolId, std::int32_t, std::int32_t, std::int32_t>;

@@ -7,6 +7,10 @@ namespace berth {
 namespace {
 
 constexpr int kMostCorrections = 8;
+constexpr double kRounding = 1e-9;
+
+/// A last digit is no reason to want another core.
+double up_to_full(double speed) { return speed > 1 - kRounding ? 1 : speed; }
 
 }  // namespace
 
@@ -75,7 +79,7 @@ std::span<const double> CpuBeliefs::table_of(const Kind& kind) {
     const double scale = scale_of(kind.curve);
     table.push_back(0);
     for (std::int32_t cores = 1; cores <= most_cores_[kind.curve.pool.value]; ++cores)
-      table.push_back(std::min(1.0, scale * fed(kind, cores * 1000)));
+      table.push_back(up_to_full(scale * fed(kind, cores * 1000)));
   }
   return table;
 }

@@ -89,9 +89,10 @@ class Gandiva final : public Policy {
     Where where = Where::Nowhere;
     Home home;
     std::optional<Time> moved;  // last migration
-    double isolated = 0;        // rate when it last ran alone on its GPUs; 0 = never seen
-    double packed = 0;          // rate beside the job it shares them with; 0 = not seen yet
-    double best = 0;            // best rate seen
+    SeenRate isolated;          // when it last ran alone on its GPUs
+    SeenRate packed;            // beside the job it shares them with
+    SeenRate best;              // the best seen
+    std::int32_t looks = 0;     // at its rate alone on its GPUs, before that was measured
     Duration start_cost{};      // what its next start costs
   };
   struct UnitRow {
@@ -141,6 +142,8 @@ class Gandiva final : public Policy {
   // turns.cpp: who runs
   void take_turns(const View& view, Plan& plan);
   void watch_rates(const View& view, const UnitRow& here);
+  [[nodiscard]] SeenRate rate_seen(const View& view, JobId job) const;
+  void see_alone(const View& view, JobId job, const SeenRate& rate);
   void stop_turns(const View& view, Plan& plan, Home home);
   void start_turns(const View& view, Plan& plan, Home home);
   void stop_seat(Plan& plan, Home home, const Ring::Seat& seat);
@@ -175,6 +178,8 @@ class Gandiva final : public Policy {
   void on_tick(const View& view, Plan& plan);
   void judge_probes(const View& view, Plan& plan);
   [[nodiscard]] bool is_decided(const View& view, Plan& plan, const Probe& probe);
+  void see_alone_first(const View& view, const Probe& probe);
+  void take_apart(const View& view, Plan& plan, const Ring::Seat& seat);
   void start_probes(const View& view, Plan& plan);
   [[nodiscard]] bool is_candidate(const Ring::Seat& seat) const;
   [[nodiscard]] std::optional<JobId> partner_for(const View& view, JobId job);

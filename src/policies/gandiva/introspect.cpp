@@ -8,6 +8,10 @@
 
 namespace berth::gandiva {
 
+namespace {
+constexpr std::int32_t kPatientProbes = 8;  // times as long as a probe of whom is measured
+}
+
 void Gandiva::on_tick(const View& view, Plan& plan) {
   ticks_.settle();
   for (const Timer& timer : slices_) {
@@ -50,19 +54,54 @@ bool Gandiva::is_decided(const View& view, Plan& plan, const Probe& probe) {
   if (host.where != Where::Unit || guest.where != Where::Unit) return true;
   const Ring::Seat* seat = row(host.home).ring.seat_of(probe.host);
   if (seat == nullptr || seat != row(guest.home).ring.seat_of(probe.guest)) return true;
-  const bool is_measured = host.packed > 0 && guest.packed > 0;
-  if (!is_measured || view.now - probe.since < options_.pack_probe) return false;
-  const double score = packing_score({host.isolated, host.packed}, {guest.isolated, guest.packed});
-  if (keeps_packing(score)) return true;
-  bad_pairs_.insert(pair_of(view, probe.host, probe.guest));
-  suspend(plan, *seat->guest, Reason::Packing);
-  row(host.home).ring.unpack(*seat->guest);
-  touch(view, host.home);
+  if (view.jobs.basis[probe.host] != RateBasis::Exact && !row(host.home).is_dirty)
+    watch_rates(view, row(host.home));  // a measurement comes when it comes
+  const bool is_seen = host.packed.is_seen() && guest.packed.is_seen();
+  if (!is_seen || view.now - probe.since < options_.pack_probe) return false;
+  // A belief that has not been tested judges nobody who speaks, unless it is all there will be.
+  const auto is_awaited = [&](JobId job) { return view.jobs.basis[job] == RateBasis::Awaited; };
+  const Duration patience = kPatientProbes * std::max(options_.pack_probe, options_.tick);
+  if ((is_awaited(probe.host) || is_awaited(probe.guest)) && view.now - probe.since < patience)
+    return false;
+  const bool are_comparable =
+      are_alike(host.isolated, host.packed) && are_alike(guest.isolated, guest.packed);
+  if (are_comparable) {
+    const double score = packing_score({host.isolated.value, host.packed.value},
+                                       {guest.isolated.value, guest.packed.value});
+    if (keeps_packing(score)) return true;
+    bad_pairs_.insert(pair_of(view, probe.host, probe.guest));
+  } else {
+    see_alone_first(view, probe);
+  }
+  take_apart(view, plan, *seat);
   return true;
 }
 
+/// Who was measured beside the other has to be measured alone before the two are judged. Who was
+/// alone and is not any more gets on so badly with it, or reports so seldom, that it is not tried
+/// again.
+void Gandiva::see_alone_first(const View& view, const Probe& probe) {
+  bool is_for_ever = false;
+  for (const JobId job : {probe.host, probe.guest}) {
+    JobRow& mine = jobs_[job.value];
+    if (mine.isolated.is_measured && !mine.packed.is_measured) is_for_ever = true;
+    if (mine.isolated.is_measured || !mine.packed.is_measured) continue;
+    mine.isolated = {};
+    mine.looks = 0;
+  }
+  if (is_for_ever) bad_pairs_.insert(pair_of(view, probe.host, probe.guest));
+}
+
+void Gandiva::take_apart(const View& view, Plan& plan, const Ring::Seat& seat) {
+  const JobId guest = *seat.guest;
+  const Home home = jobs_[guest.value].home;
+  suspend(plan, guest, Reason::Packing);
+  row(home).ring.unpack(guest);
+  touch(view, home);
+}
+
 bool Gandiva::is_candidate(const Ring::Seat& seat) const {
-  return !seat.guest && jobs_[seat.job.value].isolated > 0;
+  return !seat.guest && jobs_[seat.job.value].isolated.is_seen();
 }
 
 /// The least busy jobs look for a partner first; a server packs until nobody has to wait.
@@ -110,7 +149,7 @@ void Gandiva::pack(const View& view, Plan& plan, JobId target, JobId job) {
   if (ring.is_running(job) && !ring.is_running(target)) std::swap(target, job);
   suspend(plan, job, Reason::Packing);
   ring.pack(target, job);
-  jobs_[target.value].packed = jobs_[job.value].packed = 0;
+  jobs_[target.value].packed = jobs_[job.value].packed = {};
   probes_.push_back({.host = target, .guest = job, .since = view.now});
   touch(view, home);
 }

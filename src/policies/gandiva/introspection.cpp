@@ -9,6 +9,12 @@
 
 namespace berth::gandiva {
 
+void SeenRate::raise_to(const SeenRate& other) noexcept {
+  const bool is_better =
+      are_alike(*this, other) ? other.value > value : other.is_measured && other.is_seen();
+  if (is_better) *this = other;
+}
+
 double packing_score(const PackedRates& a, const PackedRates& b) noexcept {
   const auto share = [](const PackedRates& rates) {
     return rates.isolated > 0 ? rates.packed / rates.isolated : 0.0;

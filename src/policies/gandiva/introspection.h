@@ -12,6 +12,19 @@
 
 namespace berth::gandiva {
 
+/// A rate as it was seen last. What was measured and what is only believed cannot be compared: a
+/// belief may be off by any factor, and is when an estimate is.
+struct SeenRate {
+  double value = 0;  // 0 = never seen
+  bool is_measured = false;
+  [[nodiscard]] bool is_seen() const noexcept { return value > 0; }
+  /// The better of two that can be compared, else the measured one.
+  void raise_to(const SeenRate& other) noexcept;
+};
+[[nodiscard]] inline bool are_alike(const SeenRate& a, const SeenRate& b) noexcept {
+  return a.is_measured == b.is_measured;
+}
+
 /// How two jobs on the same GPUs get on: the sum of packed over isolated rate. Taking turns scores
 /// exactly 1 less the switches.
 struct PackedRates {

@@ -82,9 +82,13 @@ void Gandiva::leave_bad_company(const View& view, Plan& plan, Home home) {
   for (const Ring::Seat& seat : row(home).ring.running()) {
     const JobRow& mine = jobs_[seat.job.value];
     const double rate = view.jobs.rate[seat.job].value();
-    const bool slow = view.jobs.is_running(seat.job) && rate < kBadCompany * mine.best;
+    const SeenRate seen{.value = rate,
+                        .is_measured = view.measured_over(seat.job) > Duration::zero()};
+    const bool slow = view.jobs.is_running(seat.job) && are_alike(seen, mine.best) &&
+                      view.jobs.basis[seat.job] != RateBasis::Awaited &&
+                      rate < kBadCompany * mine.best.value;
     if (slow && row(home).ring.seats().size() > 1 && may_move(view, seat.job) &&
-        is_worth_moving(rate, mine.best, to_seconds(options_.horizon),
+        is_worth_moving(rate, mine.best.value, to_seconds(options_.horizon),
                         to_seconds(options_.migration_cost))) {
       unhappy.push_back(seat.job);
     }

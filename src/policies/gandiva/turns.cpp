@@ -9,6 +9,11 @@ namespace berth::gandiva {
 
 namespace {
 
+// Looks at a rate that is not measured. Who has said nothing by then is silent; whoever speaks but
+// is never measured is taken by what is believed of it, in the end.
+constexpr std::int32_t kSilent = 3;
+constexpr std::int32_t kPatience = 8;
+
 /// So many of the free devices: an aligned block if there is one, for it is likely to be close
 /// together; otherwise the lowest.
 std::uint64_t choose_devices(std::uint64_t free, std::int32_t gpus) {
@@ -42,21 +47,37 @@ void Gandiva::take_turns(const View& view, Plan& plan) {
   dirty_.clear();
 }
 
+/// How fast it runs as it asked to, if that is known by now.
+SeenRate Gandiva::rate_seen(const View& view, JobId job) const {
+  const bool as_asked = view.jobs.is_running(job) && view.jobs.granted[job] == view.gpus(job);
+  if (!as_asked) return {};
+  return {.value = view.jobs.rate[job].value(),
+          .is_measured = view.measured_over(job) > Duration::zero()};
+}
+
+/// A belief counts only of whom nothing else is to be expected.
+void Gandiva::see_alone(const View& view, JobId job, const SeenRate& rate) {
+  if (!rate.is_seen()) return;
+  JobRow& mine = jobs_[job.value];
+  if (!rate.is_measured) {
+    ++mine.looks;
+    const bool speaks = view.jobs.basis[job] == RateBasis::Awaited;
+    if (mine.isolated.is_measured || mine.looks < (speaks ? kPatience : kSilent)) return;
+  }
+  mine.isolated = rate;
+  mine.best.raise_to(rate);
+}
+
 /// What is measured on a unit where nothing has changed in this instant.
 void Gandiva::watch_rates(const View& view, const UnitRow& here) {
-  const auto measured = [&](JobId job) {
-    const bool as_asked = view.jobs.is_running(job) && view.jobs.granted[job] == view.gpus(job);
-    return as_asked ? view.jobs.rate[job].value() : 0.0;
-  };
   for (const Ring::Seat& seat : here.ring.running()) {
-    const double rate = measured(seat.job);
-    JobRow& mine = jobs_[seat.job.value];
+    const SeenRate rate = rate_seen(view, seat.job);
     if (!seat.guest) {
-      if (rate > 0) mine.isolated = rate;
-      mine.best = std::max(mine.best, rate);
-    } else if (const double guest_rate = measured(*seat.guest); rate > 0 && guest_rate > 0) {
-      mine.packed = rate;
-      jobs_[seat.guest->value].packed = guest_rate;
+      see_alone(view, seat.job, rate);
+    } else if (const SeenRate other = rate_seen(view, *seat.guest);
+               rate.is_seen() && other.is_seen()) {
+      jobs_[seat.job.value].packed = rate;
+      jobs_[seat.guest->value].packed = other;
     }
   }
 }

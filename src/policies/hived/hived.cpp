@@ -1,6 +1,7 @@
 #include "policies/hived/hived.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -68,6 +69,7 @@ std::optional<std::uint32_t> Hived::guarantor_of(const View& view, JobId job) co
 void Hived::on_arrival(const View& view, JobId job) {
   if (const auto tenant = guarantor_of(view, job)) waiting_[*tenant].insert(job);
   may_be_guests_.push(view.jobs.shape[job], {0, job});
+  newcomers_.push_back(job);
 }
 
 void Hived::stop_waiting(const View& view, JobId job) {
@@ -130,6 +132,9 @@ void Hived::leave(JobId job) {
 
 void Hived::decide(const View& view, Plan& plan, Rng&) {
   follow_nodes(view);
+  for (const JobId job : std::exchange(newcomers_, {})) {
+    if (view.jobs.is_waiting(job) && keep_found(view, plan, job)) stop_waiting(view, job);
+  }
   for (std::uint32_t tenant = 0; tenant < tenants_.size(); ++tenant) {
     auto& queue = waiting_[tenant];
     while (!queue.empty()) {

@@ -12,6 +12,9 @@
 // cells with them; the guarantee waits until they are back. Devices are chosen here, not by
 // --placement.
 //
+// Whom it takes over from another policy stays on its devices as a guest, wherever they are in
+// cells, until it ends or a cell is bound there.
+//
 // A decision costs O(log n) for each job that starts, and a look at each tenant and each request
 // shape that waits, however many jobs do.
 #pragma once
@@ -85,6 +88,7 @@ class Hived final : public Policy {
   void unlist_parts(std::size_t row);
   [[nodiscard]] std::optional<std::size_t> bind(std::uint32_t tenant, std::uint32_t chain,
                                                 std::uint32_t level);
+  [[nodiscard]] bool keep_found(const View& view, Plan& plan, JobId job);
   [[nodiscard]] bool start_guest(const View& view, Plan& plan, JobId job);
   [[nodiscard]] bool start_loose(Plan& plan, JobId job);
   [[nodiscard]] bool start_on(Plan& plan, JobId job, PoolId pool, std::int32_t gpus, Reason reason);
@@ -101,6 +105,7 @@ class Hived final : public Policy {
   std::vector<std::vector<std::vector<std::set<std::size_t>>>> parts_;
   std::vector<std::set<JobId>> waiting_;  // for cells of their own, by tenant
   WaitingByShape may_be_guests_;          // all who wait, in order of arrival
+  std::vector<JobId> newcomers_;          // since the last decision
   std::map<JobId, Places> places_;        // of jobs that run
   std::map<std::pair<std::uint32_t, Cell>, JobId> guest_on_;
   std::vector<std::pair<std::uint32_t, Cell>> evicted_;  // guests put out by bindings just made

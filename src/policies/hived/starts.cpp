@@ -1,5 +1,6 @@
 // How Hived starts jobs: on cells a tenant owns, as guests, and where no cell will do.
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 #include "policies/hived/hived.h"
@@ -143,6 +144,30 @@ void Hived::evict(const View& view, Plan& plan) {
     on_arrival(view, job);
   }
   evicted_.clear();
+}
+
+/// Each of its devices is a cell. A job that has cells of its own is a guest here all the same:
+/// whoever needs these puts it out, and it goes to its own.
+bool Hived::keep_found(const View& view, Plan& plan, JobId job) {
+  if (plan.found_gpus(job) != view.gpus(job) || view.gpus(job) == 0) return false;
+  chosen_.clear();
+  bool is_admitted = true;
+  for (const Slice& slice : plan.found_on(job)) {
+    const ChainNode at = map_->at(slice.node);
+    const auto node_size = static_cast<std::uint32_t>(map_->chains()[at.chain].levels.sizes.back());
+    for (std::uint64_t left = slice.devices; left != 0 && is_admitted; left &= left - 1) {
+      const auto device = static_cast<std::uint32_t>(std::countr_zero(left));
+      const Cell cell{0, at.index * node_size + device};
+      is_admitted = shares_[at.chain].admit_guest_at(cell);
+      if (!is_admitted) break;
+      chosen_.push_back({at.chain, cell, std::nullopt});
+      guest_on_[{at.chain, cell}] = job;
+    }
+  }
+  places_[job] = chosen_;
+  const bool is_kept = is_admitted && plan.try_keep(job);
+  if (!is_kept) leave(job);
+  return is_kept;
 }
 
 /// One cell for a gang that fits into a node, else whole nodes, larger ones first.

@@ -8,6 +8,7 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::seconds{100};
 constexpr double kBearableSpeed = 0.85;
+constexpr std::int32_t kMostExtensions = 4;  // of a trial
 constexpr std::size_t kEnoughSamples = 8;
 constexpr double kNoLimitMib = 1e15;
 
@@ -155,13 +156,31 @@ void Lucid::run_profiler(const View& view, Plan& plan) {
   }
 }
 
-/// After the trial it is known whether the two bear each other.
+/// The rate of the one that suffers more, as a share of what it does alone.
+double Lucid::slower_of(const View& view, const Trial& trial) const {
+  const double newcomer = view.jobs.rate[trial.newcomer].value();
+  const JobRow& host = rows_[trial.host.value];
+  const bool is_measured = view.measured_over(trial.host) > Duration::zero();
+  if (is_measured != host.was_measured) return newcomer;
+  return std::min(newcomer, view.jobs.rate[trial.host].value() / host.rate_alone);
+}
+
+/// After the trial it is known whether the two bear each other; of whoever speaks, by what was
+/// measured in it.
 void Lucid::unpack_sufferers(const View& view, Plan& plan) {
-  for (; !trials_.empty() && trials_.front().due <= view.now; trials_.pop_front()) {
-    const auto [due, newcomer, host] = trials_.front();
+  const auto is_awaited = [&](JobId job) { return view.jobs.basis[job] == RateBasis::Awaited; };
+  while (!trials_.empty() && trials_.front().due <= view.now) {
+    Trial trial = trials_.front();
+    trials_.pop_front();
+    const auto [due, newcomer, host, extended] = trial;
     if (rows_[newcomer.value].mate != host) continue;
-    const double slower = std::min(view.jobs.rate[newcomer].value(),
-                                   view.jobs.rate[host].value() / rows_[host.value].rate_alone);
+    if ((is_awaited(newcomer) || is_awaited(host)) && extended < kMostExtensions) {
+      trial.due = view.now + std::max(options_.trial, Duration{std::chrono::seconds{1}});
+      ++trial.extended;
+      trials_.push_back(trial);
+      continue;
+    }
+    const double slower = slower_of(view, trial);
     if (slower >= kBearableSpeed) continue;
     plan.preempt(newcomer, Reason::Interference);
     rows_[newcomer.value].stays_alone = true;
@@ -194,9 +213,10 @@ bool Lucid::try_pack(const View& view, Plan& plan, JobId job) {
   // Against what it did alone: one that is slower than its estimate says suffers from nobody.
   const double alone = view.jobs.rate[host->job].value();
   other.rate_alone = alone > 0 ? alone : 1;
+  other.was_measured = view.measured_over(host->job) > Duration::zero();
   row.mate = host->job;
   other.mate = job;
-  if (options_.unpack) trials_.push_back({view.now + options_.trial, job, host->job});
+  if (options_.unpack) trials_.push_back({view.now + options_.trial, job, host->job, 0});
   return true;
 }
 

@@ -60,6 +60,7 @@ class Lucid final : public Policy {
     Place place = Place::Waiting;
     bool stays_alone = false;  // was unpacked once
     double rate_alone = 1;     // of a host, before somebody came beside it
+    bool was_measured = true;  // that rate: a belief is not to be compared with a measurement
     JobId mate = kNobody;
     Partner as_partner;  // while it runs in the main part
   };
@@ -67,7 +68,9 @@ class Lucid final : public Policy {
     Time due;
     JobId newcomer;
     JobId host;
+    std::int32_t extended = 0;  // times: one of the two speaks, and was not measured yet
   };
+  [[nodiscard]] double slower_of(const View& view, const Trial& trial) const;
   void enqueue(const View& view, JobId job);
   void learn_scores(const View& view);
   [[nodiscard]] SharingScore score_of(const View& view, JobId job);

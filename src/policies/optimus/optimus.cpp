@@ -3,10 +3,30 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <tuple>
 
 namespace berth::optimus {
 
 namespace {
+
+/// Makes the slices so many devices in all: from where there are fewest it gives back first, and
+/// takes free ones of the same servers. False: these have not so many.
+bool try_fit(const ClusterState& state, std::vector<Slice>& slices, std::int32_t gpus) {
+  std::int32_t held = 0;
+  for (const Slice& slice : slices) held += slice.gpus;
+  std::ranges::sort(slices, {},
+                    [](const Slice& slice) { return std::tuple(slice.gpus, slice.node); });
+  for (Slice& slice : slices) {
+    for (; held > gpus && slice.gpus > 0; --held, --slice.gpus)
+      slice.devices &= ~std::bit_floor(slice.devices);
+    std::uint64_t free = state.free_mask(slice.node) & ~slice.devices;
+    for (; held < gpus && free != 0; ++held, ++slice.gpus, free &= free - 1)
+      slice.devices |= free & (~free + 1);
+  }
+  std::erase_if(slices, [](const Slice& slice) { return slice.gpus == 0; });
+  std::ranges::sort(slices, {}, &Slice::node);
+  return held == gpus;
+}
 
 constexpr std::int64_t kDevice = 1000;  // thousandths
 
@@ -150,14 +170,58 @@ bool Optimus::can_host(const View& view, JobId job, PoolId pool,
   return used[pool.value] + need <= view.cluster.usable_gpus(pool) * kDevice;
 }
 
-/// First everybody gives back who changes, then small jobs are placed before large ones.
+/// First everybody gives back who changes, then small jobs are placed before large ones. Where a
+/// new size costs a process its devices, whoever can keep his does.
 void Optimus::carry_out(const View& view, Plan& plan, std::span<const TaskCounts> grants) {
+  if (view.sizes_are_agreed()) resize_in_place(view, plan, grants);
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     if (jobs_[i].held.workers == 0 || grants[i] == jobs_[i].held) continue;
+    if (plan.gpus_of(jobs_[i].id) == grants[i].workers) continue;  // resized in place
     plan.preempt(jobs_[i].id, grants[i].workers > 0 ? Reason::Growth : Reason::Priority);
     waiting_.insert(jobs_[i].id);
   }
   place_grants(view, plan, grants);
+}
+
+/// Who shrinks makes room for who grows; who holds devices keeps them until it has its turn.
+void Optimus::resize_in_place(const View& view, Plan& plan, std::span<const TaskCounts> grants) {
+  std::vector<std::tuple<bool, std::int32_t, std::uint32_t>> order;  // grows, GPUs, position
+  for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
+    const std::int32_t held = jobs_[i].held.workers;
+    const std::int32_t gpus = grants[i].workers;
+    if (held > 0 && gpus > 0 && gpus != held) order.emplace_back(gpus > held, gpus, i);
+  }
+  std::ranges::sort(order);
+  for (const auto& [grows, gpus, at] : order) {
+    const JobId job = jobs_[at].id;
+    const Plan::Mark before = plan.mark();
+    if (!try_resize_in_place(view, plan, job, gpus)) plan.rollback(before);
+  }
+}
+
+/// With a part of its devices, or with more of its servers'. On several servers only if the run's
+/// placement, which may take any others, needs as many.
+bool Optimus::try_resize_in_place(const View& view, Plan& plan, JobId job, std::int32_t gpus) {
+  if (view.shape(job).is_fraction()) return false;
+  const PoolId pool = plan.pool_of(job);
+  const auto held = plan.slices(job);
+  resized_.assign(held.begin(), held.end());
+  plan.preempt(job, Reason::Growth);
+  if (!try_fit(plan.cluster(), resized_, gpus)) return false;
+  set_terms(view, plan, job, gpus);
+  if (resized_.size() > 1) {
+    const bool may_spread =
+        options_.place == PlaceRule::Run && view.shape(job).locality == Locality::Relaxed;
+    if (!may_spread) return false;
+    const Plan::Mark before = plan.mark();
+    const bool is_worse = plan.try_start_sized(pool, job, gpus, Reason::Growth) &&
+                          plan.slices(job).size() < resized_.size();
+    if (is_worse) return false;
+    plan.rollback(before);
+  }
+  if (!plan.try_start_on(job, pool, resized_, Reason::Growth)) return false;
+  plan.set_pause(job, options_.overhead);
+  return true;
 }
 
 void Optimus::place_grants(const View& view, Plan& plan, std::span<const TaskCounts> grants) {

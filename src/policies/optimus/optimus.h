@@ -71,6 +71,9 @@ class Optimus final : public Policy {
   void place_grants(const View& view, Plan& plan, std::span<const TaskCounts> grants);
   [[nodiscard]] bool try_start(const View& view, Plan& plan, JobId job, std::int32_t gpus,
                                PlaceRule rule);
+  void resize_in_place(const View& view, Plan& plan, std::span<const TaskCounts> grants);
+  [[nodiscard]] bool try_resize_in_place(const View& view, Plan& plan, JobId job,
+                                         std::int32_t gpus);
   [[nodiscard]] bool try_start_evenly(const View& view, Plan& plan, JobId job, std::int32_t gpus);
   [[nodiscard]] TaskPlacer& placer_of(const Plan& plan, PoolId pool);
   void set_terms(const View& view, Plan& plan, JobId job, std::int32_t gpus);
@@ -92,6 +95,7 @@ class Optimus final : public Policy {
   std::vector<std::int32_t> declined_;                // scratch, by shape: fewest GPUs with no room
   std::vector<std::unique_ptr<TaskPlacer>> placers_;  // scratch, by pool
   std::vector<Slice> slices_;                         // scratch
+  std::vector<Slice> resized_;                        // scratch
 };
 
 }  // namespace berth::optimus

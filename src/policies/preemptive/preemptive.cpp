@@ -74,10 +74,10 @@ void Preemptive::on_requeue(const View& view, JobId job) {
   on_arrival(view, job);
 }
 
-/// Its key moves otherwise from now on.
+/// Its key moves otherwise from now on: it is faster or slower, or holds its devices at last.
 void Preemptive::on_rate(const View& view, JobId job) {
-  if (!by_work() || !is_holding(job)) return;
-  has_changed_ = true;
+  if (by_deadline() || !is_holding(job)) return;
+  has_changed_ = has_changed_ || by_work();
   leave(job);
   join(view, view.jobs.allocation[job].pool, job);
 }

@@ -94,6 +94,11 @@ void Tiresias::on_requeue(const View& view, JobId job) {
   enqueue(view, job);
 }
 
+/// Its start may have taken effect at another moment than was said: its timer is set anew.
+void Tiresias::on_rate(const View& view, JobId job) {
+  if (rows_[job.value].runs && view.jobs.held_from[job] <= view.now) fresh_.push_back(job);
+}
+
 /// New samples change the index of jobs that have run; the first switch to ranking touches all.
 void Tiresias::refresh_ranks(const View& view) {
   if (!options_.gittins) return;

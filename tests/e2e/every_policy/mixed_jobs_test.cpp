@@ -15,6 +15,7 @@
 
 #include "e2e/serve/served.h"
 #include "policies/registry.h"
+#include "support/suite_name.h"
 
 namespace berth::test {
 namespace {
@@ -146,12 +147,7 @@ TEST_P(EveryPolicy, EndsThemWithAKillInTheMiddle) {
   jobs.expect_that_all_completed();
 }
 
-INSTANTIATE_TEST_SUITE_P(Live, EveryPolicy, ::testing::ValuesIn(policies_to_try()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Live, EveryPolicy, ::testing::ValuesIn(policies_to_try()), kByName);
 
 }  // namespace
 }  // namespace berth::test

@@ -112,6 +112,14 @@ TEST(BadTraining, CostsTheSchedulerLittleAndTheJobNothing) {
     EXPECT_EQ(served.state_of(job), "running");
     EXPECT_EQ(served.view_of(job).value("attempts", 1), 1);
   }
+  // Each is named once, however often it was cut off.
+  for (const std::uint64_t job : jobs) {
+    const std::string said = fmt::format("a job reports what makes no sense job={} ", job);
+    const std::string log = served.log();
+    ASSERT_NE(log.find(said), std::string::npos) << job;
+    EXPECT_EQ(log.find(said), log.rfind(said)) << job;
+  }
+  EXPECT_NE(served.log().find("cut off: more than"), std::string::npos);
   const auto quick = served.submit(served.job("quick", "0.1"));
   ASSERT_TRUE(quick);
   EXPECT_TRUE(eventually([&] { return served.is_over(*quick); }));

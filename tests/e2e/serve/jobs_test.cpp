@@ -233,6 +233,20 @@ TEST_F(BadRunDirectory, AReadOnlyOneIsLoggedOnceAndCounted) {
   static_cast<void>(submit_two("Read-only file system"));
 }
 
+// Not only the signal, which may come from anybody. Where no group limits memory the job is done.
+TEST_F(Jobs, WhoRunsOutOfMemoryIsToldSo) {
+  ASSERT_TRUE(served.begin());
+  const auto job = submit({{"script",
+                            "#!/bin/bash\ngrep -Eq '(memory|^0:).*/berth\\.' /proc/self/cgroup ||"
+                            " exit 0\nulimit -v 2000000\nexec tail /dev/zero\n"},
+                           {"memory_mib", 64}});
+  const json end = ended(job);
+  if (end.at("state") == "completed" || output_of(job).find("exhausted") != std::string::npos)
+    GTEST_SKIP() << "memory is not limited here";
+  EXPECT_EQ(end.at("state"), "failed");
+  EXPECT_EQ(end.at("reason"), "out of memory: its limit is 64 MiB (killed by signal 9)");
+}
+
 TEST_F(Jobs, TheSchedulersOwnValuesStayWithIt) {
   constexpr rlim_t kOurs = 700;
   rlimit now{};

@@ -2,18 +2,16 @@
 // asked for and keep a file for each machine that is off, so that a job which starts on such a one
 // is noticed.
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <sstream>
-#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "e2e/systems/driver.h"
 #include "e2e/systems/system.h"
 
 namespace berth::test {
@@ -241,32 +239,96 @@ TEST(Energy, OfAJobSurvivesTheScheduler) {
               joules_of(system, job), 1);
 }
 
-/// A driver of our own: what its devices use and how busy they are is in a file.
-class Driver {
- public:
-  explicit Driver(int gpus) {
-    ::setenv("FAKE_NVML_COUNT", std::to_string(gpus).c_str(), 1);
-    ::setenv("FAKE_NVML_GPUS", (folder_ / "gpus").c_str(), 1);
+/// "1.234 kWh" or "12.3 Wh" behind the words of a line of a table that begins so.
+double watt_hours(const std::string& text, const std::string& beginning) {
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(beginning)) continue;
+    std::istringstream words{line.substr(beginning.size())};
+    std::string number, unit;
+    for (std::string word; words >> word; number = std::exchange(unit, word)) {
+      if (unit == "Wh" || unit == "kWh") break;
+    }
+    return std::stod(number) * (unit == "kWh" ? 1000 : 1);
   }
-  ~Driver() {
-    ::unsetenv("FAKE_NVML_COUNT");
-    ::unsetenv("FAKE_NVML_GPUS");
-  }
-  Driver(const Driver&) = delete;
-  Driver& operator=(const Driver&) = delete;
-  /// Whole or not at all for whoever reads.
-  void say(const std::string& text) const {
-    static_cast<void>(folder_.file("gpus.new", text));
-    ASSERT_EQ(std::rename((folder_ / "gpus.new").c_str(), (folder_ / "gpus").c_str()), 0);
-  }
-  [[nodiscard]] const TempFolder& folder() const noexcept { return folder_; }
-  [[nodiscard]] static std::string lines() {
-    return fmt::format("power:\n  nvml_library: {}\n", BERTH_FAKE_NVML);
-  }
+  return -1;
+}
 
- private:
-  TempFolder folder_;
-};
+// Two that are over: what the report says is what the history, the API and /metrics say.
+TEST(Energy, OfTheReportIsThatOfTheHistoryAndOfTheMetrics) {
+  const Driver driver{2};
+  driver.say("energy 1000 1000");
+  System system{{.policy = "fifo", .slots = 2, .more = Driver::lines()}};
+  std::vector<System::Job> jobs;
+  for (const char* name : {"one", "two"}) {
+    jobs.push_back(system.submit(system.script(
+        name, fmt::format("touch began.{}; until [ -e go ]; do sleep 0.05; done", name))));
+    system.until("it runs", [&] {
+      return system.served().folder().has(fmt::format("began.{}", name)) &&
+             system.is(jobs.back(), "running");
+    });
+  }
+  driver.say("energy 361000 721000");  // 0.1 and 0.2 kWh
+  static_cast<void>(system.served().folder().file("go", ""));
+  double charged = 0;
+  for (const auto job : jobs) {
+    EXPECT_EQ(system.ended(job)["state"], "completed");
+    charged += joules_of(system, job);
+  }
+  const double user = metric(system, "berth_user_energy_joules_total{user=\"root\"}");
+  EXPECT_NEAR(user, charged, 1);
+  EXPECT_GT(user, 1e6);
+  const Ran report = berth(system.served().folder(), {"report", "--live", "-o", "energy.html",
+                                                      "--server", system.served().socket()});
+  ASSERT_EQ(report.exit, 0) << report.err;
+  const Ran history = berth(system.served().folder(),
+                            {"history", "--energy", "--server", system.served().socket()});
+  EXPECT_NEAR(watt_hours(report.out, "root "), user / 3600, user / 3600 * 0.006) << report.out;
+  EXPECT_NEAR(watt_hours(history.out, "root "), user / 3600, user / 3600 * 0.006) << history.out;
+  const double busy = metric(system, "berth_node_energy_joules_total{node=\"n0\",state=\"busy\"}");
+  EXPECT_NEAR(watt_hours(report.out, "n0 "), busy / 3600, busy / 3600 * 0.006) << report.out;
+  EXPECT_NEAR(watt_hours(history.out, "n0 "), busy / 3600, busy / 3600 * 0.006) << history.out;
+  const std::string page = system.served().folder().read("energy.html");
+  const std::size_t at = page.find("{\"version\":1");
+  ASSERT_NE(at, std::string::npos);
+  const json data = json::parse(page.substr(at, page.find("</script>", at) - at));
+  EXPECT_NEAR(data["live"]["users"][0]["kwh"].get<double>() * 3.6e6, user, 1);
+  EXPECT_NEAR(data["live"]["nodes"][0]["kwh"]["busy"].get<double>() * 3.6e6, busy, 1);
+  double by_job = 0;
+  for (const json& job : data["live"]["jobs"]) by_job += job["kwh"].get<double>() * 3.6e6;
+  EXPECT_NEAR(by_job, charged, 1);
+}
+
+// Killed while one node is off and a job runs on the other: for the time in which there was no
+// scheduler the one is charged as off and the job its own.
+TEST(Energy, OfANodeThatIsOffIsNothingWhileTheSchedulerIsAway) {
+  System system{{.policy = "fifo", .cluster = "2x1"}, power_of({.manager = kCes, .suspend = ""})};
+  system.until("both nodes are put to sleep", [&] { return are(system, "off"); });
+  const auto job =
+      system.submit(careful(system, "work", "touch began; until [ -e go ]; do sleep 0.05; done\n"));
+  system.until("it runs", [&] { return system.served().folder().has("began"); });
+  const std::string sleeper = state_of(system, "n0") == "off" ? "n0" : "n1";
+  ASSERT_EQ(state_of(system, sleeper), "off");
+  const auto idle = [&] {
+    return metric(system,
+                  "berth_node_energy_joules_total{node=\"" + sleeper + "\",state=\"idle\"}");
+  };
+  const double before = idle();
+  EXPECT_GT(before, 0);
+  system.served().kill_now();
+  const auto killed = std::chrono::steady_clock::now();
+  system.until("it was away for a while",
+               [&] { return std::chrono::steady_clock::now() - killed > std::chrono::seconds{3}; });
+  ASSERT_TRUE(system.served().begin());
+  EXPECT_LE(idle(), before + 1e-6);
+  EXPECT_EQ(state_of(system, sleeper), "off");
+  static_cast<void>(system.served().folder().file("go", ""));
+  const json end = system.ended(job);
+  EXPECT_EQ(end["state"], "completed");
+  const double watts = joules_of(system, job) / end["run_seconds"].get<double>();
+  EXPECT_GT(watts, 200) << end.dump();
+  EXPECT_LT(watts, 450) << end.dump();
+}
 
 TEST(Energy, OfDevicesIsTheDriversWhereItCounts) {
   const Driver driver{2};

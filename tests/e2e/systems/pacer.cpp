@@ -7,8 +7,14 @@
 //         [--beside X]   a step takes so many times as long beside another; 1
 //         [--epoch N]    steps of an epoch, whose losses it reports; 0: it reports none
 //         [--floor X]    of the losses, which fall from 1 to that as 1 / (1 + epoch)
+//         [--cores N]    speed with c cores is min(c, N); 0: cores do not count. FOLDER/NAME.cores
+//                        then has the numbers of cores it has had, in order
+//         [--phases 1]   while FOLDER/NAME.validate is there it says that it validates, and does
+//                        nothing
+#include <sched.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +25,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "berth_training.h"
 
@@ -38,6 +45,12 @@ std::set<int> devices_granted() {
   return devices;
 }
 
+int cores_bound() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 class Pacer {
  public:
   explicit Pacer(std::map<std::string, std::string> said)
@@ -51,6 +64,7 @@ class Pacer {
     const auto epoch = number("--epoch", 0);
     while (step_ < steps) {
       come_by();
+      if (number("--phases", 0) > 0) validate();
       const auto began = Clock::now();
       std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(step_ms()));
       ++step_;
@@ -97,6 +111,23 @@ class Pacer {
     files::remove(mine(".at"), ignored);
     return code;
   }
+  void validate() {
+    if (!files::exists(mine(".validate"))) return;
+    run_.begin_validation();
+    while (files::exists(mine(".validate")))
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    run_.begin_training();
+  }
+  [[nodiscard]] double speed_of_cores() {
+    const double most = number("--cores", 0);
+    if (most <= 0) return 1;
+    const int cores = cores_bound();
+    if (std::exchange(cores_, cores) != cores) {
+      history_ += std::to_string(cores) + " ";
+      write(".cores", history_);
+    }
+    return std::min<double>(cores, most);
+  }
   [[nodiscard]] bool has_company() const {
     std::error_code ignored;
     for (const auto& entry : files::directory_iterator(said_.at("--folder"), ignored)) {
@@ -110,9 +141,10 @@ class Pacer {
     }
     return false;
   }
-  [[nodiscard]] double step_ms() const {
+  [[nodiscard]] double step_ms() {
     const double more = devices_.empty() ? 0 : static_cast<double>(devices_.size()) - 1;
-    const double alone = number("--step-ms", 50) / (1 + number("--gains", 1) * more);
+    const double alone =
+        number("--step-ms", 50) / (1 + number("--gains", 1) * more) / speed_of_cores();
     return has_company() ? alone * number("--beside", 1) : alone;
   }
 
@@ -120,6 +152,8 @@ class Pacer {
   berth_training::Run run_;
   std::set<int> devices_;
   std::int64_t step_ = 0;
+  int cores_ = 0;
+  std::string history_;
 };
 
 }  // namespace

@@ -54,6 +54,30 @@ TEST(Chronus, ADeadlineIsMetByPreemptingBestEffort) {
   EXPECT_EQ(system.ended(best_effort)["state"], "completed");
 }
 
+// The holder has every lease until it ends. Of those who wait without a deadline the shortest goes
+// first, unless somebody has waited for too many leases; they are not counted from a restart.
+TEST(Chronus, WhoHasWaitedTooLongGoesFirstAlsoAfterARestart) {
+  System system{{.policy = "chronus",
+                 .settings = {{"lease", "2"}, {"restart", "0.5"}, {"be_starve", "2"}},
+                 .more = "estimator: limit\n"}};
+  const auto holder =
+      system.submit(due(system.script("holder", "begun; " + steps_until("go")), 60, 90));
+  system.until("it runs", [&] { return system.steps("holder") > 0; });
+  const auto waiting = [&](const std::string& name, int estimate) {
+    json job = system.script(name, "begun");
+    job["estimate"] = estimate;
+    return system.submit(job);
+  };
+  const auto first = waiting("long", 500);
+  const int before = system.steps("holder");  // of 50 ms at least
+  system.until("it has waited too long", [&] { return system.steps("holder") > before + 90; });
+  const auto second = waiting("short", 1);
+  system.restart();
+  system.tell("go");
+  for (const auto job : {holder, first, second}) EXPECT_EQ(system.ended(job)["state"], "completed");
+  EXPECT_EQ(system.order(), "holder long short");
+}
+
 TEST(Chronus, WhatCannotBePromisedIsRefusedInAdvance) {
   System system{{.policy = "chronus",
                  .settings = {{"lease", "2"}, {"restart", "0.5"}},
@@ -67,6 +91,19 @@ TEST(Chronus, WhatCannotBePromisedIsRefusedInAdvance) {
   EXPECT_THAT(no_room, HasSubstr("1 promised jobs leave"));
   system.tell("enough");
   EXPECT_EQ(system.ended(promised)["state"], "completed");
+}
+
+// Whoever has been told that the policy is set submits at once: its engine has not begun yet.
+TEST(Chronus, RefusesFromTheMomentInWhichItIsSet) {
+  System system{{.policy = "fifo", .more = "estimator: limit\n"}};
+  for (int i = 0; i < 10; ++i) {
+    for (const char* policy : {"fifo", "chronus"}) {
+      const auto set = system.served().ask("PUT", "/api/v1/policy", {{"policy", policy}});
+      ASSERT_TRUE(set && set->status == 200) << (set ? set->body : "");
+    }
+    const std::string told = system.refusal(due(system.script("hopeless", "true"), 10'000, 50));
+    EXPECT_THAT(told, HasSubstr("policy chronus refuses it"));
+  }
 }
 
 class ElasticFlow : public ::testing::Test {
@@ -183,6 +220,34 @@ TEST(Aonline, WhatIsPlannedRunsToItsEndAndTheTooLongIsRefused) {
     EXPECT_EQ(record["preemptions"], 0);
   }
   EXPECT_EQ(system.order(), "holder heavy light");
+}
+
+// The first window has a slot: the opener's. The holder and the light job are planned in the second
+// one, which has two. Whoever comes then waits for the third, however heavy: a plan that was made
+// is carried out, over a kill -9 too, while an engine that began anew would put the heavy one
+// first.
+TEST(Aonline, WhatIsPlannedIsNotPlannedAgainAfterARestart) {
+  System system{{.policy = "aonline",
+                 .settings = {{"slot", "20"}, {"max_window", "8"}, {"ahead", "on"}},
+                 .more = "estimator: limit\n"}};
+  std::vector<System::Job> jobs;
+  const auto submit = [&](const std::string& name, double weight) {
+    json job = system.script(name, "begun; " + steps_until("end-" + name));
+    job["estimate"] = 2;
+    job["weight"] = weight;
+    jobs.push_back(system.submit(job));
+  };
+  submit("opener", 1);
+  system.until("it runs", [&] { return system.order() == "opener"; });
+  submit("holder", 10);
+  submit("light", 1);
+  system.tell("end-opener");
+  system.until("the second window is planned", [&] { return system.order() == "opener holder"; });
+  submit("heavy", 100);
+  system.restart();
+  for (const char* name : {"holder", "light", "heavy"}) system.tell(std::string{"end-"} + name);
+  for (const auto job : jobs) EXPECT_EQ(system.ended(job)["preemptions"], 0);
+  EXPECT_EQ(system.order(), "opener holder light heavy");
 }
 
 // The lab owns two of four devices, which guests fill meanwhile. When it comes, two guests make way

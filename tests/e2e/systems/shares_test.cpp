@@ -255,6 +255,36 @@ TEST(Fgd, PartsOfADeviceAreGivenOut) {
   for (const auto job : jobs) EXPECT_EQ(system.ended(job)["state"], "completed");
 }
 
+// 0.3 of the first device are free and 0.4 of the second. A job of 0.1 goes to the second, where it
+// leaves no more than the usual jobs can use: both of 0.3 find room. On the device with the least
+// room, or on the first, it would leave room for one.
+TEST(Fgd, APartGoesWhereItLeavesRoomForTheUsualJobs) {
+  System system{{.policy = "fifo-skip", .slots = 2, .more = "placement: fgd\n"}};
+  const auto submit = [&](const std::string& name, int milli) {
+    json job = system.script(
+        name, "echo $BERTH_DEVICES > $FOLDER/device." + name + "; " + steps_until("enough"));
+    job["gpu_milli"] = milli;
+    const auto number = system.submit(job);
+    system.until("it runs", [&] { return system.steps(name) > 0; });
+    return number;
+  };
+  json usual = system.script("usual-0", "true");  // what was placed first tells what is usual
+  usual["gpu_milli"] = 300;
+  EXPECT_EQ(system.ended(system.submit(usual))["state"], "completed");
+  std::vector<System::Job> jobs;
+  for (const auto& [name, milli] :
+       {std::pair{"most", 700}, {"more", 600}, {"little", 100}, {"usual-1", 300}, {"usual-2", 300}})
+    jobs.push_back(submit(name, milli));
+  const auto device = [&](const std::string& name) {
+    return system.served().folder().read("device." + name);
+  };
+  EXPECT_NE(device("most"), device("more"));
+  EXPECT_EQ(device("little"), device("more"));
+  for (const auto job : jobs) EXPECT_TRUE(system.is(job, "running"));
+  system.tell("enough");
+  for (const auto job : jobs) EXPECT_EQ(system.ended(job)["state"], "completed");
+}
+
 // It grows on what is idle and gives it back to whoever has a right to what it asked for.
 TEST(Rubick, AJobGrowsAndShrinksToWhatItWasPromised) {
   System system{{.policy = "rubick", .settings = {{"restart", "0.1"}}, .slots = 4}};

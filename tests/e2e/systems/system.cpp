@@ -75,6 +75,7 @@ System::System(const SystemOptions& options,
 
 System::~System() {
   if (!served_.is_alive()) return;
+  expect_went_on();
   for (const Job job : jobs_)
     static_cast<void>(served_.ask("DELETE", fmt::format("/api/v1/jobs/{}", job)));
   EXPECT_TRUE(eventually(
@@ -104,6 +105,8 @@ json System::pacer(const std::string& name, const PacerOptions& options) const {
   say("--beside", options.beside);
   say("--epoch", options.epoch);
   say("--floor", options.floor);
+  say("--cores", options.cores);
+  say("--phases", options.phases ? 1 : 0);
   return {{"command", command}, {"name", name}};
 }
 
@@ -152,6 +155,16 @@ double System::waited(Job job) const {
 void System::restart() {
   served_.kill_now();
   EXPECT_TRUE(served_.begin()) << served_.log();
+  ++restarts_;
+}
+
+/// Each life after the first has gone on with the engine of the last one.
+void System::expect_went_on() const {
+  const std::string log = served_.log();
+  const std::string line = "the engine goes on where the last one stood";
+  int lives = 0;
+  for (auto at = log.find(line); at != std::string::npos; at = log.find(line, at + 1)) ++lives;
+  EXPECT_GE(lives, restarts_) << "so many engines went on";
 }
 
 System::Job System::submit(const json& spec) {

@@ -35,10 +35,12 @@ struct TrainerOptions {
 struct PacerOptions {
   int steps = 100;
   double step_ms = 50;
-  double gains = 1;   // speed by each further device
-  double beside = 1;  // times as slow beside another
-  int epoch = 0;      // steps of it; 0: reports no losses
-  double floor = 0;   // of the losses
+  double gains = 1;     // speed by each further device
+  double beside = 1;    // times as slow beside another
+  int epoch = 0;        // steps of it; 0: reports no losses
+  double floor = 0;     // of the losses
+  int cores = 0;        // up to which it gets faster; 0: they do not count
+  bool phases = false;  // validates while out/NAME.validate is there
 };
 
 class System {
@@ -84,14 +86,17 @@ class System {
   void cancel(Job job);
   /// What its record says: seconds from its submission to its first start.
   [[nodiscard]] double waited(Job job) const;
-  /// `kill -9` of the scheduler, and another life.
+  /// `kill -9` of the scheduler, and another life; the test fails if its engine begins anew.
   void restart();
   /// Waits until it is so; the test fails if that takes a minute.
   void until(const std::string& what, const std::function<bool()>& condition);
 
  private:
+  void expect_went_on() const;
+
   Served served_;
   std::vector<Job> jobs_;
+  int restarts_ = 0;
 };
 
 /// A script that makes so many steps of 50 ms, one line each, and goes on where it was.

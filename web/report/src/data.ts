@@ -20,7 +20,7 @@ export function loadReport(): Loaded {
   const report = raw as unknown as Report;
   report.runs = (Array.isArray(raw.runs) ? raw.runs : []).filter(isObject).map((r, i) => normaliseRun(r as unknown as Run, i));
   makeLabelsUnique(report.runs);
-  if (report.runs.length === 0) return { ok: false, message: 'The embedded results contain no runs.' };
+  if (report.runs.length === 0 && !isObject(raw.live)) return { ok: false, message: 'The embedded results contain no runs.' };
   return { ok: true, report };
 }
 

@@ -64,6 +64,9 @@ export function count(value: number): string {
 
 export const percent = (fraction: number): string => `${(fraction * 100).toFixed(1)}${THIN}%`;
 
+/** As the command line writes it. */
+export const energy = (kwh: number): string => (kwh < 1 ? `${Number((kwh * 1000).toPrecision(3))}${THIN}Wh` : `${kwh.toFixed(3)}${THIN}kWh`);
+
 export function ratio(value: number): string {
   return `${value >= 100 ? grouped(value) : value >= 10 ? value.toFixed(1) : value.toFixed(2)}×`;
 }

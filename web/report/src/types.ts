@@ -73,6 +73,14 @@ export interface Run {
   rejected?: Rejection[] | null;
 }
 
+/** What a live scheduler has used, in kWh. */
+export interface LiveEnergy {
+  nobody?: number;
+  users?: { name: string; kwh: number }[];
+  nodes?: { name: string; kwh?: Record<string, number> }[];
+  jobs?: { id: string; name: string; user: string; state: string; kwh: number }[];
+}
+
 export interface Report {
   version?: number;
   title?: string;
@@ -80,5 +88,6 @@ export interface Report {
   trace?: { name?: string; jobs?: Num; span?: Num; gpu_seconds?: Num } | null;
   cluster?: { name?: string; nodes?: Num; gpus?: Num; types?: { type?: string; gpus?: Num }[] | null } | null;
   baseline?: string | null;
+  live?: LiveEnergy | null;
   runs: Run[];
 }

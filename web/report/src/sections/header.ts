@@ -51,6 +51,13 @@ export function headerSection(state: State): HTMLElement {
       runFact));
 }
 
+/** Of a page without runs. */
+export function liveHeader(title: string | undefined): HTMLElement {
+  return h('header', { class: 'top' },
+    h('div', { class: 'top-line' }, h('p', { class: 'brand' }, h('span', { class: 'brand-mark', 'aria-hidden': 'true' }), 'Berth')),
+    h('h1', null, title || 'Live report'));
+}
+
 function runParts(run: Run): string[] {
   const parts: string[] = [];
   if (run.policy && run.policy !== run.label) parts.push(run.policy);
