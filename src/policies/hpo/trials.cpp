@@ -38,7 +38,14 @@ void Hpo::set_check(const View& view, JobId job) {
     row.check = std::max(view.now + kLittleLater,
                          from + seconds_to_duration_up(to_do / (rate > 0 ? rate : 1)));
   }
+  // A program learns as fast as it likes: it is not left alone until it was expected, or it could
+  // be trained to its end meanwhile.
+  if (view.sizes_are_agreed()) row.check = std::min(row.check, view.now + options_.probe);
   checks_.emplace(row.check, job);
+}
+
+void Hpo::on_rate(const View& view, JobId job) {
+  if (jobs_[job.value].check != kNever) set_check(view, job);
 }
 
 void Hpo::judge_trials(const View& view, Plan& plan) {

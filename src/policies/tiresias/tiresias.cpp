@@ -129,7 +129,12 @@ void Tiresias::collect_due(std::vector<Timer>& timers, Time now) {
 
 void Tiresias::fire_timers(const View& view) {
   collect_due(demotions_, view.now);
-  for (const JobId job : due_) demote(view, job);
+  for (const JobId job : due_) {
+    // Its start took effect later than was said: it has not had all of it yet.
+    const bool is_early = service(view, job) < limits_[rows_[job.value].queue];
+    if (is_early) fresh_.push_back(job);
+    if (!is_early) demote(view, job);
+  }
   collect_due(promotions_, view.now);
   for (const JobId job : due_) promote(view, job);
 }

@@ -36,6 +36,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Who has not come by for so long is suspended, or gone.
 constexpr double kAwaySeconds = 0.7;
+/// Nobody is late for so long while it runs.
+constexpr std::chrono::milliseconds kSuspended{1000};
 
 std::set<int> devices_granted() {
   const char* list = std::getenv("BERTH_DEVICES");
@@ -65,11 +67,11 @@ class Pacer {
     while (step_ < steps) {
       come_by();
       if (number("--phases", 0) > 0) validate();
-      const auto began = Clock::now();
-      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(step_ms()));
+      const std::chrono::duration<double> takes{step_ms() / 1000};
+      sleep_on(takes);
       ++step_;
       berth_training::Report report{.iteration = step_, .batch = 32};
-      report.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+      report.seconds = takes.count();
       if (epoch > 0) {
         const double floor = number("--floor", 0);
         report.epoch = static_cast<double>(step_) / epoch;
@@ -106,6 +108,16 @@ class Pacer {
     for (const int device : devices_) text += std::to_string(device) + " ";
     write(".at", text);
   }
+  /// Steps follow each other by the clock: one that other work on the cores makes late shortens the
+  /// next, so that the pace is the same on a busy machine. Who was suspended catches nothing up.
+  void sleep_on(std::chrono::duration<double> takes) {
+    const auto now = Clock::now();
+    const double late = std::chrono::duration<double>(now - due_).count();
+    if (now - due_ > kSuspended) due_ = now;
+    late_ = std::clamp(late, 0.9 * late_, 1.0);
+    due_ += std::chrono::duration_cast<Clock::duration>(takes);
+    std::this_thread::sleep_until(due_);
+  }
   [[nodiscard]] int leave(int code) const {
     std::error_code ignored;
     files::remove(mine(".at"), ignored);
@@ -117,6 +129,7 @@ class Pacer {
     while (files::exists(mine(".validate")))
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     run_.begin_training();
+    due_ = Clock::now();
   }
   [[nodiscard]] double speed_of_cores() {
     const double most = number("--cores", 0);
@@ -133,7 +146,9 @@ class Pacer {
     for (const auto& entry : files::directory_iterator(said_.at("--folder"), ignored)) {
       if (entry.path().extension() != ".at" || entry.path() == mine(".at")) continue;
       const auto age = files::file_time_type::clock::now() - entry.last_write_time(ignored);
-      if (ignored || std::chrono::duration<double>(age).count() > kAwaySeconds) continue;
+      // As late as I am by the load of the machine, others may be.
+      const double away = kAwaySeconds + 4 * late_;
+      if (ignored || std::chrono::duration<double>(age).count() > away) continue;
       std::ifstream in(entry.path());
       for (int device = 0; in >> device;) {
         if (devices_.contains(device)) return true;
@@ -152,6 +167,8 @@ class Pacer {
   berth_training::Run run_;
   std::set<int> devices_;
   std::int64_t step_ = 0;
+  Clock::time_point due_ = Clock::now();
+  double late_ = 0;  // seconds, of late
   int cores_ = 0;
   std::string history_;
 };

@@ -67,6 +67,52 @@ TEST(Gandiva, APairThatHurtsIsTakenApartAndAnotherIsKept) {
   EXPECT_TRUE(both_run(system, meek[0], meek[1]));
 }
 
+// --- AntMan
+
+// Both have the one device; the guest makes fewer steps a second than alone, the guaranteed job as
+// many as alone.
+TEST(Antman, AGuestLivesOnWhatTheGuaranteedJobLeaves) {
+  System system{{.policy = "antman"}};
+  const std::string count =
+      "trap 'exit 143' TERM\n"
+      "exec 3<> <(:)\n"
+      "for i in $(seq 100000); do read -t 0.02 -u 3 || true; echo $i > $COUNT; done";
+  const auto steps = [&](const std::string& name) {
+    const std::string text = system.counted(name);
+    return text.empty() ? 0.0 : std::stod(text);
+  };
+  const auto run_seconds = [&](System::Job job) {
+    return system.ended(job)["run_seconds"].get<double>();
+  };
+  std::vector<double> alone, beside, guest_alone, guest_beside;
+  for (int round = 0; round < 3; ++round) {
+    const std::string name = fmt::format("guest-{}", round);
+    const TrainerOptions paced{.epochs = 1, .steps = 60, .step_ms = 40};
+    const auto by_itself = system.submit(system.trainer(fmt::format("alone-{}", round), paced));
+    alone.push_back(run_seconds(by_itself));
+    json guest = system.script(name, count);
+    guest["priority"] = -1;
+    const auto guest_job = system.submit(guest);
+    system.until("the guest runs", [&] { return steps(name) > 10; });
+    const double before = steps(name);
+    const auto began = std::chrono::steady_clock::now();
+    system.until("it makes steps", [&] { return steps(name) > before + 40; });
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    guest_alone.push_back((steps(name) - before) / took.count());
+    const auto firm = system.submit(system.trainer(fmt::format("firm-{}", round), paced));
+    system.until("both run", [&] { return system.is(firm, "running"); });
+    const double at_begin = steps(name);
+    beside.push_back(run_seconds(firm));
+    guest_beside.push_back((steps(name) - at_begin) / beside.back());
+    EXPECT_TRUE(system.is(guest_job, "running"));
+    static_cast<void>(system.served().ask("DELETE", fmt::format("/api/v1/jobs/{}", guest_job)));
+    static_cast<void>(system.ended(guest_job));
+  }
+  // The best of each: other work on the cores makes a run longer, never shorter.
+  EXPECT_LT(std::ranges::min(beside), 1.05 * std::ranges::min(alone));
+  EXPECT_LT(median(guest_beside), 0.8 * median(guest_alone));
+}
+
 // --- Lucid
 
 constexpr const char* kQuietAndBusy =
