@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/device_mask.h"
 
 namespace berth {
 
@@ -18,8 +19,8 @@ void EnginePlan::begin() {
 bool EnginePlan::joins_others(JobId job) const noexcept {
   if (!state_->tracks_devices()) return false;
   return std::ranges::any_of(slices(job), [&](const Slice& slice) {
-    for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
-      if (state_->jobs_on(slice.node, std::countr_zero(rest)).front() != job) return true;
+    for (const std::int32_t device : DeviceMask{slice.devices}) {
+      if (state_->jobs_on(slice.node, device).front() != job) return true;
     }
     return false;
   });

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/device_mask.h"
 #include "core/node_tuner.h"
 #include "model/elastic.h"
 
@@ -321,8 +322,7 @@ bool Plan::set_terms(JobId job, const Terms& terms, Reason reason) {
     const std::int32_t more =
         rates_->memory_mib(jobs_->profile[job], jobs_->batch[job], terms) - use_of(job).memory_mib;
     const auto lacks_memory = [&](const Slice& slice) {
-      for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
-        const std::int32_t device = std::countr_zero(rest);
+      for (const std::int32_t device : DeviceMask{slice.devices}) {
         if (state_->jobs_on(slice.node, device).size() > 1 &&
             state_->free_memory_mib(slice.node, device) < more)
           return true;
