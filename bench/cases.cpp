@@ -99,7 +99,7 @@ Measured run_case(const Case& each) {
   if (!policy || !placement || !estimator) return refuse("cannot make the policy");
   const RateModel rates{ProfileSet{}, *cluster, Effects{}};
   SimOptions sim;
-  if ((*policy)->shares_devices() || (*policy)->resizes()) sim.truth = &rates;
+  if ((*policy)->traits().shares_devices || (*policy)->traits().resizes) sim.truth = &rates;
   SimExecutor executor{*trace, *cluster, sim};
   Watcher watcher{trace->jobs.size()};
   const double start = processor_seconds();

@@ -69,16 +69,7 @@ class TimedPolicy final : public Policy {
       : inner_(inner), case_(each), report_to_(report_to) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return inner_.name(); }
-  [[nodiscard]] Need needs() const noexcept override { return inner_.needs(); }
-  [[nodiscard]] bool shares_devices() const noexcept override { return inner_.shares_devices(); }
-  [[nodiscard]] bool resizes() const noexcept override { return inner_.resizes(); }
-  [[nodiscard]] bool manages_power() const noexcept override { return inner_.manages_power(); }
-  [[nodiscard]] bool wants_topology() const noexcept override { return inner_.wants_topology(); }
-  [[nodiscard]] bool minds_neighbours() const noexcept override {
-    return inner_.minds_neighbours();
-  }
-  [[nodiscard]] bool sets_cores() const noexcept override { return inner_.sets_cores(); }
-  [[nodiscard]] bool sets_memory() const noexcept override { return inner_.sets_memory(); }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return inner_.traits(); }
   void begin(const View& view) override {
     inner_.begin(view);
     began_ = processor_seconds();

@@ -24,19 +24,19 @@ void Meter::cut(std::string_view cause) {
 
 void Meter::write(PrometheusText& text) const {
   const std::lock_guard lock(mutex_);
-  using Kind = PrometheusText::Kind;
-  text.family(Kind::Counter, "berth_api_answers_total", "Answers by route and status.");
+  using Metric = PrometheusText::Kind;
+  text.family(Metric::Counter, "berth_api_answers_total", "Answers by route and status.");
   for (const auto& [key, count] : answers_) {
     const std::string status = fmt::format("{}", key.second);
     text.sample(static_cast<double>(count), {{"route", key.first}, {"status", status}});
   }
-  text.family(Kind::Histogram, "berth_api_answer_seconds", "From a request's head to its answer.");
+  text.family(Metric::Histogram, "berth_api_answer_seconds", "From a request's head to its answer.");
   seconds_.write(text);
   text.gauge("berth_api_connections", "Open connections.", static_cast<double>(connections));
   text.gauge("berth_api_streams", "Readers of events and growing output.",
              static_cast<double>(streams));
   const auto by_cause = [&](const char* name, const char* help, const auto& counts) {
-    text.family(Kind::Counter, name, help);
+    text.family(Metric::Counter, name, help);
     for (const auto& [cause, count] : counts)
       text.sample(static_cast<double>(count), {{"cause", cause}});
   };

@@ -12,7 +12,8 @@ namespace {
 
 void put_json(JsonWriter& json, const PolicyEntry& entry) {
   json.begin_object().field("name", entry.name).field("summary", entry.summary);
-  json.field("needs", needs_text(entry.needs)).field("preempts", entry.preempts);
+  const PolicyTraits traits = traits_of(entry);
+  json.field("needs", needs_text(traits.needs)).field("preempts", traits.preempts);
   json.key("params").begin_array();
   for (const ParamSpec& param : entry.params) {
     json.begin_object()
@@ -31,8 +32,9 @@ std::string all_for_people() {
                    {"preempts", Align::Left},
                    {"what it does", Align::Left}});
   for (const PolicyEntry& entry : policy_registry()) {
+    const PolicyTraits traits = traits_of(entry);
     table.add_row(
-        {entry.name, needs_text(entry.needs), entry.preempts ? "yes" : "no", entry.summary});
+        {entry.name, needs_text(traits.needs), traits.preempts ? "yes" : "no", entry.summary});
   }
   return table.str() +
          "\n`berth policies NAME` lists what --set changes; `berth placements` and `berth "
@@ -42,10 +44,9 @@ std::string all_for_people() {
 /// With its defaults; with training code that can reach the scheduler, and programs that switch
 /// nodes. Who resizes a job resizes its share of everything, as far as it can be.
 std::vector<AbilityNote> notes_of(const PolicyEntry& entry) {
-  const auto policy = make_policy(entry.name);
-  if (!policy) return {};
-  const Capabilities resized = (*policy)->resizes() ? Ability::HostMemory : Capabilities{};
-  return live_notes((*policy)->uses() | resized, true, true);
+  const PolicyTraits traits = traits_of(entry);
+  const Capabilities resized = traits.resizes ? Ability::HostMemory : Capabilities{};
+  return live_notes(traits.uses() | resized, true, true);
 }
 
 std::string live_for_people(const PolicyEntry& entry) {
@@ -70,9 +71,10 @@ void put_live_json(JsonWriter& json, const PolicyEntry& entry) {
 }
 
 std::string one_for_people(const PolicyEntry& entry) {
+  const PolicyTraits traits = traits_of(entry);
   std::string text =
       fmt::format("{}: {}\n\nneeds to know: {}\npreempts: {}\n\n", entry.name, entry.summary,
-                  needs_text(entry.needs), entry.preempts ? "yes" : "no");
+                  needs_text(traits.needs), traits.preempts ? "yes" : "no");
   if (entry.params.empty()) return text + "It has no parameters.\n";
   TextTable table({{"--set", Align::Left}, {"default", Align::Left}, {"meaning", Align::Left}});
   bool has_live_default = false;

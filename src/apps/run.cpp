@@ -61,15 +61,16 @@ bool needs_rates(const Effects& effects) {
 void check_against(const Policy& policy, const RunSpec& spec, Error& error) {
   if (const auto tuner = tuner_from(spec, policy); !tuner) add(error, tuner.error());
   if (const auto power = make_power_manager(spec.power); !power) add(error, power.error());
-  if (spec.power != "off" && policy.manages_power()) {
+  if (spec.power != "off" && policy.traits().manages_power) {
     add(error, Error{fmt::format("--policy {} switches nodes on and off itself (leave --power out)",
                                  spec.policy)});
   }
   if (spec.placement != "count") return;
-  if (policy.needs_devices()) {
-    const char* why = policy.shares_devices() ? "puts several jobs on one device"
-                      : policy.resizes()      ? "gives jobs more or fewer devices than they ask for"
-                                              : "switches nodes on and off";
+  if (policy.traits().needs_devices()) {
+    const char* why = policy.traits().shares_devices ? "puts several jobs on one device"
+                      : policy.traits().resizes
+                          ? "gives jobs more or fewer devices than they ask for"
+                          : "switches nodes on and off";
     add(error, Error{fmt::format("--policy {} {}, and --placement count knows no devices (choose "
                                  "another placement)",
                                  spec.policy, why)});
@@ -106,7 +107,7 @@ Result<void> check_spec(const Trace& trace, const Cluster& cluster, const RunSpe
 bool learns_run_times(const RunSpec& spec) {
   const auto policy = make_policy(spec.policy, spec.settings);
   const auto estimator = make_estimator(estimator_of(spec), spec.seed);
-  return policy && estimator && includes((*policy)->needs(), Need::RunTime) &&
+  return policy && estimator && includes((*policy)->traits().needs, Need::RunTime) &&
          (*estimator)->learns();
 }
 
@@ -130,9 +131,10 @@ Result<RunData> run_one(const Trace& trace, const Cluster& cluster, const RunSpe
   const RateModel believed{profiles.with_error(spec.profile_error, spec.seed), cluster, effects};
   BERTH_TRY(const auto tuner, tuner_from(spec, *policy));
   BERTH_TRY(const auto power, make_power_manager(spec.power));
-  const bool profiles_matter =
-      needs_rates(effects) || policy->shares_devices() || policy->resizes() || tuner != nullptr ||
-      includes(policy->needs(), Need::Profile) || includes(policy->needs(), Need::Reports);
+  const bool profiles_matter = needs_rates(effects) || policy->traits().shares_devices ||
+                               policy->traits().resizes || tuner != nullptr ||
+                               includes(policy->traits().needs, Need::Profile) ||
+                               includes(policy->traits().needs, Need::Reports);
   if (profiles_matter) sim.truth = &truth;
 
   SimExecutor executor{trace, cluster, sim};

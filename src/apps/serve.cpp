@@ -36,7 +36,7 @@ Result<void> check_scheduling(const SchedulerOptions& options) {
     BERTH_TRY_VOID(make_cpu_tuner(options.cpu, *policy));
   }
   BERTH_TRY_VOID(make_power_manager(options.power));
-  if (options.power != "off" && policy->manages_power())
+  if (options.power != "off" && policy->traits().manages_power)
     return fail(
         fmt::format("power: policy {} switches nodes on and off itself (leave the manager out)",
                     options.policy.policy));
@@ -145,7 +145,7 @@ Result<CheckedServing> check_serving(const ServeConfig& config, Cluster cluster)
         fmt::format("power: {} has nothing to switch: no node has a suspend_program and a "
                     "resume_program, so all stay on",
                     config.scheduling.power));
-  for (const AbilityNote& note : live_notes(policy->uses(), true, switches)) {
+  for (const AbilityNote& note : live_notes(policy->traits().uses(), true, switches)) {
     if (note.is_lost)
       checked.warnings.push_back(fmt::format("policy {} loses '{}' here: {}", policy->name(),
                                              to_string(note.ability), note.text));

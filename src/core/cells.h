@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/id.h"
-#include "core/bit_index.h"
+#include "core/bit_set.h"
 
 namespace berth {
 

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "base/device_mask.h"
 
 namespace berth {
 
@@ -226,8 +227,8 @@ bool ClusterState::can_join(std::span<const Slice> slices, const Shape& shape, c
       return false;
     if (row.memory_mib != kUnlimited && workers(slice) * shape.memory_mib_per_gpu > row.memory_mib)
       return false;
-    for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
-      if (!device_has_room(slice.node, std::countr_zero(rest))) return false;
+    for (const std::int32_t device : DeviceMask{slice.devices}) {
+      if (!device_has_room(slice.node, device)) return false;
     }
     return true;
   });

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "base/id.h"
+#include "core/bit_set.h"
 #include "core/bus_table.h"
 #include "core/change_log.h"
 #include "core/device_table.h"
-#include "core/node_set.h"
 #include "core/shape.h"
 #include "core/slot_index.h"
 #include "core/topology_index.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/bit_index.h"
+#include "core/bit_set.h"
 
 namespace berth {
 

@@ -37,11 +37,12 @@ Engine::Engine(const EngineParts& parts)
       jobs_(parts.trace.jobs.size()),
       state_(parts.cluster, parts.placement.mode()),
       running_at_(parts.trace.jobs.size()),
-      estimates_(includes(parts.policy.needs(), Need::RunTime) ? parts.trace.jobs.size() : 0),
+      estimates_(includes(parts.policy.traits().needs, Need::RunTime) ? parts.trace.jobs.size()
+                                                                      : 0),
       policy_rng_(Rng{parts.seed}.fork("policy")),
       placement_rng_(Rng{parts.seed}.fork("placement")),
-      view_(trace_, jobs_, state_, shapes_, estimates_, parts.believed, parts.executor,
-            parts.policy.needs(), parts.open),
+      view_(trace_, jobs_, state_, shapes_, kinds_, estimates_, parts.believed, parts.executor,
+            parts.policy.traits().needs, parts.open),
       plan_(state_, jobs_, shapes_, arena_, placement_, parts.believed, placement_rng_) {
   watch_what_is_needed(state_);
   plan_.set_tuner(tuner_);
@@ -58,16 +59,16 @@ void Engine::watch_what_is_needed(ClusterState& state) const {
   const bool fractions =
       placement_.places_fractions() &&
       (!placement_.wants_topology() || open_ || std::ranges::any_of(trace_.jobs, is_fraction));
-  if (policy_.shares_devices() || fractions || tuner_ != nullptr) state.track_devices();
-  if (policy_.wants_topology() || placement_.wants_topology()) state.track_topology();
-  const bool minds_neighbours =
-      placement_.minds_neighbours() || (policy_.minds_neighbours() && believed_.effects().server);
+  if (policy_.traits().shares_devices || fractions || tuner_ != nullptr) state.track_devices();
+  if (policy_.traits().wants_topology || placement_.wants_topology()) state.track_topology();
+  const bool minds_neighbours = placement_.minds_neighbours() ||
+                                (policy_.traits().minds_neighbours && believed_.effects().server);
   if (minds_neighbours) state.track_buses();
 }
 
 void Engine::make_intake() {
-  const SideLimits limits{.cores = tuner_ == nullptr && !policy_.sets_cores(),
-                          .memory = !policy_.sets_memory()};
+  const SideLimits limits{.cores = tuner_ == nullptr && !policy_.traits().sets_cores,
+                          .memory = !policy_.traits().sets_memory};
   if (open_) {
     pristine_ = std::make_unique<ClusterState>(state_.cluster(), state_.mode());
     watch_what_is_needed(*pristine_);
@@ -75,7 +76,8 @@ void Engine::make_intake() {
     return;
   }
   intake_.emplace(trace_, state_, placement_, limits, believed_);
-  for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i) intake_->take(JobId{i}, jobs_, shapes_);
+  for (std::uint32_t i = 0; i < trace_.jobs.size(); ++i)
+    intake_->take(JobId{i}, jobs_, shapes_, kinds_);
 }
 
 Result<void> Engine::run() {
@@ -252,7 +254,7 @@ void Engine::apply(const Event& event) {
 
 void Engine::arrive(JobId job) {
   ++arrived_;
-  if (open_) intake_->take(job, jobs_, shapes_);
+  if (open_) intake_->take(job, jobs_, shapes_, kinds_);
   jobs_.state[job] = JobState::Waiting;
   if (open_) restore(job, executor_.past(job));
   if (!shapes_.never_reason(jobs_.shape[job]).empty()) {

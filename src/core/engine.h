@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/rng.h"
 #include "core/action.h"
+#include "core/engine_plan.h"
 #include "core/executor.h"
 #include "core/intake.h"
 #include "core/node_tuner.h"
@@ -139,6 +140,7 @@ class Engine {
 
   JobTable jobs_;
   ShapeTable shapes_;
+  KindTable kinds_;
   ClusterState state_;
   std::unique_ptr<ClusterState> pristine_;  // of an open run: whether a newcomer could ever fit
   std::optional<Intake> intake_;
@@ -149,7 +151,7 @@ class Engine {
   Rng policy_rng_;
   Rng placement_rng_;
   View view_;
-  Plan plan_;
+  EnginePlan plan_;
   std::vector<RejectedJob> rejected_;
   std::optional<JobId> handling_;
   Digest digest_;

@@ -12,7 +12,7 @@ Intake::Intake(const Trace& trace, const ClusterState& empty, Placement& placeme
       shapes_(trace, empty, placement, limits,
               empty.buses() != nullptr ? &believed.profiles() : nullptr) {}
 
-void Intake::take(JobId job, JobTable& jobs, ShapeTable& shapes) {
+void Intake::take(JobId job, JobTable& jobs, ShapeTable& shapes, KindTable& kinds) {
   const TraceJob& request = trace_->jobs[job.value];
   jobs.shape[job] = shapes_.shape_of(request, shapes);
   jobs.submitted[job] = request.submit;
@@ -28,6 +28,13 @@ void Intake::take(JobId job, JobTable& jobs, ShapeTable& shapes) {
   const bool names_type = !trace_->text(request.gpu_type).empty();
   const bool known = (one_pool_ || names_type) && !shape.pools.empty();
   jobs.reference[job] = known ? shape.pools.front() : kNoPool;
+  jobs.kind[job] = kinds.intern({.shape = jobs.shape[job],
+                                 .profile = jobs.profile[job],
+                                 .reference = jobs.reference[job],
+                                 .wanted = request.gpus,
+                                 .batch = jobs.batch[job],
+                                 .agreed = agreed_range(request),
+                                 .says_range = request.gpus_min != 0 || request.gpus_max != 0});
 }
 
 }  // namespace berth

@@ -1,6 +1,6 @@
 // From a request to its row of the job table: its shape, what is known of its model, the device
-// type its run time stands for. Done for a whole trace before the run, or job by job as they come
-// where nobody knows the jobs of tomorrow.
+// type its run time stands for, its kind. Done for a whole trace before the run, or job by job as
+// they come where nobody knows the jobs of tomorrow.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class Intake {
   /// `empty` is the cluster with nothing on it; it must stay so for as long as jobs come.
   Intake(const Trace& trace, const ClusterState& empty, Placement& placement, SideLimits limits,
          const RateModel& believed);
-  void take(JobId job, JobTable& jobs, ShapeTable& shapes);
+  void take(JobId job, JobTable& jobs, ShapeTable& shapes, KindTable& kinds);
   /// Why no state of the cluster could ever hold a job that was taken; empty if some state can.
   [[nodiscard]] std::string why_never(JobId job, const JobTable& jobs,
                                       const ShapeTable& shapes) const {

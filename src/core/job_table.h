@@ -13,6 +13,7 @@
 #include "base/id.h"
 #include "base/time.h"
 #include "core/allocation.h"
+#include "core/kind.h"
 #include "core/shape.h"
 #include "perf/rate_model.h"
 #include "perf/terms.h"
@@ -47,6 +48,7 @@ class JobTable {
     Phase phase = Phase::Training;
     RateBasis basis = RateBasis::Exact;
     ShapeId shape;
+    KindId kind;
     Allocation allocation;
     Time submitted{};
     Time first_start = kNever;
@@ -123,6 +125,7 @@ class JobTable {
   Field<&Row::state> state{rows_};
   Field<&Row::phase> phase{rows_};  // while running
   Field<&Row::shape> shape{rows_};
+  Field<&Row::kind> kind{rows_};
   Field<&Row::allocation> allocation{rows_};
   Field<&Row::submitted> submitted{rows_};
   Field<&Row::first_start> first_start{rows_};  // kNever until it first holds devices

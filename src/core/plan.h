@@ -2,12 +2,15 @@
 // an undo log, so a try costs what it touches. An infeasible plan cannot be built: devices are
 // taken for real, gangs whole, or try_start() declines. seal() gives the net effect against the
 // begin of the plan: a job that was stopped and started again on the same devices costs no action.
+// This is the face for policies; the engine begins and seals it (core/engine_plan.h).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -28,9 +31,10 @@ class Plan {
  public:
   struct Mark {
     std::size_t steps;
+    std::size_t undos;
   };
-  Plan(ClusterState& state, JobTable& jobs, const ShapeTable& shapes, SliceArena& arena,
-       Placement& placement, const RateModel& rates, Rng& rng);
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
 
   /// Grants the job its gang: its own devices if it was stopped in this plan and they are still
   /// free, otherwise a new placement in the acceptable pool that the placement prefers. False: not
@@ -82,6 +86,8 @@ class Plan {
   [[nodiscard]] const JobTable& jobs() const noexcept { return *jobs_; }
   /// Devices the job holds now.
   [[nodiscard]] std::int32_t gpus_of(JobId job) const noexcept;
+  /// What it takes of each of its devices.
+  [[nodiscard]] DeviceUse use_of(JobId job) const noexcept;
   [[nodiscard]] const ClusterState& cluster() const noexcept { return *state_; }
   [[nodiscard]] std::span<const Slice> slices(JobId job) const noexcept {
     return arena_->slices(jobs_->allocation[job]);
@@ -99,35 +105,17 @@ class Plan {
     return placement_->place(state, shape, pool, *rng_, slices);
   }
 
-  [[nodiscard]] Mark mark() const noexcept { return Mark{steps_.size()}; }
+  [[nodiscard]] Mark mark() const noexcept { return Mark{steps_.size(), undos_.size()}; }
   void rollback(Mark mark);
-
-  // For the engine.
-  /// What its executor can do; without it everything.
-  void set_capabilities(Capabilities can) noexcept { can_ = can; }
-  /// Has a say in where jobs start that the placement found a place for.
-  void set_tuner(NodeTuner* tuner) noexcept { tuner_ = tuner; }
-  /// Jobs are started with no other number of devices than their requests in `trace` agree to: a
-  /// mistake of a policy must not reach a program.
-  void keep_to_agreed_sizes(const Trace& trace) noexcept { agreed_ = &trace; }
-  /// A waiting job that still runs on these devices, from before: where the placement has the say
-  /// it gets them if they are free, until it holds devices again.
-  void pin(JobId job, std::span<const Slice> slices) {
-    pins_[job].assign(slices.begin(), slices.end());
+  /// Books that a policy keeps beside the plan: called if what was planned up to here is rolled
+  /// back, the last first, when the cluster is again as it is now.
+  void on_rollback(std::function<void()> undo) {
+    undos_.push_back({steps_.size(), std::move(undo)});
   }
-  void unpin(JobId job) {
-    if (!pins_.empty()) pins_.erase(job);
-  }
-  void begin();
-  [[nodiscard]] std::span<const Action> seal();
-  /// Jobs in the order in which this plan first changed what they hold.
-  [[nodiscard]] std::vector<JobId> touched_in_order() const;
-  void settle();  // after the actions were carried out: forget what the plan replaced
-  /// Nodes that some job of the plan left or came to; in no order, with repetitions.
-  void nodes_changed(std::vector<NodeId>& nodes) const;
-  [[nodiscard]] DeviceUse use_of(JobId job) const noexcept;
 
- private:
+ protected:
+  ~Plan() = default;  // engine_plan.h
+
   enum class Ending : std::uint8_t { Preempted, Suspended, Killed };
   struct Step {
     JobId job;          // kNoJob: the power of a node changed
@@ -138,6 +126,10 @@ class Plan {
     NodeId node{};
     PowerState power_before{};
     std::optional<Duration> pause_before{};  // only the cost of its move changed
+  };
+  struct Undo {
+    std::size_t after;  // so many steps
+    std::function<void()> call;
   };
   struct Touched {
     JobId job;
@@ -152,6 +144,9 @@ class Plan {
     PowerState original;
     Reason reason;
   };
+  Plan(ClusterState& state, JobTable& jobs, const ShapeTable& shapes, SliceArena& arena,
+       Placement& placement, const RateModel& rates, Rng& rng);
+
   void check_startable(JobId job) const;
   [[nodiscard]] bool is_agreed(JobId job, std::int32_t gpus) const noexcept;
   [[nodiscard]] bool is_agreed(JobId job, std::span<const Slice> slices) const noexcept;
@@ -161,15 +156,11 @@ class Plan {
   [[nodiscard]] bool put_where_pinned(JobId job, const Shape& shape, Reason reason,
                                       std::optional<PoolId> pool = std::nullopt);
   void set_power(NodeId node, PowerState power, Reason reason);
-  void add_power_actions();
   void put(JobId job, const Allocation& next, const Terms& terms, Reason reason,
            Ending ending = Ending::Preempted);
   [[nodiscard]] bool put_on(JobId job, PoolId pool, std::span<const Slice> slices, Reason reason);
   void occupy(JobId job, const Allocation& allocation);
   void vacate(JobId job, const Allocation& allocation);
-  [[nodiscard]] bool joins_others(JobId job) const noexcept;
-  [[nodiscard]] Action device_action(const Touched& touched) const;
-  void add_term_actions(const Touched& touched);
   [[nodiscard]] bool same_devices(const Allocation& a, const Allocation& b) const noexcept;
   [[nodiscard]] bool can_change(const Terms& from, const Terms& to) const noexcept;
 
@@ -184,12 +175,12 @@ class Plan {
   Capabilities can_ = Capabilities::all();
   const Trace* agreed_ = nullptr;  // absent: any size
   std::vector<Step> steps_;
+  std::vector<Undo> undos_;
   std::vector<Touched> touched_;
   std::vector<Powered> powered_;
   Column<JobId, std::uint32_t> touched_at_;             // index + 1 into touched_
   std::unordered_map<JobId, std::vector<Slice>> pins_;  // lookup only; empty in a simulation
   std::vector<Allocation> garbage_;  // replaced inside this plan, freed in settle()
-  std::vector<Action> actions_;
   std::vector<Slice> scratch_;
 };
 

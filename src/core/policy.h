@@ -23,65 +23,54 @@ struct Refusal {
   std::string text;  // one sentence with numbers, for the user
 };
 
-class Policy {
- public:
-  virtual ~Policy() = default;
-  [[nodiscard]] virtual std::string_view name()
-      const noexcept = 0;  // persisted: new behaviour, new name
-  [[nodiscard]] virtual Need needs() const noexcept { return Need::Nothing; }
-
-  /// True: it puts several jobs on one device, so the cluster keeps track of who is where.
-  [[nodiscard]] virtual bool shares_devices() const noexcept { return false; }
-
-  /// True: it may grant a job another number of devices than it asked for.
-  [[nodiscard]] virtual bool resizes() const noexcept { return false; }
-
-  /// True: it switches nodes on and off.
-  [[nodiscard]] virtual bool manages_power() const noexcept { return false; }
+/// What a policy is, known before it runs: what it must be told, what is to be kept for it, and
+/// what it may do.
+struct PolicyTraits {
+  Need needs = Need::Nothing;
+  bool preempts = false;        // it takes devices from jobs that run
+  bool shares_devices = false;  // it puts several jobs on one device: who is where is kept for it
+  bool resizes = false;         // it may grant another number of devices than a job asked for
+  bool manages_power = false;   // it switches nodes on and off
+  bool wants_topology = false;  // it asks the state's topology index, which is kept for it then
+  /// It asks the state who is on which server, which is kept for it then if servers are believed to
+  /// have an effect.
+  bool minds_neighbours = false;
+  bool sets_cores =
+      false;  // it shares out the cores of servers: they do not limit where a job fits
+  bool sets_memory = false;      // the same for their memory
+  Capabilities also_uses = {};   // beyond what the other answers say
+  bool decides_retries = false;  // retries() decides even where users have a say of their own
+  /// It shares by what everybody has used, which counts half after so long (zero: for ever), and
+  /// wants to know what that was before the run. Nothing: it does not.
+  std::optional<Duration> shares_by_use = std::nullopt;
+  bool may_refuse = false;  // admit() may refuse a job that fits, so that people are told before
 
   /// It cannot work where devices are only counted.
   [[nodiscard]] bool needs_devices() const noexcept {
-    return shares_devices() || resizes() || manages_power();
+    return shares_devices || resizes || manages_power;
   }
-
-  /// True: it asks the state's topology index, which is kept for it then.
-  [[nodiscard]] virtual bool wants_topology() const noexcept { return false; }
-
-  /// True: it asks the state who is on which server, which is kept for it then if servers are
-  /// believed to have an effect.
-  [[nodiscard]] virtual bool minds_neighbours() const noexcept { return false; }
-
-  /// True: it shares out the cores of servers itself, so that they do not limit where a job fits.
-  [[nodiscard]] virtual bool sets_cores() const noexcept { return false; }
-  /// The same for their memory.
-  [[nodiscard]] virtual bool sets_memory() const noexcept { return false; }
-
   /// Everything it may plan beyond starting, stopping and starting again: what it loses where that
   /// cannot be done.
   [[nodiscard]] Capabilities uses() const noexcept {
     const auto if_so = [](bool is_so, Ability ability) {
       return is_so ? Capabilities{ability} : Capabilities{};
     };
-    return also_uses() | if_so(shares_devices(), Ability::Share) |
-           if_so(manages_power(), Ability::Power) | if_so(sets_cores(), Ability::Cores) |
-           if_so(sets_memory(), Ability::HostMemory);
+    return also_uses | if_so(shares_devices, Ability::Share) |
+           if_so(manages_power, Ability::Power) | if_so(sets_cores, Ability::Cores) |
+           if_so(sets_memory, Ability::HostMemory);
   }
-  /// Beside what the other answers say.
-  [[nodiscard]] virtual Capabilities also_uses() const noexcept { return {}; }
-  /// True: retries() decides whether an attempt that failed is repeated, also where users have a
-  /// say of their own.
-  [[nodiscard]] virtual bool decides_retries() const noexcept { return false; }
+};
 
-  /// It shares by what everybody has used, which counts half after so long (zero: for ever), and
-  /// wants to know what that was before the run. Nothing: it does not.
-  [[nodiscard]] virtual std::optional<Duration> shares_by_use() const noexcept {
-    return std::nullopt;
-  }
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  [[nodiscard]] virtual std::string_view name()
+      const noexcept = 0;  // persisted: new behaviour, new name
+  /// The same for the whole of its life.
+  [[nodiscard]] virtual PolicyTraits traits() const noexcept { return {}; }
 
   /// Called once, before the first event.
   virtual void begin(const View&) {}
-  /// True: admit() may refuse a job that fits the cluster, so that people are told before.
-  [[nodiscard]] virtual bool may_refuse() const noexcept { return false; }
   /// May refuse a new job for good (a quota it can never meet). What fits no node is refused
   /// before.
   [[nodiscard]] virtual std::optional<Refusal> admit(const View&, JobId) { return std::nullopt; }

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "core/bit_index.h"
+#include "core/bit_set.h"
 #include "core/count_set.h"
 #include "model/topology.h"
 

@@ -2,6 +2,12 @@
 // declared the need — estimates, deadlines, history. Reading what was not declared is a broken
 // invariant, so belief cannot leak in by accident and a non-clairvoyant policy is one by
 // construction.
+//
+// A view is a window, not a copy. `now` stands still during a pass. The job table shows the
+// executor's world: state, rate and service are those before the pass, whatever was planned since,
+// but what a job holds (`jobs.allocation`, `jobs.terms`) and the cluster change with every step of
+// the plan. Whoever asks what has been decided in this pass asks the plan. In an open run jobs,
+// shapes and kinds come as people submit: a column that is indexed by one of them grows.
 #pragma once
 
 #include <algorithm>
@@ -36,11 +42,13 @@ enum class Need : std::uint32_t {
 class View {
  public:
   View(const Trace& trace, const JobTable& table, const ClusterState& state,
-       const ShapeTable& shape_table, const Column<JobId, Duration>& estimates,
-       const RateModel& believed, const Executor& executor, Need needs, bool open = false)
+       const ShapeTable& shape_table, const KindTable& kind_table,
+       const Column<JobId, Duration>& estimates, const RateModel& believed,
+       const Executor& executor, Need needs, bool open = false)
       : jobs(table),
         cluster(state),
         shapes(shape_table),
+        kinds(kind_table),
         trace_(&trace),
         estimates_(&estimates),
         believed_(&believed),
@@ -52,12 +60,15 @@ class View {
   const JobTable& jobs;
   const ClusterState& cluster;
   const ShapeTable& shapes;
+  const KindTable& kinds;
 
   [[nodiscard]] const JobRequest& request(JobId job) const noexcept {
     return trace_->jobs[job.value];
   }
   [[nodiscard]] std::string_view text(NameId name) const { return trace_->text(name); }
   [[nodiscard]] const Shape& shape(JobId job) const noexcept { return shapes[jobs.shape[job]]; }
+  /// Jobs of one kind are alike to the rate model and to placement.
+  [[nodiscard]] const Kind& kind(JobId job) const noexcept { return kinds[jobs.kind[job]]; }
   [[nodiscard]] std::int32_t gpus(JobId job) const noexcept { return trace_->jobs[job.value].gpus; }
   /// Jobs are programs that somebody runs: none has another size than its request agrees to.
   [[nodiscard]] bool sizes_are_agreed() const noexcept { return open_; }

@@ -372,22 +372,22 @@ std::string EnergyMeter::source() const {
 }
 
 std::string EnergyMeter::metrics(Time now) {
-  using Kind = PrometheusText::Kind;
+  using Metric = PrometheusText::Kind;
   const std::lock_guard lock{mutex_};
   charge(now);
   PrometheusText text;
-  text.family(Kind::Counter, "berth_node_energy_joules_total",
+  text.family(Metric::Counter, "berth_node_energy_joules_total",
               "Energy of a node by what it was doing.");
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     for (std::size_t use = 0; use < kNodeUses; ++use)
       text.sample(rows_[i].joules[use], {{"node", cluster_.nodes[i].name},
                                          {"state", to_string(static_cast<NodeUse>(use))}});
   }
-  text.family(Kind::Counter, "berth_user_energy_joules_total", "Energy of the jobs of a user.");
+  text.family(Metric::Counter, "berth_user_energy_joules_total", "Energy of the jobs of a user.");
   for (const auto& [user, joules] : users_) text.sample(std::max(0.0, joules), {{"user", user}});
   text.counter("berth_nobody_energy_joules_total", "Energy that no job is charged.",
                std::max(0.0, nobody_));
-  text.family(Kind::Gauge, "berth_energy_source", "1: where figures of energy come from, by part.")
+  text.family(Metric::Gauge, "berth_energy_source", "1: where figures of energy come from, by part.")
       .sample(1, {{"part", "devices"}, {"source", has_gpus_ ? "nvml" : "model"}})
       .sample(1, {{"part", "servers"}, {"source", has_rapl_ ? "rapl" : "model"}});
   text.counter("berth_energy_gaps_total",

@@ -7,31 +7,31 @@
 namespace berth {
 
 std::string LiveService::metrics() {
-  using Kind = PrometheusText::Kind;
+  using Metric = PrometheusText::Kind;
   const ClusterView view = cluster({});
   const SchedulerFigures figures = parts_.scheduler.figures();
   PrometheusText text;
-  text.family(Kind::Gauge, "berth_jobs", "Jobs that are not over.")
+  text.family(Metric::Gauge, "berth_jobs", "Jobs that are not over.")
       .sample(static_cast<double>(view.pending - view.held), {{"state", "pending"}})
       .sample(static_cast<double>(view.running), {{"state", "running"}})
       .sample(static_cast<double>(view.held), {{"state", "held"}});
-  text.family(Kind::Counter, "berth_jobs_ended_total", "Jobs that are over, in this life.");
+  text.family(Metric::Counter, "berth_jobs_ended_total", "Jobs that are over, in this life.");
   for (const auto& [outcome, count] : parts_.board.ended())
     text.sample(static_cast<double>(count), {{"outcome", to_string(outcome)}});
   text.counter("berth_submits_total", "Requests that were acknowledged, in this life.",
                static_cast<double>(submits_.load()));
-  text.family(Kind::Gauge, "berth_gpus", "Devices by use.")
+  text.family(Metric::Gauge, "berth_gpus", "Devices by use.")
       .sample(view.gpus_used, {{"state", "used"}})
       .sample(view.gpus - view.gpus_used, {{"state", "free"}});
-  text.family(Kind::Gauge, "berth_node_gpus_used", "Devices in use on a node.");
+  text.family(Metric::Gauge, "berth_node_gpus_used", "Devices in use on a node.");
   for (const NodeView& node : nodes({})) text.sample(node.gpus_used, {{"node", node.name}});
-  text.family(Kind::Gauge, "berth_node_up", "1 unless the node is down or drained.");
+  text.family(Metric::Gauge, "berth_node_up", "1 unless the node is down or drained.");
   const auto is_asleep = [](const NodeView& node) {
     return node.state == "off" || node.state == "booting" || node.state == "suspending";
   };
   for (const NodeView& node : nodes({}))
     text.sample(node.state == "up" || is_asleep(node) ? 1 : 0, {{"node", node.name}});
-  text.family(Kind::Gauge, "berth_node_asleep", "1 if the node is off, going off or booting.");
+  text.family(Metric::Gauge, "berth_node_asleep", "1 if the node is off, going off or booting.");
   for (const NodeView& node : nodes({}))
     text.sample(is_asleep(node) ? 1 : 0, {{"node", node.name}});
   text.counter("berth_passes_total", "Decisions of the policy, in this life.",
@@ -58,7 +58,7 @@ std::string LiveService::metrics() {
              view.trouble.empty() ? 0 : 1);
   text.gauge("berth_start_time_seconds", "Unix time at which this life began.",
              static_cast<double>(started_wall_) * 1e-6);
-  text.family(Kind::Gauge, "berth_info", "Version and policy.")
+  text.family(Metric::Gauge, "berth_info", "Version and policy.")
       .sample(1, {{"version", view.version}, {"policy", view.policy}});
   return text.str() + (parts_.more_metrics ? parts_.more_metrics() : std::string{});
 }

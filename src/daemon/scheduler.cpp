@@ -29,8 +29,8 @@ constexpr std::uint64_t kEnoughPasses = 1'000;
 
 /// It reads how much work jobs have left, or how fast they run.
 bool minds_rates(const Policy& policy) {
-  return includes(policy.needs(), Need::RunTime | Need::Profile | Need::Reports) ||
-         policy.shares_devices();
+  return includes(policy.traits().needs, Need::RunTime | Need::Profile | Need::Reports) ||
+         policy.traits().shares_devices;
 }
 
 WaitCode code_of(const FullLimit& full) {
@@ -297,7 +297,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   running_with_ = chosen;
   EngineMemory memory = recall(chosen);
   BERTH_TRY(auto policy, std::move(made));
-  shares_by_use_ = policy->shares_by_use().has_value();
+  shares_by_use_ = policy->traits().shares_by_use.has_value();
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
   BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
   const std::string estimator_name = live_estimator(parts_.options.estimator, chosen);
@@ -313,10 +313,11 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   std::unique_ptr<PowerManager> power;
   const bool switches = parts_.power != nullptr && can_switch_any(parts_.cluster);
   // A policy that switches nodes itself may have been set after the configuration was read.
-  if (switches && !policy->manages_power()) {
+  if (switches && !policy->traits().manages_power) {
     BERTH_TRY(power, make_power_manager(parts_.options.power));
   }
-  const bool cores_count = tuner != nullptr || policy->sets_cores();  // else all would seem alike
+  const bool cores_count =
+      tuner != nullptr || policy->traits().sets_cores;  // else all would seem alike
   BERTH_TRY(RateModel believed,
             believed_of(parts_.options.beliefs, parts_.cluster, cores_count, parts_.options.seed));
 
@@ -351,7 +352,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                          .costs = parts_.options.beliefs.costs,
                          .show_pace = [&](JobNumber job, const Pace& pace) { show(job, pace); },
                          .power = parts_.power,
-                         .manages_power = policy->manages_power() || power != nullptr,
+                         .manages_power = policy->traits().manages_power || power != nullptr,
                          .one_at_a_time = trust_.is_careful,
                          .can = live_abilities(parts_.training != nullptr, switches)}};
   EngineLog log{
@@ -372,7 +373,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .power = power.get(),
                  .seed = parts_.options.seed,
                  .open = true}};
-  policy_retries_ = policy->decides_retries();
+  policy_retries_ = policy->traits().decides_retries;
   parts_.yard.begin_engine(rules());
   executor.watch(engine);
   speeds.watch(executor, log);
@@ -398,7 +399,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     ++figures_.engines;
     figures_.policy = chosen.policy;
     figures_.setting = made_of;
-    figures_.may_refuse = policy->may_refuse();
+    figures_.may_refuse = policy->traits().may_refuse;
     figures_.has_fallen_back = trust_.has_fallen_back;
   }
   Result<void> ended;

@@ -60,7 +60,7 @@ std::vector<Entitlement> Scheduler::shares() const {
 
 Entitlements Scheduler::entitlements(const Policy& policy) {
   Entitlements said;
-  const auto half_life = policy.shares_by_use();
+  const auto half_life = policy.traits().shares_by_use;
   if (!half_life) return said;
   told_shares_ = said.shares = shares();
   if (std::exchange(has_told_uses_, true)) return said;

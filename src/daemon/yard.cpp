@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "base/device_mask.h"
 
 namespace berth {
 
@@ -15,8 +16,8 @@ namespace {
 template <class Visit>
 void visit_devices(std::span<const Slice> slices, Visit visit) {
   for (const Slice& slice : slices) {
-    for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1)
-      visit(std::pair{slice.node.value, std::countr_zero(mask)});
+    for (const std::int32_t device : DeviceMask{slice.devices})
+      visit(std::pair{slice.node.value, device});
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include "daemon/yard.h"
 
+#include "base/device_mask.h"
+
 namespace berth {
 
 namespace {
@@ -34,11 +36,11 @@ void Yard::remove(JobNumber job) {
   const auto found = attempts_.find(job);
   const Attempt& attempt = found->second;
   for (const Slice& slice : attempt.slices) {
-    for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1) {
-      const auto device = on_device_.find({slice.node.value, std::countr_zero(mask)});
-      if (device == on_device_.end()) continue;
-      device->second.erase(job);
-      if (device->second.empty()) on_device_.erase(device);
+    for (const std::int32_t device : DeviceMask{slice.devices}) {
+      const auto here = on_device_.find({slice.node.value, device});
+      if (here == on_device_.end()) continue;
+      here->second.erase(job);
+      if (here->second.empty()) on_device_.erase(here);
     }
   }
   for (const HeldDevices& held : attempt.where) cores_.give(held.node, held.cores);
@@ -211,8 +213,8 @@ Result<void> Yard::recover(const Ledger& ledger) {
                                                         : Ending::Preempt;
     }
     for (const Slice& slice : attempt.slices) {
-      for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1)
-        on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);
+      for (const std::int32_t device : DeviceMask{slice.devices})
+        on_device_[{slice.node.value, device}].insert(number);
     }
     job_of_[attempt.id] = number;
     const Ending ending = attempt.ending;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/crash_point.h"
+#include "base/device_mask.h"
 #include "daemon/launch.h"
 #include "daemon/yard.h"
 
@@ -121,8 +122,7 @@ void Yard::ask(JobNumber job, Move& move, std::vector<Slice> slices) {
   for (const Slice& slice : slices) {
     HeldDevices held;
     held.node = parts_.cluster.nodes[slice.node.value].name;
-    for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1)
-      held.devices.push_back(std::countr_zero(mask));
+    for (const std::int32_t device : DeviceMask{slice.devices}) held.devices.push_back(device);
     const auto own = std::ranges::find(attempt.where, held.node, &HeldDevices::node);
     if (own != attempt.where.end()) held.cores = own->cores;
     where.push_back(std::move(held));
@@ -142,15 +142,15 @@ void Yard::ask(JobNumber job, Move& move, std::vector<Slice> slices) {
 void Yard::hold(JobNumber job, const Move& move, const std::vector<Slice>& slices) {
   Attempt& attempt = attempts_.at(job);
   for (const Slice& slice : beyond(attempt.slices, slices)) {
-    for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1) {
-      const auto device = on_device_.find({slice.node.value, std::countr_zero(mask)});
-      device->second.erase(job);
-      if (device->second.empty()) on_device_.erase(device);
+    for (const std::int32_t device : DeviceMask{slice.devices}) {
+      const auto here = on_device_.find({slice.node.value, device});
+      here->second.erase(job);
+      if (here->second.empty()) on_device_.erase(here);
     }
   }
   for (const Slice& slice : slices) {
-    for (std::uint64_t mask = slice.devices; mask != 0; mask &= mask - 1)
-      on_device_[{slice.node.value, std::countr_zero(mask)}].insert(job);
+    for (const std::int32_t device : DeviceMask{slice.devices})
+      on_device_[{slice.node.value, device}].insert(job);
   }
   const std::int32_t gpus = count_of(slices);
   for (const HeldDevices& held : attempt.where) cores_.give(held.node, held.cores);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 
 namespace berth {
@@ -14,7 +15,7 @@ struct ElasticRange {
   [[nodiscard]] bool includes(std::int32_t gpus) const noexcept {
     return least <= gpus && gpus <= most;
   }
-  friend bool operator==(const ElasticRange&, const ElasticRange&) = default;
+  friend auto operator<=>(const ElasticRange&, const ElasticRange&) = default;
 };
 
 /// A job is elastic if its request gives a range; of a range with one end the other is what it asks

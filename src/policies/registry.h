@@ -1,5 +1,6 @@
-// Every policy of the project, in one explicit table: name, what it is for, what it needs to know,
-// its parameters, how to make one. Adding a policy is a folder and a line here.
+// Every policy of the project, in one explicit table: name, what it is for, its parameters, how to
+// make one. What it needs and may do it says itself (PolicyTraits). Adding a policy is a folder and
+// a line here.
 #pragma once
 
 #include <memory>
@@ -18,11 +19,12 @@ namespace berth {
 struct PolicyEntry {
   std::string name;
   std::string summary;  // one line
-  Need needs = Need::Nothing;
-  bool preempts = false;
-  std::vector<ParamSpec> params;
+  std::vector<ParamSpec> params = {};
   Result<std::unique_ptr<Policy>> (*make)(const PolicyEntry& entry, const Params& params);
   std::string estimator = "oracle";  // whom it asks for run times unless the run says otherwise
+  /// With these it does within a minute, on a handful of jobs, what it is for: rounds of seconds,
+  /// histories of three jobs.
+  Settings test_settings = {};
 };
 
 [[nodiscard]] std::span<const PolicyEntry> policy_registry();
@@ -30,6 +32,9 @@ struct PolicyEntry {
 
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(std::string_view name,
                                                           const Settings& settings = {});
+
+/// Of one that is made with its default parameters.
+[[nodiscard]] PolicyTraits traits_of(const PolicyEntry& entry);
 
 /// What a live scheduler is to use: the given settings, and the live defaults of parameters that
 /// they do not name.

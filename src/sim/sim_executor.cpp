@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/device_mask.h"
 #include "base/rng.h"
 
 namespace berth {
@@ -342,9 +343,8 @@ Time SimExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
 void SimExecutor::hold_for_save(const Action& action, Time until) {
   pool_saves_[pool_of_[action.job].value].saving.emplace_back(until, gpus_of_[action.job]);
   for (const Slice& slice : changes_devices(action.kind) ? action.left : action.slices) {
-    for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
-      device_busy_[slice.node.value * kDevicesPerNode +
-                   static_cast<std::size_t>(std::countr_zero(rest))] = until;
+    for (const std::int32_t device : DeviceMask{slice.devices}) {
+      device_busy_[slice.node.value * kDevicesPerNode + static_cast<std::size_t>(device)] = until;
     }
   }
 }
@@ -357,10 +357,9 @@ Time SimExecutor::devices_free_at(Time now, const Action& action) {
   const Time counted = counted_free_at(now, action);
   if (action.slices.empty()) return std::max(at, counted);
   for (const Slice& slice : action.slices) {
-    for (std::uint64_t rest = slice.devices; rest != 0; rest &= rest - 1) {
-      const auto device =
-          slice.node.value * kDevicesPerNode + static_cast<std::size_t>(std::countr_zero(rest));
-      at = std::max(at, device_busy_[device]);
+    for (const std::int32_t device : DeviceMask{slice.devices}) {
+      at = std::max(
+          at, device_busy_[slice.node.value * kDevicesPerNode + static_cast<std::size_t>(device)]);
     }
   }
   return at;

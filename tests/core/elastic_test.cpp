@@ -19,9 +19,9 @@ class Scripted final : public Policy {
   explicit Scripted(Script script, std::vector<double> wakeups = {})
       : script_(std::move(script)), wakeups_(std::move(wakeups)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "scripted"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::Profile | Need::Reports; }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
-  [[nodiscard]] bool manages_power() const noexcept override { return true; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::Profile | Need::Reports, .resizes = true, .manages_power = true};
+  }
   void decide(const View& view, Plan& plan, Rng&) override { script_(view, plan); }
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override {
     for (const double at : wakeups_) {

@@ -115,7 +115,7 @@ class Scripted final : public Policy {
  public:
   explicit Scripted(std::vector<std::vector<Slice>> where) : where_(std::move(where)) {}
   std::string_view name() const noexcept override { return "scripted"; }
-  bool shares_devices() const noexcept override { return true; }
+  PolicyTraits traits() const noexcept override { return {.shares_devices = true}; }
   void on_arrival(const View&, JobId job) override { arrived_.push_back(job); }
   void decide(const View&, Plan& plan, Rng&) override {
     for (const JobId job : arrived_)
@@ -187,7 +187,7 @@ TEST(ReRating, NeighboursOfAServerPressOnItsBus) {
 class Grower final : public Policy {
  public:
   std::string_view name() const noexcept override { return "grower"; }
-  bool shares_devices() const noexcept override { return true; }
+  PolicyTraits traits() const noexcept override { return {.shares_devices = true}; }
   void decide(const View& view, Plan& plan, Rng&) override {
     const JobId job{0};
     if (view.jobs.is_waiting(job)) {

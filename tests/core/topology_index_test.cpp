@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
-#include "core/bit_index.h"
+#include "core/bit_set.h"
 #include "core/topology_index.h"
 
 namespace berth {

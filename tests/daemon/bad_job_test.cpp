@@ -197,7 +197,7 @@ class Touchy final : public Policy {
   enum class When : std::uint8_t { Arrival, Decide, Departure, Always };
   Touchy(std::unique_ptr<Policy> inner, When when) : inner_(std::move(inner)), when_(when) {}
   [[nodiscard]] std::string_view name() const noexcept override { return inner_->name(); }
-  [[nodiscard]] Need needs() const noexcept override { return inner_->needs(); }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return inner_->traits(); }
   void begin(const View& view) override { inner_->begin(view); }
   void on_arrival(const View& view, JobId job) override {
     BERTH_CHECK(when_ != When::Arrival || view.gpus(job) != 3, "nobody asks for three");
@@ -301,7 +301,7 @@ class Witness final : public Policy {
   Witness(std::unique_ptr<Policy> inner, std::function<void()> first)
       : inner_(std::move(inner)), first_(std::move(first)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return inner_->name(); }
-  [[nodiscard]] Need needs() const noexcept override { return inner_->needs(); }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return inner_->traits(); }
   void begin(const View& view) override { inner_->begin(view); }
   void on_arrival(const View& view, JobId job) override {
     there_.insert(job);

@@ -36,7 +36,7 @@ class Watching final : public Policy {
   Watching(std::unique_ptr<Policy> inner, std::vector<Phase>& seen)
       : inner_(std::move(inner)), seen_(seen) {}
   [[nodiscard]] std::string_view name() const noexcept override { return inner_->name(); }
-  [[nodiscard]] Need needs() const noexcept override { return inner_->needs(); }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return inner_->traits(); }
   void begin(const View& view) override { inner_->begin(view); }
   void on_arrival(const View& view, JobId job) override { inner_->on_arrival(view, job); }
   void on_departure(const View& view, JobId job) override { inner_->on_departure(view, job); }

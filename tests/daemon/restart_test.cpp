@@ -26,7 +26,7 @@ Workload draw(const std::string& policy, std::uint64_t seed) {
   load.options.deadline = 40'000;
   load.options.scheduling.min_run = seed % 3 == 0 ? 5 : 0;
   load.options.hears_progress = seed % 2 == 1;  // and is slower or faster than anybody thought
-  load.options.host.device_limit = (*make_policy(policy))->shares_devices() ? 8 : 1;
+  load.options.host.device_limit = (*make_policy(policy))->traits().shares_devices ? 8 : 1;
   for (int i = 0; i < 10; ++i) {
     LiveSpec spec = drawn_job(rng, i, 3 + odd(40), DrawnName::OneOfThree);
     draw_range(rng, spec);

@@ -48,7 +48,7 @@ TEST_P(TakesOver, AndDisturbsNobodyWhileNobodyWaits) {
     options.scheduling.policy = {"fifo", {}};
     options.scheduling.min_run = 0;  // which would hide it
     options.scheduling.spare_slots = 64;
-    options.host.device_limit = (*make_policy(GetParam()))->shares_devices() ? 8 : 1;
+    options.host.device_limit = (*make_policy(GetParam()))->traits().shares_devices ? 8 : 1;
     LiveWorld world{options};
     std::vector<JobNumber> jobs;
     for (const LiveSpec& spec : fitting_jobs(rng, seed % 2 == 0 ? 4 : 8))

@@ -165,7 +165,7 @@ TEST_P(EveryPolicyExplains, NoWaitingJobIsLeftWithoutAReason) {
   std::size_t all_asked = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     WorldOptions options{.cluster = "2x4", .scheduling = {.policy = {.policy = GetParam()}}};
-    if ((*make_policy(GetParam()))->shares_devices())
+    if ((*make_policy(GetParam()))->traits().shares_devices)
       options.host.device_limit = static_cast<std::int32_t>(kMaxSharers);
     LiveWorld world{options};
     Rng rng{seed};

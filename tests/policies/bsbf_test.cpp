@@ -360,8 +360,9 @@ class Plain final : public Policy {
  public:
   explicit Plain(PartnerRank rank) : rank_(rank) {}
   std::string_view name() const noexcept override { return "plain"; }
-  Need needs() const noexcept override { return Need::RunTime | Need::Profile; }
-  bool shares_devices() const noexcept override { return true; }
+  PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Profile, .shares_devices = true};
+  }
   void on_arrival(const View&, JobId job) override { waiting_.push_back(job); }
   void on_requeue(const View&, JobId job) override { waiting_.push_back(job); }
   void decide(const View& view, Plan& plan, Rng&) override {

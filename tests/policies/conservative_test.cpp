@@ -185,7 +185,7 @@ TEST(Conservative, PlansAgainWhenANodeIsLostAndReturns) {
 class NaiveConservative final : public Policy {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "naive-conservative"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return {.needs = Need::RunTime}; }
   void on_arrival(const View&, JobId job) override { new_.push_back(job); }
   void on_departure(const View& view, JobId job) override {
     const auto ended = std::ranges::find(running_, job, &Held::job);

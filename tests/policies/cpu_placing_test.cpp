@@ -148,7 +148,8 @@ TEST(CpuPlacing, NobodyIsStoppedForCores) {
   scenario.jobs[1].submit = 10;
   scenario.jobs[1].priority = 9;
   for (const PolicyEntry& entry : policy_registry()) {
-    if (!entry.preempts || (*make_policy(entry.name))->shares_devices()) continue;
+    const PolicyTraits traits = traits_of(entry);
+    if (!traits.preempts || traits.shares_devices) continue;
     FirstServers seen;
     scenario.policy = entry.name;
     const Outcome outcome = run_cpu(scenario, "aware", kPatient, &seen);

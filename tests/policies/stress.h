@@ -81,7 +81,7 @@ inline std::string stress_once(const Stress& stress, std::uint64_t seed) {
     ADD_FAILURE() << policy.error().text();
     return {};
   }
-  if ((*policy)->needs_devices() && placement->mode() == ClusterState::Mode::Count)
+  if ((*policy)->traits().needs_devices() && placement->mode() == ClusterState::Mode::Count)
     placement = *make_placement("best-fit");  // no devices to share in the other
   const RateModel rates{ProfileSet{}, cluster, Effects{}};
   SimExecutor executor{trace, cluster, with_truth(sim, **policy, rates)};

@@ -115,7 +115,7 @@ const std::map<std::string, std::string>& not_by_rank() {
 
 TEST(ByRank, EveryPreemptivePolicyIsRankedHereOrSaysWhyNot) {
   for (const PolicyEntry& entry : policy_registry()) {
-    if (!entry.preempts) continue;
+    if (!traits_of(entry).preempts) continue;
     EXPECT_EQ(ranks().contains(entry.name) + not_by_rank().contains(entry.name), 1) << entry.name;
   }
 }

@@ -82,7 +82,7 @@ TEST_P(EveryPolicy, SaysWhatItUses) {
     Needed needed;
     static_cast<void>(run_with(scenario, **policy, &needed));
     for (const Ability ability : kAbilities) {
-      EXPECT_TRUE(!needed.seen.has(ability) || (*policy)->uses().has(ability))
+      EXPECT_TRUE(!needed.seen.has(ability) || (*policy)->traits().uses().has(ability))
           << to_string(ability) << ", seed " << seed;
     }
     ASSERT_FALSE(HasFailure());

@@ -17,7 +17,7 @@ class NaiveWalk final : public Policy {
   enum class Key { WorkLeft, WorkLeftGpus, Attained, AttainedGpus };
   NaiveWalk(Key key, Duration quantum) : key_(key), quantum_(quantum) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "naive-walk"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return {.needs = Need::RunTime}; }
   void on_arrival(const View&, JobId job) override { active_.push_back(job); }
   void on_departure(const View&, JobId job) override { std::erase(active_, job); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
@@ -40,7 +40,9 @@ class NaiveRankWalk final : public Policy {
   enum class Key { WorkLeft, WorkLeftGpus, Attained, AttainedGpus, Deadline };
   NaiveRankWalk(Key key, Duration quantum) : key_(key), quantum_(quantum) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "naive-rank-walk"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime | Need::Deadline; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Deadline};
+  }
   void on_arrival(const View&, JobId job) override { active_.push_back(job); }
   void on_departure(const View&, JobId job) override { std::erase(active_, job); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
@@ -61,7 +63,7 @@ class NaiveRankWalk final : public Policy {
 class NaiveEasy final : public Policy {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "naive-easy"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return {.needs = Need::RunTime}; }
   void on_arrival(const View&, JobId job) override { queue_.push_back(job); }
   void on_departure(const View&, JobId job) override {
     std::erase(running_, job);

@@ -84,9 +84,9 @@ class Auditor final : public Observer {
   }
   bool check_conservation = false;
   void expect(const Policy& policy) {
-    shares = policy.shares_devices();
-    resizes = policy.resizes();
-    powers = policy.manages_power();
+    shares = policy.traits().shares_devices;
+    resizes = policy.traits().resizes;
+    powers = policy.traits().manages_power;
   }
   bool shares = false;
   bool resizes = false;

@@ -115,7 +115,7 @@ void draw_sleep(Rng rng, LifeSettings& settings) {
 /// Whether two jobs may be on one device under a policy that the life may come to.
 bool may_share(const LifeSettings& settings) {
   const auto shares = [](const std::string& name) {
-    return (*make_policy(name))->shares_devices();
+    return (*make_policy(name))->traits().shares_devices;
   };
   if (shares(settings.policy)) return true;
   const auto registry = policy_registry();

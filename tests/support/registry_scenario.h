@@ -16,7 +16,7 @@ namespace berth::test {
 }
 
 [[nodiscard]] inline bool needs_devices(const std::string& policy) {
-  return (*make_policy(policy))->needs_devices();
+  return (*make_policy(policy))->traits().needs_devices();
 }
 
 /// A workload of the suite with settings of the policy that its small times exercise.

@@ -54,8 +54,9 @@ Trace make_trace(const std::vector<JobSpec>& jobs, std::uint64_t shuffle) {
 }
 
 SimOptions with_truth(SimOptions sim, const Policy& policy, const RateModel& rates) {
-  const bool rates_matter = policy.shares_devices() || policy.resizes() ||
-                            includes(policy.needs(), Need::Reports) || rates.effects() != Effects{};
+  const bool rates_matter = policy.traits().shares_devices || policy.traits().resizes ||
+                            includes(policy.traits().needs, Need::Reports) ||
+                            rates.effects() != Effects{};
   if (rates_matter) sim.truth = &rates;
   return sim;
 }

@@ -33,11 +33,12 @@ class Agents final : public Policy {
   Agents& operator=(const Agents&) = delete;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "agents"; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return Need::RunTime | Need::Deadline | Need::Profile;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Deadline | Need::Profile,
+            .preempts = true,
+            .wants_topology = true,
+            .minds_neighbours = true};
   }
-  [[nodiscard]] bool wants_topology() const noexcept override { return true; }
-  [[nodiscard]] bool minds_neighbours() const noexcept override { return true; }
 
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;

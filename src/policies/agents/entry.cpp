@@ -43,10 +43,11 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry agents_entry() {
-  return {"agents",
+  return {
+      .name = "agents",
+      .summary =
           "job agents bid for leases, arbiters sell cells by Nash welfare; placed by topology",
-          Need::RunTime | Need::Deadline | Need::Profile,
-          true,
+      .params =
           {{"value", "fairness", "what agents bid by: fairness, jct, throughput or deadline"},
            {"leftover", "locality",
             "who gets first what nobody bought: locality (whom its places hurt least), worst-off"},
@@ -63,7 +64,7 @@ PolicyEntry agents_entry() {
            {"migration_gain", "0.1", "part of the time left that a move must save"},
            {"migration_least", "30", "seconds that a move must save"},
            {"migration_pause", "30m", "a job moves at most once in this time"}},
-          make};
+      .make = make};
 }
 
 }  // namespace berth

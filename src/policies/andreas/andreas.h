@@ -50,11 +50,12 @@ class Andreas final : public Policy {
   explicit Andreas(const AndreasOptions& options)
       : options_(options), fleet_(options.tariff, options.elastic) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "andreas"; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return Need::RunTime | Need::Deadline | Need::Profile;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Deadline | Need::Profile,
+            .preempts = true,
+            .resizes = true,
+            .manages_power = true};
   }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
-  [[nodiscard]] bool manages_power() const noexcept override { return true; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

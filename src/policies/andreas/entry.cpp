@@ -66,12 +66,12 @@ std::vector<ParamSpec> andreas_params() {
 }  // namespace
 
 PolicyEntry andreas_entry() {
-  return {"andreas",
+  return {
+      .name = "andreas",
+      .summary =
           "preemptive, least energy and tardiness by randomised greedy; sizes jobs, switches nodes",
-          Need::RunTime | Need::Deadline | Need::Profile,
-          true,
-          andreas_params(),
-          make_andreas};
+      .params = andreas_params(),
+      .make = make_andreas};
 }
 
 }  // namespace berth

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policies/common/believed_rate.h"
+#include "policies/kit/beliefs.h"
 
 namespace berth::andreas {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "core/node_set.h"
+#include "core/bit_set.h"
 #include "policies/andreas/instance.h"
 
 namespace berth::andreas {

@@ -30,7 +30,7 @@
 #include "policies/antman/spare_devices.h"
 #include "policies/antman/tenants.h"
 #include "policies/common/job_heap.h"
-#include "policies/common/shape_queues.h"
+#include "policies/kit/waiting_jobs.h"
 
 namespace berth::antman {
 
@@ -53,13 +53,14 @@ class Antman final : public Policy {
  public:
   Antman(std::string name, Options options);
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
-  [[nodiscard]] bool shares_devices() const noexcept override { return true; }
-  [[nodiscard]] Capabilities also_uses() const noexcept override {
-    return Ability::Throttle | Ability::DeviceMemory;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::Profile,
+            .preempts = true,
+            .shares_devices = true,
+            .also_uses = Ability::Throttle | Ability::DeviceMemory,
+            .may_refuse = true};
   }
   void begin(const View& view) override;
-  [[nodiscard]] bool may_refuse() const noexcept override { return true; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
@@ -133,7 +134,7 @@ class Antman final : public Policy {
   std::vector<SpareDevices> spare_;    // by pool
   std::vector<JobRow> jobs_;           // by JobId
   std::vector<TenantRow> waiting_;     // guaranteed jobs, by tenant
-  ShapeQueues guests_waiting_;         // opportunistic jobs
+  WaitingByShape guests_waiting_;      // opportunistic jobs
   std::vector<bool> blocked_;          // by shape: no place for its first until something leaves
   std::set<Due> patience_;             // opportunistic jobs by the time they may be promoted
   std::set<Due> starving_;             // by the time they are evicted

@@ -67,10 +67,10 @@ Result<std::unique_ptr<Policy>> make_lite(const PolicyEntry& entry, const Params
 }  // namespace
 
 PolicyEntry antman_entry() {
-  return {"antman",
-          "guaranteed jobs as if alone, opportunistic ones on what they leave of the GPUs",
-          Need::Profile,
-          true,
+  return {
+      .name = "antman",
+      .summary = "guaranteed jobs as if alone, opportunistic ones on what they leave of the GPUs",
+      .params =
           {{"op", "hpo,debug,interactive",
             "kinds and queues whose jobs are opportunistic, comma separated; a negative priority "
             "makes a job so too"},
@@ -92,16 +92,15 @@ PolicyEntry antman_entry() {
             "seconds at less than a fifth of its kernels after which an opportunistic job moves to "
             "idle GPUs; 0 = never"},
            {"migration_cost", "2", "seconds an opportunistic job pays when it moves"}},
-          make};
+      .make = make};
 }
 
 PolicyEntry antman_lite_entry() {
-  return {"antman-lite",
-          "FIFO without preemption; jobs share a GPU while their utilisations sum to at most 1",
-          Need::Profile,
-          false,
-          {},
-          make_lite};
+  return {.name = "antman-lite",
+          .summary =
+              "FIFO without preemption; jobs share a GPU while their utilisations sum to at most 1",
+          .params = {},
+          .make = make_lite};
 }
 
 }  // namespace berth

@@ -17,8 +17,9 @@ class Lite final : public Policy {
  public:
   explicit Lite(std::string name) : name_(std::move(name)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
-  [[nodiscard]] bool shares_devices() const noexcept override { return true; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::Profile, .shares_devices = true};
+  }
   void begin(const View& view) override;
   void on_arrival(const View&, JobId job) override { queue_.push(job); }
   void on_departure(const View& view, JobId job) override;

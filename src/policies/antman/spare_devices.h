@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/id.h"
+#include "core/bit_set.h"
 #include "core/cluster_state.h"
-#include "core/node_set.h"
 
 namespace berth::antman {
 

@@ -40,9 +40,10 @@ class Aonline final : public Policy {
  public:
   Aonline(std::string name, const Options& options);
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime | Need::Profile; }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
-  [[nodiscard]] bool may_refuse() const noexcept override { return !options_.runs_on; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {
+        .needs = Need::RunTime | Need::Profile, .resizes = true, .may_refuse = !options_.runs_on};
+  }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

@@ -45,12 +45,10 @@ std::vector<ParamSpec> all_params() {
 }  // namespace
 
 PolicyEntry aonline_entry() {
-  return {"aonline",
-          "batches in doubling windows: the most weight in each, type and size by job",
-          Need::RunTime | Need::Profile,
-          false,
-          all_params(),
-          make};
+  return {.name = "aonline",
+          .summary = "batches in doubling windows: the most weight in each, type and size by job",
+          .params = all_params(),
+          .make = make};
 }
 
 }  // namespace berth

@@ -39,12 +39,11 @@ std::vector<ParamSpec> common_params() {
 }  // namespace
 
 PolicyEntry sjf_ffs_entry() {
-  return {"sjf-ffs",
-          "shortest first; when free GPUs run out, shares the first that have memory enough",
-          Need::RunTime | Need::Profile,
-          false,
-          common_params(),
-          make};
+  return {
+      .name = "sjf-ffs",
+      .summary = "shortest first; when free GPUs run out, shares the first that have memory enough",
+      .params = common_params(),
+      .make = make};
 }
 
 PolicyEntry sjf_bsbf_entry() {
@@ -52,12 +51,11 @@ PolicyEntry sjf_bsbf_entry() {
   params.push_back({"rank", "tcon",
                     "best partner by least average completion time (tcon) or largest gain over "
                     "waiting (benefit)"});
-  return {"sjf-bsbf",
-          "shortest first; shares a GPU where that lowers the pair's average completion time",
-          Need::RunTime | Need::Profile,
-          false,
-          std::move(params),
-          make};
+  return {.name = "sjf-bsbf",
+          .summary =
+              "shortest first; shares a GPU where that lowers the pair's average completion time",
+          .params = std::move(params),
+          .make = make};
 }
 
 }  // namespace berth

@@ -72,10 +72,10 @@ bool SharingSjf::try_one_server(const View& view, Plan& plan, Kind& kind, JobId 
   }
   std::vector<std::pair<std::int32_t, NodeId>> servers;
   const NodeSet& nodes = occupancy_.nodes(pool);
-  for (auto node = nodes.first(); node; node = nodes.next(NodeId{node->value + 1})) {
+  for (const NodeId node : nodes) {
     const std::int32_t room =
-        view.cluster.free_on(*node) + std::popcount(occupancy_.single_on(*node));
-    if (room >= kind.gpus) servers.emplace_back(room, *node);
+        view.cluster.free_on(node) + std::popcount(occupancy_.single_on(node));
+    if (room >= kind.gpus) servers.emplace_back(room, node);
   }
   std::ranges::sort(servers);
   return std::ranges::any_of(servers, [&](const auto& server) {
@@ -204,8 +204,7 @@ void SharingSjf::add_free(const ClusterState& state, PoolId pool) {
     const NodeSet& nodes = state.nodes_with(pool, free);
     rest -= free * static_cast<std::int64_t>(nodes.size());
     if (nodes.empty()) continue;
-    for (auto node = nodes.first(); node; node = nodes.next(NodeId{node->value + 1}))
-      add_devices(*node, state.free_mask(*node));
+    for (const NodeId node : nodes) add_devices(node, state.free_mask(node));
   }
 }
 

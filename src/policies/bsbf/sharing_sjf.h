@@ -41,12 +41,14 @@ class SharingSjf final : public Policy {
   SharingSjf(std::string name, const SharingSjfOptions& options);
 
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime | Need::Profile; }
-  [[nodiscard]] bool shares_devices() const noexcept override { return true; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Profile,
+            .shares_devices = true,
+            .also_uses = Ability::SubBatch,
+            .may_refuse = true};
+  }
 
-  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::SubBatch; }
   void begin(const View& view) override;
-  [[nodiscard]] bool may_refuse() const noexcept override { return true; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

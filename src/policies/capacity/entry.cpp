@@ -22,10 +22,10 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry capacity_entry() {
-  return {"capacity",
-          "queues with guaranteed shares, the least full one first",
-          Need::Nothing,
-          true,
+  return {
+      .name = "capacity",
+      .summary = "queues with guaranteed shares, the least full one first",
+      .params =
           {{"queues", "",
             "NAME:share[:max], comma separated; '/' in a name nests it, shares are of the parent"},
            {"pass", "strict",
@@ -36,7 +36,7 @@ PolicyEntry capacity_entry() {
             "of its queue's guarantee one user may use at most; 0 = no limit"},
            {"locality_delay", "40",
             "passes a job waits for the fewest nodes possible before it takes more"}},
-          make};
+      .make = make};
 }
 
 }  // namespace berth

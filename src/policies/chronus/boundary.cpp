@@ -72,7 +72,7 @@ bool Chronus::choose(const View& view, JobId job, std::optional<PoolId> preferre
 }
 
 /// Waiting jobs that fit by number, best first, as long as they come before a given key.
-void Chronus::choose_from(const View& view, ShapeQueues& queue, const OrderKey* before) {
+void Chronus::choose_from(const View& view, WaitingByShape& queue, const OrderKey* before) {
   const auto fits = [&](const Shape& shape) {
     return std::ranges::any_of(shape.pools,
                                [&](PoolId pool) { return room_[pool.value] >= shape.gpus; });

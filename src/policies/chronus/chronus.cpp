@@ -143,7 +143,7 @@ bool Chronus::start(const View& view, Plan& plan, JobId job, Reason reason) {
 }
 
 /// Idle GPUs until the term ends: whoever waits and fits, in the order of the queue.
-void Chronus::fill_from(const View& view, Plan& plan, ShapeQueues& queue) {
+void Chronus::fill_from(const View& view, Plan& plan, WaitingByShape& queue) {
   for (;;) {
     const ShapeId* best = nullptr;
     for (const ShapeId& shape : queue.active()) {

@@ -23,8 +23,8 @@
 #include "policies/chronus/lease_plan.h"
 #include "policies/chronus/local_search.h"
 #include "policies/common/buddy_servers.h"
-#include "policies/common/shape_queues.h"
 #include "policies/kit/rounds.h"
+#include "policies/kit/waiting_jobs.h"
 
 namespace berth::chronus {
 
@@ -50,11 +50,12 @@ class Chronus final : public Policy {
  public:
   explicit Chronus(const ChronusOptions& options) : options_(options), rounds_(options.lease) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "chronus"; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return Need::RunTime | Need::Deadline | Need::Profile;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Deadline | Need::Profile,
+            .preempts = true,
+            .may_refuse = options_.refuses};
   }
   void begin(const View& view) override;
-  [[nodiscard]] bool may_refuse() const noexcept override { return options_.refuses; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
@@ -107,13 +108,13 @@ class Chronus final : public Policy {
   [[nodiscard]] bool start(const View& view, Plan& plan, JobId job, Reason reason);
   [[nodiscard]] bool start_in(const View& view, Plan& plan, JobId job, PoolId pool, Reason reason);
   void fill(const View& view, Plan& plan);
-  void fill_from(const View& view, Plan& plan, ShapeQueues& queue);
+  void fill_from(const View& view, Plan& plan, WaitingByShape& queue);
 
   // Where a term begins (boundary.cpp).
   void begin_term(const View& view, Plan& plan);
   void choose_leases(const View& view);
   void choose_best_effort(const View& view, const Plan& plan);
-  void choose_from(const View& view, ShapeQueues& queue, const OrderKey* before);
+  void choose_from(const View& view, WaitingByShape& queue, const OrderKey* before);
   [[nodiscard]] bool choose(const View& view, JobId job, std::optional<PoolId> preferred);
   void note_starved(const View& view);
   void invite(const View& view, const Plan& plan);
@@ -150,8 +151,8 @@ class Chronus final : public Policy {
   std::set<JobId> promised_;
   std::set<std::pair<Term, JobId>> idle_;   // promised and without devices, by end
   std::set<JobId> best_effort_;             // running without a promise
-  ShapeQueues waiting_;                     // best effort
-  ShapeQueues starved_;                     // those that waited too long, by since when
+  WaitingByShape waiting_;                  // best effort
+  WaitingByShape starved_;                  // those that waited too long, by since when
   std::set<std::pair<Time, JobId>> waits_;  // of waiting_, by since when
 
   std::vector<std::uint64_t> padding_;  // by NodeId: not lent in this term; empty if all is lent

@@ -38,26 +38,28 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 
 PolicyEntry chronus_entry() {
   return {
-      "chronus",
-      "promises leases that meet deadlines or refuses at once; the rest shares what is left",
-      Need::RunTime | Need::Deadline | Need::Profile,
-      true,
-      {{"lease", "20m", "length of a term; who runs is decided where one begins"},
-       {"restart", "30", "seconds at the begin of a lease that saving and restarting may take"},
-       {"slack", "1.05", "factor on the believed work left, against wrong estimates"},
-       {"grace", "1h",
-        "lateness that makes a soft deadline worthless; at most 100 terms are tried"},
-       {"unmet", "refuse", "strict deadline that cannot be promised: refuse or best-effort"},
-       {"late", "best-effort", "strict job that will be late after all: best-effort or kill"},
-       {"be_key", "remaining", "order without deadline: remaining (work) or attained (service)"},
-       {"be_starve", "36", "leases of waiting after which such a job goes first"},
-       {"lend_padding", "on", "lend the GPUs that rounding up to blocks leaves idle"},
-       {"be_in_milp", "off", "leases that can come later make way for short jobs without deadline"},
-       {"ls_iters", "1000", "steps of the search for closer places, if distance costs speed"},
-       {"mig_cost", "auto", "speed that moving a job there must gain; auto = restart / lease"},
-       {"exact_jobs", "30", "jobs up to which the integer program decides; 0 = never"},
-       {"solver_nodes", "200", "size of its search tree at most"}},
-      make};
+      .name = "chronus",
+      .summary =
+          "promises leases that meet deadlines or refuses at once; the rest shares what is left",
+      .params =
+          {{"lease", "20m", "length of a term; who runs is decided where one begins"},
+           {"restart", "30", "seconds at the begin of a lease that saving and restarting may take"},
+           {"slack", "1.05", "factor on the believed work left, against wrong estimates"},
+           {"grace", "1h",
+            "lateness that makes a soft deadline worthless; at most 100 terms are tried"},
+           {"unmet", "refuse", "strict deadline that cannot be promised: refuse or best-effort"},
+           {"late", "best-effort", "strict job that will be late after all: best-effort or kill"},
+           {"be_key", "remaining",
+            "order without deadline: remaining (work) or attained (service)"},
+           {"be_starve", "36", "leases of waiting after which such a job goes first"},
+           {"lend_padding", "on", "lend the GPUs that rounding up to blocks leaves idle"},
+           {"be_in_milp", "off",
+            "leases that can come later make way for short jobs without deadline"},
+           {"ls_iters", "1000", "steps of the search for closer places, if distance costs speed"},
+           {"mig_cost", "auto", "speed that moving a job there must gain; auto = restart / lease"},
+           {"exact_jobs", "30", "jobs up to which the integer program decides; 0 = never"},
+           {"solver_nodes", "200", "size of its search tree at most"}},
+      .make = make};
 }
 
 }  // namespace berth

@@ -4,7 +4,7 @@
 
 #include "policies/chronus/chronus.h"
 #include "policies/chronus/local_search.h"
-#include "policies/common/believed_rate.h"
+#include "policies/kit/beliefs.h"
 
 namespace berth::chronus {
 

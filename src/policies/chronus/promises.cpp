@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "policies/chronus/chronus.h"
-#include "policies/common/believed_rate.h"
+#include "policies/kit/beliefs.h"
 
 namespace berth::chronus {
 

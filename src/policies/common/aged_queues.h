@@ -1,6 +1,6 @@
 // Waiting jobs in lanes (virtual clusters, or one for all), by key inside a lane, with patience: a
 // job that has waited out its patience goes before all others, in order of arrival. Like
-// ShapeQueues, one heap per request shape, so that a pass looks at heads only.
+// WaitingByShape, one heap per request shape, so that a pass looks at heads only.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "base/time.h"
 #include "core/plan.h"
 #include "core/view.h"
-#include "policies/common/shape_queues.h"
+#include "policies/kit/waiting_jobs.h"
 
 namespace berth {
 
@@ -100,7 +100,7 @@ class AgedQueues {
     }
   }
 
-  std::vector<ShapeQueues> lanes_;
+  std::vector<WaitingByShape> lanes_;
   std::vector<Entry> entries_;                        // by JobId
   std::vector<std::pair<Time, JobId>> patience_;      // heap, earliest first
   std::vector<bool> blocked_shapes_, blocked_lanes_;  // scratch of a pass

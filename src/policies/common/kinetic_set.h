@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "core/view.h"
 #include "policies/common/ranked_set.h"
-#include "policies/common/shape_queues.h"
+#include "policies/kit/waiting_jobs.h"
 
 namespace berth {
 

@@ -31,7 +31,7 @@ class Conservative final : public Policy {
  public:
   explicit Conservative(std::size_t max_reservations) : max_reservations_(max_reservations) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "conservative"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return {.needs = Need::RunTime}; }
   void begin(const View& view) override;
   void on_arrival(const View&, JobId job) override { waiting_.push(job); }
   void on_departure(const View& view, JobId job) override;

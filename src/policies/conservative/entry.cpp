@@ -14,13 +14,11 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry conservative_entry() {
-  return {"conservative",
-          "backfill that delays no waiting job: every one holds a reservation",
-          Need::RunTime,
-          false,
-          {{"max_reservations", "1000",
-            "jobs that hold a reservation at most; the others wait behind them"}},
-          make};
+  return {.name = "conservative",
+          .summary = "backfill that delays no waiting job: every one holds a reservation",
+          .params = {{"max_reservations", "1000",
+                      "jobs that hold a reservation at most; the others wait behind them"}},
+          .make = make};
 }
 
 }  // namespace berth

@@ -47,13 +47,13 @@ void AwareTuner::list_sites(const Plan& plan, JobId job, PoolId pool, const Slic
   add_site(plan, job, placed);
   for (std::int32_t free = shape.gpus; free <= state.largest_node(pool); ++free) {
     const NodeSet& nodes = state.nodes_with(pool, free);
-    for (auto node = nodes.first(); node; node = nodes.next(NodeId{node->value + 1})) {
-      const Node& server = state.cluster().nodes[node->value];
+    for (const NodeId node : nodes) {
+      const Node& server = state.cluster().nodes[node.value];
       const bool is_empty = free == server.gpus;
-      if (*node == placed.node || server.cpus_milli == 0) continue;
+      if (node == placed.node || server.cpus_milli == 0) continue;
       if (is_empty && server.cpus_milli <= cores_of_empty) continue;
-      if (state.room_on(*node, shape) < shape.gpus) continue;
-      const Slice slice = slice_of(state, *node, shape.gpus);
+      if (state.room_on(node, shape) < shape.gpus) continue;
+      const Slice slice = slice_of(state, node, shape.gpus);
       if (level_of(slice) > farthest) continue;
       if (is_empty) cores_of_empty = server.cpus_milli;
       add_site(plan, job, slice);

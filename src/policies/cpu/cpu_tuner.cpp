@@ -15,7 +15,7 @@ constexpr Duration kLongestWait = std::chrono::seconds{60};
 
 /// A policy that keeps its own books of servers would look for a job where it put it.
 Result<void> check_books(const Policy& policy, const Settings& settings) {
-  if (!policy.shares_devices()) return {};
+  if (!policy.traits().shares_devices) return {};
   for (const auto& [key, value] : settings) {
     if (key != "wait" && key != "reschedule") continue;
     const auto time = parse_duration(value);
@@ -60,7 +60,7 @@ Result<CpuTunerOptions> aware_options(const Settings& settings, const Policy& po
 
 CpuTunerOptions cpu_options_for(const Policy& policy) {
   CpuTunerOptions options;
-  if (policy.shares_devices()) return options;
+  if (policy.traits().shares_devices) return options;
   options.wait = kLongestWait;
   options.reschedule_interval = std::chrono::minutes{10};
   return options;

@@ -21,13 +21,11 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry drf_entry() {
-  return {
-      "drf",
-      "the user with the smallest dominant share of GPUs, cores or memory first",
-      Need::Nothing,
-      false,
-      {{"weights", "", "USER:weight, comma separated; a share is divided by it; others have 1"}},
-      make};
+  return {.name = "drf",
+          .summary = "the user with the smallest dominant share of GPUs, cores or memory first",
+          .params = {{"weights", "",
+                      "USER:weight, comma separated; a share is divided by it; others have 1"}},
+          .make = make};
 }
 
 }  // namespace berth

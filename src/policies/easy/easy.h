@@ -26,7 +26,7 @@ class Easy final : public Policy {
  public:
   explicit Easy(bool kill_overrun) : kill_overrun_(kill_overrun) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "easy"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return {.needs = Need::RunTime}; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

@@ -38,15 +38,14 @@ class ElasticFlow final : public Policy {
   explicit ElasticFlow(const ElasticFlowOptions& options)
       : options_(options), rounds_(options.slot) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "elasticflow"; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return Need::RunTime | Need::Deadline | Need::Profile;
-  }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
-  [[nodiscard]] Capabilities also_uses() const noexcept override {
-    return Ability::Batch | Ability::SubBatch;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Deadline | Need::Profile,
+            .preempts = true,
+            .resizes = true,
+            .also_uses = Ability::Batch | Ability::SubBatch,
+            .may_refuse = options_.refuses};
   }
   void begin(const View& view) override;
-  [[nodiscard]] bool may_refuse() const noexcept override { return options_.refuses; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

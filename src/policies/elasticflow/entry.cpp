@@ -29,13 +29,12 @@ std::vector<ParamSpec> params_of_elasticflow() {
 }  // namespace
 
 PolicyEntry elasticflow_entry() {
-  return {
-      "elasticflow",
-      "elastic jobs with deadlines on the fewest GPUs that are in time; the rest to whoever gains",
-      Need::RunTime | Need::Deadline | Need::Profile,
-      true,
-      params_of_elasticflow(),
-      make};
+  return {.name = "elasticflow",
+          .summary =
+              "elastic jobs with deadlines on the fewest GPUs that are in time; the rest to "
+              "whoever gains",
+          .params = params_of_elasticflow(),
+          .make = make};
 }
 
 }  // namespace berth

@@ -49,10 +49,10 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry fair_share_entry() {
-  return {"fair-share",
-          "fair share of GPU time over groups and users, with priorities and a reservation",
-          Need::RunTime,
-          true,
+  return {
+      .name = "fair-share",
+      .summary = "fair share of GPU time over groups and users, with priorities and a reservation",
+      .params =
           {{"shares", "", "WHO:SHARE, comma separated; who is alice, group/ml or group/ml/alice"},
            {"usage", "", "WHO:GPU-SECONDS used before the run, comma separated"},
            {"half_life", "7d", "seconds in which use counts half; 0 = it is never forgotten"},
@@ -64,7 +64,7 @@ PolicyEntry fair_share_entry() {
             "seconds of age that raise a waiting job by one class; 0 = no aging"},
            {"max_class", "10", "class up to which aging raises a job"},
            {"size", "neutral", "between jobs of one standing: neutral, small first, large first"}},
-          make};
+      .make = make};
 }
 
 }  // namespace berth

@@ -52,9 +52,8 @@ class FairShare final : public Policy {
   explicit FairShare(const FairShareOptions& options)
       : options_(options), accounts_(options.accounts) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "fair-share"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
-  [[nodiscard]] std::optional<Duration> shares_by_use() const noexcept override {
-    return options_.accounts.half_life;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime, .preempts = true, .shares_by_use = options_.accounts.half_life};
   }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;

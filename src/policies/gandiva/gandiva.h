@@ -29,11 +29,11 @@
 #include <vector>
 
 #include "core/policy.h"
-#include "policies/common/shape_queues.h"
 #include "policies/gandiva/introspection.h"
 #include "policies/gandiva/ring.h"
 #include "policies/gandiva/servers.h"
 #include "policies/kit/rounds.h"
+#include "policies/kit/waiting_jobs.h"
 
 namespace berth::gandiva {
 
@@ -63,9 +63,12 @@ class Gandiva final : public Policy {
  public:
   Gandiva(std::string name, const Options& options);
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
-  [[nodiscard]] bool shares_devices() const noexcept override { return true; }
-  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::Suspend; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::Profile,
+            .preempts = true,
+            .shares_devices = true,
+            .also_uses = Ability::Suspend};
+  }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
@@ -190,7 +193,7 @@ class Gandiva final : public Policy {
   Options options_;
   std::vector<PoolRow> pools_;
   std::vector<JobRow> jobs_;  // by JobId
-  ShapeQueues queue_;
+  WaitingByShape queue_;
   std::vector<bool> blocked_;     // by ShapeId: no place for its head until somebody leaves
   std::vector<Home> dirty_;       // to be settled in this instant
   std::vector<Home> touched_;     // changed since the last tick

@@ -29,19 +29,20 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
 
 PolicyEntry gandiva_fair_entry() {
   return {
-      "gandiva-fair",
-      "tickets per user on every device type, gangs by stride; users trade fast for slow GPUs",
-      Need::Profile,
-      true,
-      {{"quantum", "60", "seconds of a turn, aligned to time zero"},
-       {"start", "turn",
-        "of a job that waits beside free devices: turn: with the next turns; now: at once", "now"},
-       {"tickets", "", "USER:tickets, comma separated; others have 1"},
-       {"trading", "on", "let users trade fast devices for slow ones"},
-       {"balancing", "on", "even out tickets per GPU over servers"},
-       {"switch_cost", "1", "seconds a job pays when its turn begins"},
-       {"migration_cost", "2", "seconds a job pays when it changes server or type"}},
-      make};
+      .name = "gandiva-fair",
+      .summary =
+          "tickets per user on every device type, gangs by stride; users trade fast for slow GPUs",
+      .params =
+          {{"quantum", "60", "seconds of a turn, aligned to time zero"},
+           {"start", "turn",
+            "of a job that waits beside free devices: turn: with the next turns; now: at once",
+            "now"},
+           {"tickets", "", "USER:tickets, comma separated; others have 1"},
+           {"trading", "on", "let users trade fast devices for slow ones"},
+           {"balancing", "on", "even out tickets per GPU over servers"},
+           {"switch_cost", "1", "seconds a job pays when its turn begins"},
+           {"migration_cost", "2", "seconds a job pays when it changes server or type"}},
+      .make = make};
 }
 
 }  // namespace berth

@@ -42,8 +42,9 @@ class GandivaFair final : public Policy {
   GandivaFair(std::string name, Options options)
       : name_(std::move(name)), options_(std::move(options)), rounds_(options_.quantum) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
-  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::Suspend; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::Profile, .preempts = true, .also_uses = Ability::Suspend};
+  }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

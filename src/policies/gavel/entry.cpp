@@ -119,8 +119,10 @@ std::vector<PolicyEntry> gavel_entries() {
   for (const Named& one : kPolicies) {
     gavel::Options options;
     options.objective = one.objective;
-    entries.push_back({std::string(one.name), std::string(one.summary),
-                       gavel::Gavel{"", options}.needs(), true, params_of(one.objective), make});
+    entries.push_back({.name = std::string(one.name),
+                       .summary = std::string(one.summary),
+                       .params = params_of(one.objective),
+                       .make = make});
   }
   return entries;
 }

@@ -50,8 +50,9 @@ class Gavel final : public Policy {
   Gavel(std::string name, Options options)
       : name_(std::move(name)), options_(std::move(options)), rounds_(options_.round), book_(0) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override;
-  [[nodiscard]] bool shares_devices() const noexcept override { return options_.space_sharing; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = needs(), .preempts = true, .shares_devices = options_.space_sharing};
+  }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
@@ -61,6 +62,7 @@ class Gavel final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
  private:
+  [[nodiscard]] Need needs() const noexcept;
   /// Jobs that are equally fast everywhere.
   struct Kind {
     std::int32_t gpus = 1;

@@ -55,14 +55,14 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry hived_entry() {
-  return {"hived",
-          "tenants own cells with their topology; others are preemptible guests on free ones",
-          Need::Nothing,
-          true,
-          {{"cells", "",
-            "TENANT:SIZExCOUNT[+SIZExCOUNT…], comma separated: cells of SIZE devices a tenant "
-            "owns; tenant is a job's group, else its user"}},
-          make};
+  return {.name = "hived",
+          .summary =
+              "tenants own cells with their topology; others are preemptible guests on free ones",
+          .params =
+              {{"cells", "",
+                "TENANT:SIZExCOUNT[+SIZExCOUNT…], comma separated: cells of SIZE devices a tenant "
+                "owns; tenant is a job's group, else its user"}},
+          .make = make};
 }
 
 }  // namespace berth

@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "core/policy.h"
-#include "policies/common/shape_queues.h"
 #include "policies/hived/cell_map.h"
+#include "policies/kit/waiting_jobs.h"
 
 namespace berth::hived {
 
@@ -41,7 +41,9 @@ class Hived final : public Policy {
   explicit Hived(Ownership ownership) : ownership_(std::move(ownership)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "hived"; }
   /// It shares nothing, but it cannot do without devices.
-  [[nodiscard]] bool shares_devices() const noexcept override { return true; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.preempts = true, .shares_devices = true};
+  }
 
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
@@ -102,7 +104,7 @@ class Hived final : public Policy {
   // Rows of bound_ with a free part of exactly this level, by chain, tenant, level.
   std::vector<std::vector<std::vector<std::set<std::size_t>>>> parts_;
   std::vector<std::set<JobId>> waiting_;  // for cells of their own, by tenant
-  ShapeQueues may_be_guests_;             // all who wait, in order of arrival
+  WaitingByShape may_be_guests_;          // all who wait, in order of arrival
   std::vector<JobId> newcomers_;          // since the last decision
   std::map<JobId, Places> places_;        // of jobs that run
   std::map<std::pair<std::uint32_t, Cell>, JobId> guest_on_;

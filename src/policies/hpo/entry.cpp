@@ -46,30 +46,33 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 
 PolicyEntry hpo_entry() {
   return {
-      "hpo",
-      "studies of trials by successive halving, fair shares per study, a debug pool",
-      Need::Reports | Need::Profile | Need::Deadline,
-      true,
-      {{"eta", "3", "the best 1/eta of the trials of a rung go on"},
-       {"first_epochs", "1", "epochs to the first rung; eta times as many to each next one"},
-       {"epochs", "0", "epochs of a whole training; 0 = as the profile of the model says"},
-       {"halving", "async", "async: the best so far go on; sync: a rung waits for all its trials"},
-       {"losers", "pause", "trials that are not among the best: pause (may go on later) or stop"},
-       {"probe", "10", "seconds after which it is first looked at how fast a trial learns"},
-       {"grow_leader", "on", "idle GPUs go to the leader of a study with a deadline"},
-       {"trial_gpus", "asked",
-        "asked: as many as trials ask for; fluid: idle GPUs go to trials by what they have to do"},
-       {"fuse", "1", "trials of one study and model that may share a GPU"},
-       {"elastic", "declared",
-        "trials that may grow: declared, those whose trace gives a range; all, every one"},
-       {"max_gpus", "8", "GPUs to which a trial that declares no range grows with elastic=all"},
-       {"debug_limit", "30m", "seconds after which a debug job is stopped"},
-       {"debug_gpus", "8", "largest debug job that the debug pool serves; 0 = no pool"},
-       {"best_effort", "best-effort", "queue whose jobs make room for a growing debug pool"},
-       {"production", "",
-        "queue of production jobs: others without a class begin in the debug pool; empty: nobody"},
-       {"screen", "5m", "how long they stay there"}},
-      make};
+      .name = "hpo",
+      .summary = "studies of trials by successive halving, fair shares per study, a debug pool",
+      .params =
+          {{"eta", "3", "the best 1/eta of the trials of a rung go on"},
+           {"first_epochs", "1", "epochs to the first rung; eta times as many to each next one"},
+           {"epochs", "0", "epochs of a whole training; 0 = as the profile of the model says"},
+           {"halving", "async",
+            "async: the best so far go on; sync: a rung waits for all its trials"},
+           {"losers", "pause",
+            "trials that are not among the best: pause (may go on later) or stop"},
+           {"probe", "10", "seconds after which it is first looked at how fast a trial learns"},
+           {"grow_leader", "on", "idle GPUs go to the leader of a study with a deadline"},
+           {"trial_gpus", "asked",
+            "asked: as many as trials ask for; fluid: idle GPUs go to trials by what they have to "
+            "do"},
+           {"fuse", "1", "trials of one study and model that may share a GPU"},
+           {"elastic", "declared",
+            "trials that may grow: declared, those whose trace gives a range; all, every one"},
+           {"max_gpus", "8", "GPUs to which a trial that declares no range grows with elastic=all"},
+           {"debug_limit", "30m", "seconds after which a debug job is stopped"},
+           {"debug_gpus", "8", "largest debug job that the debug pool serves; 0 = no pool"},
+           {"best_effort", "best-effort", "queue whose jobs make room for a growing debug pool"},
+           {"production", "",
+            "queue of production jobs: others without a class begin in the debug pool; empty: "
+            "nobody"},
+           {"screen", "5m", "how long they stay there"}},
+      .make = make};
 }
 
 }  // namespace berth

@@ -50,11 +50,12 @@ class Hpo final : public Policy {
  public:
   explicit Hpo(const Options& options) : options_(options), debug_(options.debug) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "hpo"; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return Need::Reports | Need::Profile | Need::Deadline;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::Reports | Need::Profile | Need::Deadline,
+            .preempts = true,
+            .shares_devices = options_.fuse > 1,
+            .resizes = true};
   }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
-  [[nodiscard]] bool shares_devices() const noexcept override { return options_.fuse > 1; }
 
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;

@@ -4,8 +4,8 @@
 #include <bit>
 #include <tuple>
 
-#include "policies/common/believed_rate.h"
 #include "policies/hpo/hpo.h"
+#include "policies/kit/beliefs.h"
 #include "policies/kit/heard.h"
 
 namespace berth::hpo {

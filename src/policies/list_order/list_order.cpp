@@ -16,26 +16,14 @@ void ListOrder::on_arrival(const View& view, JobId job) {
 }
 
 void ListOrder::decide(const View& view, Plan& plan, Rng&) {
-  blocked_.assign(view.shapes.size(), false);
-  for (;;) {
-    const ShapeId* best = nullptr;
-    for (const ShapeId& shape : queues_.active()) {
-      if (blocked_[shape.value]) continue;
-      // Strict looks at the head of the whole queue whether it fits or not; skip only at heads that
-      // may.
-      if (pass_ == PassRule::Skip && !plan.has_room(view.shapes[shape])) continue;
-      if (best == nullptr || queues_.top(shape) < queues_.top(*best)) best = &shape;
-    }
-    if (best == nullptr) return;
-    const ShapeId shape = *best;
-    if (plan.try_start(queues_.top(shape).job)) {
-      queues_.pop(shape);
-    } else if (pass_ == PassRule::Strict) {
-      return;
-    } else {
-      blocked_[shape.value] = true;  // all jobs of a shape are alike to the placement
-    }
-  }
+  // Strict looks at the head of the whole queue whether it fits or not; skip only at heads that
+  // may.
+  const bool is_strict = pass_ == PassRule::Strict;
+  queues_.pass([&](ShapeId shape) { return is_strict || plan.has_room(view.shapes[shape]); },
+               [&](JobId job) {
+                 if (plan.try_start(job)) return Tried::Started;
+                 return is_strict ? Tried::Enough : Tried::NoPlace;
+               });
 }
 
 }  // namespace berth

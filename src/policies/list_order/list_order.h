@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/policy.h"
-#include "policies/common/shape_queues.h"
+#include "policies/kit/waiting_jobs.h"
 
 namespace berth {
 
@@ -26,8 +26,8 @@ class ListOrder final : public Policy {
   ListOrder(std::string name, ListKey key, PassRule pass)
       : name_(std::move(name)), key_(key), pass_(pass) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return key_ == ListKey::RunTime ? Need::RunTime : Need::Nothing;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = key_ == ListKey::RunTime ? Need::RunTime : Need::Nothing};
   }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override {
@@ -42,8 +42,7 @@ class ListOrder final : public Policy {
   std::string name_;
   ListKey key_;
   PassRule pass_;
-  ShapeQueues queues_;
-  std::vector<bool> blocked_;  // scratch: shapes that found no place in this pass
+  WaitingByShape queues_;
 };
 
 }  // namespace berth

@@ -38,20 +38,20 @@ Result<std::unique_ptr<Policy>> make_lucid(const PolicyEntry&, const Params& par
 }  // namespace
 
 PolicyEntry lucid_entry() {
-  return {"lucid",
-          "packs jobs beside running ones where both hardly notice, never preempts",
-          Need::Profile | Need::RunTime,
-          false,
-          {{"packing", "auto", "auto: unless the forecast is quiet; on; off"},
-           {"partner", "first", "of the partners that suit: first started, or least-score"},
-           {"quiet_arrivals", "2", "jobs forecast for the coming hour up to which it is quiet"},
-           {"unpack", "off", "stop a newcomer if either runs below 0.85 after the trial"},
-           {"trial", "300", "seconds of that"},
-           {"profiler_nodes", "auto",
-            "nodes for profiling runs; auto: one in twenty from eight nodes on"},
-           {"profile_gpus", "8", "larger jobs are not profiled"},
-           {"profile_time", "300", "seconds of a profiling run at most"}},
-          make_lucid};
+  return {
+      .name = "lucid",
+      .summary = "packs jobs beside running ones where both hardly notice, never preempts",
+      .params = {{"packing", "auto", "auto: unless the forecast is quiet; on; off"},
+                 {"partner", "first", "of the partners that suit: first started, or least-score"},
+                 {"quiet_arrivals", "2",
+                  "jobs forecast for the coming hour up to which it is quiet"},
+                 {"unpack", "off", "stop a newcomer if either runs below 0.85 after the trial"},
+                 {"trial", "300", "seconds of that"},
+                 {"profiler_nodes", "auto",
+                  "nodes for profiling runs; auto: one in twenty from eight nodes on"},
+                 {"profile_gpus", "8", "larger jobs are not profiled"},
+                 {"profile_time", "300", "seconds of a profiling run at most"}},
+      .make = make_lucid};
 }
 
 }  // namespace berth

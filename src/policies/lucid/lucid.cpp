@@ -61,12 +61,6 @@ SharingScore Lucid::score_of(const View& view, JobId job) {
   return score_of_profile_[profile];
 }
 
-ShapeId Lucid::class_of(const View& view, JobId job) {
-  const std::tuple key{view.jobs.shape[job], view.jobs.profile[job], view.jobs.batch[job]};
-  const auto next = static_cast<std::uint32_t>(classes_.size());
-  return ShapeId{classes_.try_emplace(key, next).first->second};
-}
-
 double Lucid::memory_mib(const View& view, JobId job) const {
   return view.believed().memory_mib(view.jobs.profile[job], view.jobs.batch[job], Terms{});
 }
@@ -74,7 +68,7 @@ double Lucid::memory_mib(const View& view, JobId job) const {
 void Lucid::enqueue(const View& view, JobId job) {
   rows_[job.value].place = Place::Waiting;
   const Int128 priority = Int128{view.estimated_left(job).count()} * view.gpus(job);
-  waiting_.push(class_of(view, job), {priority, job});
+  waiting_.push(view.jobs.kind[job], {priority, job});
 }
 
 void Lucid::on_arrival(const View& view, JobId job) {
@@ -87,7 +81,7 @@ void Lucid::on_arrival(const View& view, JobId job) {
 void Lucid::detach(const View& view, JobId job) {
   JobRow& row = rows_[job.value];
   switch (row.place) {
-    case Place::Waiting: waiting_.forget(class_of(view, job), job); return;
+    case Place::Waiting: waiting_.forget(view.jobs.kind[job], job); return;
     case Place::WaitingForProfiler: profiler_.forget(job); return;
     case Place::InProfiler: profiler_.forget(job); break;
     case Place::Alone: partners_.remove(row.as_partner); break;
@@ -247,24 +241,12 @@ bool Lucid::try_alone(const View& view, Plan& plan, JobId job) {
 }
 
 void Lucid::place_waiting(const View& view, Plan& plan) {
-  blocked_.assign(classes_.size(), false);
-  for (;;) {
-    const ShapeId* best = nullptr;
-    for (const ShapeId& each : waiting_.active()) {
-      if (blocked_[each.value]) continue;
-      if (best == nullptr || waiting_.top(each) < waiting_.top(*best)) best = &each;
-    }
-    if (best == nullptr) return;
-    const ShapeId klass = *best;
-    const JobId job = waiting_.top(klass).job;
-    if ((packing_ && try_pack(view, plan, job)) || try_alone(view, plan, job)) {
-      waiting_.pop(klass);
-    } else if (!packing_) {
-      return;  // alone and strictly in order
-    } else {
-      blocked_[klass.value] = true;
-    }
-  }
+  waiting_.pass([](KindId) { return true; },
+                [&](JobId job) {
+                  if ((packing_ && try_pack(view, plan, job)) || try_alone(view, plan, job))
+                    return Tried::Started;
+                  return packing_ ? Tried::NoPlace : Tried::Enough;  // else strictly in order
+                });
 }
 
 std::optional<Time> Lucid::next_wakeup(const View& view) {

@@ -14,14 +14,12 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "core/policy.h"
-#include "policies/common/shape_queues.h"
+#include "policies/kit/waiting_jobs.h"
 #include "policies/lucid/arrival_forecast.h"
 #include "policies/lucid/packing_index.h"
 #include "policies/lucid/profiler.h"
@@ -45,8 +43,9 @@ class Lucid final : public Policy {
   explicit Lucid(const LucidOptions& options)
       : options_(options), partners_(options.partner), profiler_(options.profiler) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "lucid"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::Profile | Need::RunTime; }
-  [[nodiscard]] bool shares_devices() const noexcept override { return true; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::Profile | Need::RunTime, .shares_devices = true};
+  }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
@@ -72,7 +71,6 @@ class Lucid final : public Policy {
     std::int32_t extended = 0;  // times: one of the two speaks, and was not measured yet
   };
   [[nodiscard]] double slower_of(const View& view, const Trial& trial) const;
-  [[nodiscard]] ShapeId class_of(const View& view, JobId job);
   void enqueue(const View& view, JobId job);
   void learn_scores(const View& view);
   [[nodiscard]] SharingScore score_of(const View& view, JobId job);
@@ -93,8 +91,7 @@ class Lucid final : public Policy {
   LucidOptions options_;
   std::vector<SharingScore> score_of_profile_;
   std::optional<SharingTree> tree_;  // for profiles that are learnt while we run
-  std::map<std::tuple<ShapeId, ProfileId, std::int32_t>, std::uint32_t> classes_;
-  ShapeQueues waiting_;  // by class
+  WaitingByKind waiting_;
   PackingIndex partners_;
   Profiler profiler_;
   ArrivalForecast arrivals_;
@@ -103,7 +100,6 @@ class Lucid final : public Policy {
   std::deque<Trial> trials_;
   bool packing_ = true;
   Time last_look_{Duration::min()};
-  std::vector<bool> blocked_;  // scratch, by class
   std::vector<JobId> jobs_;    // scratch
   std::vector<Slice> slices_;  // scratch
 };

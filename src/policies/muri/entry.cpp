@@ -42,21 +42,19 @@ std::vector<ParamSpec> muri_params() {
 }  // namespace
 
 PolicyEntry muri_s_entry() {
-  return {"muri-s",
-          "preemptive, interleaves up to four jobs per GPU, least estimated work x GPUs first",
-          Need::Profile | Need::RunTime,
-          true,
-          muri_params(),
-          make_muri};
+  return {.name = "muri-s",
+          .summary =
+              "preemptive, interleaves up to four jobs per GPU, least estimated work x GPUs first",
+          .params = muri_params(),
+          .make = make_muri};
 }
 
 PolicyEntry muri_l_entry() {
-  return {"muri-l",
-          "preemptive, interleaves up to four jobs per GPU, least GPU-seconds held first",
-          Need::Profile,
-          true,
-          muri_params(),
-          make_muri};
+  return {
+      .name = "muri-l",
+      .summary = "preemptive, interleaves up to four jobs per GPU, least GPU-seconds held first",
+      .params = muri_params(),
+      .make = make_muri};
 }
 
 }  // namespace berth

@@ -226,22 +226,11 @@ void Muri::take_apart_losers(const View& view, Plan& plan) {
 
 /// Jobs that wait, alone on GPUs that nobody uses.
 void Muri::fill(const View& view, Plan& plan) {
-  blocked_.assign(view.shapes.size(), false);
-  for (;;) {
-    const ShapeId* best = nullptr;
-    for (const ShapeId& shape : waiting_.active()) {
-      if (blocked_[shape.value] || !plan.has_room(view.shapes[shape])) continue;
-      if (best == nullptr || waiting_.top(shape) < waiting_.top(*best)) best = &shape;
-    }
-    if (best == nullptr) return;
-    const ShapeId shape = *best;
-    const JobId job = waiting_.top(shape).job;
-    if (prepare(plan, job) && plan.try_start(job)) {
-      waiting_.pop(shape);
-    } else {
-      blocked_[shape.value] = true;
-    }
-  }
+  waiting_.pass([&](ShapeId shape) { return plan.has_room(view.shapes[shape]); },
+                [&](JobId job) {
+                  const bool starts = prepare(plan, job) && plan.try_start(job);
+                  return starts ? Tried::Started : Tried::NoPlace;
+                });
 }
 
 void Muri::set_holding(JobId job, bool holds) {

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "core/policy.h"
-#include "policies/common/shape_queues.h"
 #include "policies/kit/rounds.h"
+#include "policies/kit/waiting_jobs.h"
 #include "policies/muri/grouping.h"
 
 namespace berth {
@@ -38,10 +38,11 @@ class Muri final : public Policy {
   Muri(std::string name, const MuriOptions& options)
       : name_(std::move(name)), options_(options), rounds_(options.interval) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return options_.by_work ? Need::Profile | Need::RunTime : Need::Profile;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = options_.by_work ? Need::Profile | Need::RunTime : Need::Profile,
+            .preempts = true,
+            .shares_devices = true};
   }
-  [[nodiscard]] bool shares_devices() const noexcept override { return true; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
@@ -98,7 +99,7 @@ class Muri final : public Policy {
 
   std::vector<JobId> active_;
   std::vector<std::uint32_t> active_at_;  // position there, by JobId
-  ShapeQueues waiting_;
+  WaitingByShape waiting_;
   std::vector<bool> is_holding_;    // by JobId
   std::size_t holding_ = 0;         // how many are
   std::vector<Slice> first_slice_;  // by JobId, while it holds devices
@@ -112,7 +113,6 @@ class Muri final : public Policy {
   std::vector<Home> homes_;                // scratch, by JobId
   std::vector<Slice> slices_;              // scratch
   std::vector<JobId> touched_;             // scratch: started or stopped in this pass
-  std::vector<bool> blocked_;              // scratch: shapes that found no place
 };
 
 }  // namespace berth

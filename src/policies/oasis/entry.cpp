@@ -60,12 +60,11 @@ std::vector<ParamSpec> all_params() {
 }  // namespace
 
 PolicyEntry oasis_entry() {
-  return {"oasis",
-          "online primal-dual: accepts a job if it is worth the price of its best schedule",
-          Need::RunTime | Need::Deadline | Need::Profile,
-          true,
-          all_params(),
-          make};
+  return {
+      .name = "oasis",
+      .summary = "online primal-dual: accepts a job if it is worth the price of its best schedule",
+      .params = all_params(),
+      .make = make};
 }
 
 }  // namespace berth

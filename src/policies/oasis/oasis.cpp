@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "policies/common/believed_rate.h"
 #include "policies/common/sized_start.h"
+#include "policies/kit/beliefs.h"
 
 namespace berth::oasis {
 

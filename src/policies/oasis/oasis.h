@@ -21,7 +21,7 @@
 #include "core/policy.h"
 #include "policies/common/elastic.h"
 #include "policies/common/parameter_servers.h"
-#include "policies/common/shape_queues.h"
+#include "policies/kit/waiting_jobs.h"
 #include "policies/oasis/cheapest.h"
 #include "policies/oasis/price_range.h"
 #include "policies/oasis/slot_clock.h"
@@ -52,12 +52,13 @@ class Oasis final : public Policy {
  public:
   Oasis(std::string name, const Options& options);
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return Need::RunTime | Need::Deadline | Need::Profile;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Deadline | Need::Profile,
+            .preempts = true,
+            .resizes = true,
+            .may_refuse = !options_.reject_to_besteffort};
   }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
   void begin(const View& view) override;
-  [[nodiscard]] bool may_refuse() const noexcept override { return !options_.reject_to_besteffort; }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
@@ -139,7 +140,7 @@ class Oasis final : public Policy {
   std::vector<JobId> unplaced_;   // planned in this slot, but the placement found nothing
   std::vector<JobId> starting_;   // scratch
   std::vector<JobId> ahead_;      // planned, run outside of their slots; ascending
-  ShapeQueues waiting_guests_;
+  WaitingByShape waiting_guests_;
   std::vector<JobId> running_guests_;  // ascending
   std::vector<bool> blocked_;          // scratch: shapes that found no place
 };

@@ -65,12 +65,11 @@ std::vector<ParamSpec> optimus_params() {
 }  // namespace
 
 PolicyEntry optimus_entry() {
-  return {"optimus",
-          "elastic; GPUs go where they shorten the remaining time most, predicted from losses",
-          Need::RunTime | Need::Profile | Need::Reports,
-          true,
-          optimus_params(),
-          make};
+  return {.name = "optimus",
+          .summary =
+              "elastic; GPUs go where they shorten the remaining time most, predicted from losses",
+          .params = optimus_params(),
+          .make = make};
 }
 
 }  // namespace berth

@@ -45,12 +45,13 @@ class Optimus final : public Policy {
         allocator_(options.look_ahead),
         rounds_(options.interval) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return Need::RunTime | Need::Profile | Need::Reports;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Profile | Need::Reports,
+            .preempts = true,
+            .resizes = true,
+            .also_uses = Ability::Batch};
   }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
 
-  [[nodiscard]] Capabilities also_uses() const noexcept override { return Ability::Batch; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

@@ -191,25 +191,26 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 
 PolicyEntry pai_entry() {
   PolicyEntry entry{
-      "pai",
-      "shortest predicted run time first; high-end GPUs kept for jobs that use them (PAI)",
-      Need::RunTime | Need::Profile,
-      true,
-      {{"gpu_time", "off", "on: order by predicted run time times GPUs"},
-       {"aging", "5", "a job that has waited so many predictions goes first; 0: never"},
-       {"least_wait", "1h", "and at least so long"},
-       {"reserve", "on", "keep devices of the high-end type for jobs that need them"},
-       {"high_type", "", "the high-end type; empty: the fastest"},
-       {"high_speedup", "1.5",
-        "a job needs it if it is so many times faster there than on the weakest"},
-       {"high_use", "0.4",
-        "where that was not measured: if it uses more than this share of a device's compute"},
-       {"preempt_borrowers", "off", "others on high-end devices give way to a job that needs them"},
-       {"high_wait", "5m", "once it has waited so long"},
-       {"balance", "off",
-        "on: outside the high-end type a job goes to the server whose cores and GPUs it loads "
-        "least"}},
-      make};
+      .name = "pai",
+      .summary =
+          "shortest predicted run time first; high-end GPUs kept for jobs that use them (PAI)",
+      .params =
+          {{"gpu_time", "off", "on: order by predicted run time times GPUs"},
+           {"aging", "5", "a job that has waited so many predictions goes first; 0: never"},
+           {"least_wait", "1h", "and at least so long"},
+           {"reserve", "on", "keep devices of the high-end type for jobs that need them"},
+           {"high_type", "", "the high-end type; empty: the fastest"},
+           {"high_speedup", "1.5",
+            "a job needs it if it is so many times faster there than on the weakest"},
+           {"high_use", "0.4",
+            "where that was not measured: if it uses more than this share of a device's compute"},
+           {"preempt_borrowers", "off",
+            "others on high-end devices give way to a job that needs them"},
+           {"high_wait", "5m", "once it has waited so long"},
+           {"balance", "off",
+            "on: outside the high-end type a job goes to the server whose cores and GPUs it loads "
+            "least"}},
+      .make = make};
   entry.estimator = "pai";
   return entry;
 }

@@ -35,7 +35,9 @@ class Pai final : public Policy {
  public:
   explicit Pai(PaiOptions options) : options_(std::move(options)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "pai"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime | Need::Profile; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Profile, .preempts = true};
+  }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

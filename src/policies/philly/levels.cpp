@@ -66,9 +66,9 @@ bool place_single(const ClusterState& state, const Shape& shape, PoolId pool,
                   std::span<const NodeId> avoided, std::vector<Slice>& slices) {
   for (std::int32_t free = 1; free <= state.largest_node(pool); ++free) {
     const NodeSet& nodes = state.nodes_with(pool, free);
-    for (auto node = nodes.first(); node; node = nodes.next(NodeId{node->value + 1})) {
-      if (state.room_on(*node, shape) < 1 || contains(avoided, *node)) continue;
-      take(state, {*node, free}, 1, slices);
+    for (const NodeId node : nodes) {
+      if (state.room_on(node, shape) < 1 || contains(avoided, node)) continue;
+      take(state, {node, free}, 1, slices);
       return true;
     }
   }

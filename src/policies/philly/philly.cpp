@@ -300,27 +300,29 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 
 PolicyEntry philly_entry() {
   return {
-      "philly",
-      "virtual clusters with quotas, locality relaxed while a job waits, preemption for quotas",
-      Need::Nothing,
-      true,
-      {{"quotas", "",
-        "shares of the cluster by virtual cluster, as in a:0.5,b:0.2; the others split the rest"},
-       {"relax_every", "5", "attempts until a job takes the next level of locality"},
-       {"max_level", "3", "0 fewest servers, 1 twice as many, 2 one rack, 3 anywhere"},
-       {"backoff", "120", "time between attempts that count"},
-       {"preemption", "on",
-        "a virtual cluster kept from its quota takes back what others borrowed"},
-       {"grace", "5m", "it waits so long first"},
-       {"busy", "0.9", "and only if this share of the GPUs is in use"},
-       {"max_retries", "3", "further attempts of a job that failed by the cluster's fault"},
-       {"avoid", "1h", "and how long it keeps away from the servers of a failed attempt"},
-       {"wait_for_locality", "off",
-        "on: relax only if running apart costs less than the expected wait"},
-       {"isolate", "off", "on: single GPUs and gangs on servers of their own, until a job relaxes"},
-       {"defragment", "off",
-        "on: jobs on single GPUs move together for a gang that fits on one server"}},
-      make};
+      .name = "philly",
+      .summary =
+          "virtual clusters with quotas, locality relaxed while a job waits, preemption for quotas",
+      .params = {{"quotas", "",
+                  "shares of the cluster by virtual cluster, as in a:0.5,b:0.2; the others split "
+                  "the rest"},
+                 {"relax_every", "5", "attempts until a job takes the next level of locality"},
+                 {"max_level", "3", "0 fewest servers, 1 twice as many, 2 one rack, 3 anywhere"},
+                 {"backoff", "120", "time between attempts that count"},
+                 {"preemption", "on",
+                  "a virtual cluster kept from its quota takes back what others borrowed"},
+                 {"grace", "5m", "it waits so long first"},
+                 {"busy", "0.9", "and only if this share of the GPUs is in use"},
+                 {"max_retries", "3",
+                  "further attempts of a job that failed by the cluster's fault"},
+                 {"avoid", "1h", "and how long it keeps away from the servers of a failed attempt"},
+                 {"wait_for_locality", "off",
+                  "on: relax only if running apart costs less than the expected wait"},
+                 {"isolate", "off",
+                  "on: single GPUs and gangs on servers of their own, until a job relaxes"},
+                 {"defragment", "off",
+                  "on: jobs on single GPUs move together for a gang that fits on one server"}},
+      .make = make};
 }
 
 }  // namespace berth

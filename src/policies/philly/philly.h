@@ -42,10 +42,11 @@ class Philly final : public Policy {
  public:
   explicit Philly(PhillyOptions options) : options_(std::move(options)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "philly"; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return options_.wait_for_locality ? Need::RunTime | Need::Profile : Need::Nothing;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = options_.wait_for_locality ? Need::RunTime | Need::Profile : Need::Nothing,
+            .preempts = true,
+            .decides_retries = true};
   }
-  [[nodiscard]] bool decides_retries() const noexcept override { return true; }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;

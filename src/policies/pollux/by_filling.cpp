@@ -31,8 +31,8 @@ std::vector<std::int32_t> sizes_between(std::int32_t least, std::int32_t most, s
 /// Of waiting jobs that are alike the first is served first, and each takes its least: those behind
 /// as many as all GPUs can hold get nothing, so they are left out.
 std::vector<JobId> Pollux::within_reach(const View& view, const Plan& plan, PoolId pool) {
-  using Kind = std::tuple<const GoodputTable*, std::int32_t, std::int32_t, std::int32_t>;
-  std::map<Kind, std::int64_t> left;  // lookup only: its order is that of addresses
+  using Alike = std::tuple<const GoodputTable*, std::int32_t, std::int32_t, std::int32_t>;
+  std::map<Alike, std::int64_t> left;  // lookup only: its order is that of addresses
   const std::int64_t gpus = view.cluster.usable_gpus(pool);
   std::vector<JobId> jobs;
   for (const JobId job : pools_[pool.value].jobs) {
@@ -41,7 +41,7 @@ std::vector<JobId> Pollux::within_reach(const View& view, const Plan& plan, Pool
       continue;
     }
     const std::int32_t least = book_.least(job);
-    const Kind kind{&book_.table(view, job, pool), least, book_.most(job), book_.range(job).most};
+    const Alike kind{&book_.table(view, job, pool), least, book_.most(job), book_.range(job).most};
     std::int64_t& room = left.try_emplace(kind, gpus / std::max(1, least)).first->second;
     if (room-- > 0) jobs.push_back(job);
   }

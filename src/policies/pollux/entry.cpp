@@ -51,12 +51,11 @@ PolicyEntry pollux_entry() {
       {"genetic_gpus", "1000", "GPUs of a device type up to which it is used; filling above"},
       {"avoid_interference", "on", "at most one job over several nodes on each node"}};
   params.insert(params.end(), own.begin(), own.end());
-  return {"pollux",
-          "elastic, batch and GPUs by goodput; a power mean of speedups by a genetic algorithm",
-          Need::Profile | Need::Reports | Need::RunTime,
-          true,
-          std::move(params),
-          make};
+  return {.name = "pollux",
+          .summary =
+              "elastic, batch and GPUs by goodput; a power mean of speedups by a genetic algorithm",
+          .params = std::move(params),
+          .make = make};
 }
 
 }  // namespace berth

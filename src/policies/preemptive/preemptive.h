@@ -32,7 +32,7 @@
 #include "core/policy.h"
 #include "policies/common/kinetic_set.h"
 #include "policies/common/make_way.h"
-#include "policies/common/shape_queues.h"
+#include "policies/kit/waiting_jobs.h"
 
 namespace berth {
 
@@ -50,9 +50,9 @@ class Preemptive final : public Policy {
   Preemptive(std::string name, const PreemptiveOptions& options)
       : name_(std::move(name)), options_(options) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override {
-    if (by_deadline()) return Need::Deadline;
-    return by_work() ? Need::RunTime : Need::Nothing;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    const Need needs = by_deadline() ? Need::Deadline : by_work() ? Need::RunTime : Need::Nothing;
+    return {.needs = needs, .preempts = true};
   }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
@@ -121,7 +121,7 @@ class Preemptive final : public Policy {
 
   std::string name_;
   PreemptiveOptions options_;
-  ShapeQueues waiting_;
+  WaitingByShape waiting_;
   KineticSet holding_;
   KineticSet firm_;  // holders that are not to be preempted; they come before everybody
   struct Row {

@@ -54,10 +54,10 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry priority_entry() {
-  return {"priority",
-          "priority classes with preemption, tenant quotas and aging",
-          Need::Nothing,
-          true,
+  return {
+      .name = "priority",
+      .summary = "priority classes with preemption, tenant quotas and aging",
+      .params =
           {{"pass", "skip", "strict: stop at the first job that does not fit; skip: try the next"},
            {"preempt_classes", "none",
             "who may preempt lower classes: none, all, or the lowest class that may"},
@@ -69,7 +69,7 @@ PolicyEntry priority_entry() {
            {"max_class", "10", "class up to which aging raises a job"},
            {"enforce", "later",
             "a quota lowered below use; later: no new starts; now: preempt down to it"}},
-          make};
+      .make = make};
 }
 
 }  // namespace berth

@@ -51,7 +51,9 @@ class Priority final : public Policy {
       : options_(options), quotas_(std::move(quotas)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "priority"; }
   void begin(const View& view) override;
-  [[nodiscard]] bool may_refuse() const noexcept override { return true; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.preempts = true, .may_refuse = true};
+  }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

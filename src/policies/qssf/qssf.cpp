@@ -19,14 +19,13 @@ void Qssf::decide(const View& view, Plan& plan, Rng&) {
 
 PolicyEntry qssf_entry() {
   PolicyEntry entry{
-      "qssf",
-      "least predicted GPU time first in each virtual cluster; runs to the end (Helios)",
-      Need::RunTime,
-      false,
-      {{"backfill", "off",
-        "on: go on to the next job when one does not fit; off: it blocks its virtual cluster"},
-       {"patience", "24h", "a job that has waited so long goes first; 0: never"}},
-      [](const PolicyEntry&, const Params& params) -> Result<std::unique_ptr<Policy>> {
+      .name = "qssf",
+      .summary = "least predicted GPU time first in each virtual cluster; runs to the end (Helios)",
+      .params =
+          {{"backfill", "off",
+            "on: go on to the next job when one does not fit; off: it blocks its virtual cluster"},
+           {"patience", "24h", "a job that has waited so long goes first; 0: never"}},
+      .make = [](const PolicyEntry&, const Params& params) -> Result<std::unique_ptr<Policy>> {
         QssfOptions options;
         BERTH_TRY(options.backfill, params.flag("backfill"));
         BERTH_TRY(options.patience, params.duration("patience"));

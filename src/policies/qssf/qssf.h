@@ -22,7 +22,7 @@ class Qssf final : public Policy {
  public:
   explicit Qssf(const QssfOptions& options) : options_(options) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "qssf"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override { return {.needs = Need::RunTime}; }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View&, JobId job) override { queues_.forget(job); }
   void on_requeue(const View& view, JobId job) override { on_arrival(view, job); }

@@ -26,17 +26,17 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 
 PolicyEntry rubick_entry() {
   PolicyEntry entry{
-      "rubick",
-      "fewest GPUs for the promised speed by the best plan, the rest to whoever gains most",
-      Need::Profile,
-      true,
-      {{"guarantee", "1", "share of the speed at the requested size that is promised"},
-       {"restart", "3m", "what a change of size is taken to cost"},
-       {"pass", "strict",
-        "strict: nobody overtakes a job that cannot be guaranteed; skip: try the next"},
-       {"quotas", "",
-        "shares of the cluster by queue, as in a:0.5,b:0.2: beyond it nobody shrinks for a job"}},
-      make};
+      .name = "rubick",
+      .summary =
+          "fewest GPUs for the promised speed by the best plan, the rest to whoever gains most",
+      .params = {{"guarantee", "1", "share of the speed at the requested size that is promised"},
+                 {"restart", "3m", "what a change of size is taken to cost"},
+                 {"pass", "strict",
+                  "strict: nobody overtakes a job that cannot be guaranteed; skip: try the next"},
+                 {"quotas", "",
+                  "shares of the cluster by queue, as in a:0.5,b:0.2: beyond it nobody shrinks for "
+                  "a job"}},
+      .make = make};
   const auto elastic = elastic_params();
   entry.params.insert(entry.params.end(), elastic.begin(), elastic.end());
   return entry;

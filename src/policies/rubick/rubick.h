@@ -44,11 +44,12 @@ class Rubick final : public Policy {
  public:
   explicit Rubick(Options options) : options_(std::move(options)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "rubick"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::Profile; }
-  [[nodiscard]] Capabilities also_uses() const noexcept override {
-    return Ability::Batch | Ability::SubBatch;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::Profile,
+            .preempts = true,
+            .resizes = true,
+            .also_uses = Ability::Batch | Ability::SubBatch};
   }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
   void begin(const View& view) override { rows_.resize(view.jobs.size()); }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

@@ -22,16 +22,17 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }  // namespace
 
 PolicyEntry shockwave_entry() {
-  return {"shockwave",
+  return {
+      .name = "shockwave",
+      .summary =
           "welfare of all jobs planned over a window of rounds, weighted by finish-time fairness",
-          Need::RunTime,
-          true,
-          {{"round", "120", "seconds of a round, aligned to time zero"},
-           {"window", "20", "rounds planned at once"},
-           {"power", "5", "of a job's predicted finish-time fairness in its weight"},
-           {"lambda", "5", "weight of the makespan that remains after the window, in windows"},
-           {"swap_jobs", "100", "with more jobs rounds are dealt and not improved"}},
-          make};
+      .params = {{"round", "120", "seconds of a round, aligned to time zero"},
+                 {"window", "20", "rounds planned at once"},
+                 {"power", "5", "of a job's predicted finish-time fairness in its weight"},
+                 {"lambda", "5",
+                  "weight of the makespan that remains after the window, in windows"},
+                 {"swap_jobs", "100", "with more jobs rounds are dealt and not improved"}},
+      .make = make};
 }
 
 }  // namespace berth

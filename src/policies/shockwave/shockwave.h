@@ -29,7 +29,9 @@ class Shockwave final : public Policy {
     rounds_.stir(kTimeZero);
   }
   [[nodiscard]] std::string_view name() const noexcept override { return "shockwave"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime, .preempts = true};
+  }
   void begin(const View& view) override { rows_.resize(view.jobs.size()); }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

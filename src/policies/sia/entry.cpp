@@ -40,12 +40,11 @@ PolicyEntry sia_entry() {
       {"exact_jobs", "30", "jobs up to which the exact search is tried"},
       {"search_nodes", "20000", "it may visit"}};
   params.insert(params.end(), own.begin(), own.end());
-  return {"sia",
-          "elastic, batch, GPUs and device type by goodput; an integer program every round",
-          Need::Profile | Need::Reports | Need::RunTime,
-          true,
-          std::move(params),
-          make};
+  return {
+      .name = "sia",
+      .summary = "elastic, batch, GPUs and device type by goodput; an integer program every round",
+      .params = std::move(params),
+      .make = make};
 }
 
 }  // namespace berth

@@ -47,13 +47,12 @@ class Sia final : public Policy {
         resizer_(book_),
         clock_(options.interval) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return Need::Profile | Need::Reports | Need::RunTime;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::Profile | Need::Reports | Need::RunTime,
+            .preempts = true,
+            .resizes = true,
+            .also_uses = Ability::Batch | Ability::SubBatch};
   }
-  [[nodiscard]] Capabilities also_uses() const noexcept override {
-    return Ability::Batch | Ability::SubBatch;
-  }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

@@ -25,18 +25,18 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& par
 
 PolicyEntry synergy_entry() {
   return {
-      "synergy",
-      "rounds of any order; cores by how much each job gains, none below its GPU share",
-      Need::Profile,
-      true,
-      {{"order", "fifo", "fifo, srtf, las or ftf (finish-time fairness)"},
-       {"mode", "tune",
-        "tune, greedy (demand or nothing), proportional, or opt (demands by integer program)"},
-       {"round", "5m", "seconds between two decisions, aligned to time zero"},
-       {"start", "round",
-        "of a job that waits beside free devices: round: with the next round; now: at once", "now"},
-       {"solver_nodes", "1000", "opt: size of the search tree at most"}},
-      make};
+      .name = "synergy",
+      .summary = "rounds of any order; cores by how much each job gains, none below its GPU share",
+      .params =
+          {{"order", "fifo", "fifo, srtf, las or ftf (finish-time fairness)"},
+           {"mode", "tune",
+            "tune, greedy (demand or nothing), proportional, or opt (demands by integer program)"},
+           {"round", "5m", "seconds between two decisions, aligned to time zero"},
+           {"start", "round",
+            "of a job that waits beside free devices: round: with the next round; now: at once",
+            "now"},
+           {"solver_nodes", "1000", "opt: size of the search tree at most"}},
+      .make = make};
 }
 
 }  // namespace berth

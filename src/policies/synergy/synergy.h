@@ -43,14 +43,13 @@ class Synergy final : public Policy {
   Synergy(std::string name, const SynergyOptions& options)
       : name_(std::move(name)), options_(options), packer_(options.mode), rounds_(options.round) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return needs_estimates() ? Need::Profile | Need::RunTime : Need::Profile;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = needs_estimates() ? Need::Profile | Need::RunTime : Need::Profile,
+            .preempts = true,
+            .shares_devices = true,
+            .sets_cores = true,
+            .sets_memory = true};
   }
-  [[nodiscard]] bool shares_devices() const noexcept override {
-    return true;
-  }  // terms change rates
-  [[nodiscard]] bool sets_cores() const noexcept override { return true; }
-  [[nodiscard]] bool sets_memory() const noexcept override { return true; }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override {
     active_.insert(job);

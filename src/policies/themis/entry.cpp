@@ -53,21 +53,17 @@ PolicyEntry themis_entry() {
       {"slowdown", "believed",
        "of spread gangs: believed (as the profiles say) or class (1/1.2/1.6/2.2, 1/1/1.1/1.2)"}};
   for (ParamSpec& param : elastic_params()) params.push_back(std::move(param));
-  return {"themis",
-          "finish-time fairness of apps by auctions of leases",
-          Need::RunTime | Need::Profile,
-          true,
-          std::move(params),
-          make_themis};
+  return {.name = "themis",
+          .summary = "finish-time fairness of apps by auctions of leases",
+          .params = std::move(params),
+          .make = make_themis};
 }
 
 PolicyEntry ftf_fractional_entry() {
-  return {"ftf-fractional",
-          "finish-time fairness in rounds by fractions of time, rigid gangs",
-          Need::RunTime,
-          true,
-          {{"round", "360", "seconds of a round, aligned to time zero"}},
-          make_rounds};
+  return {.name = "ftf-fractional",
+          .summary = "finish-time fairness in rounds by fractions of time, rigid gangs",
+          .params = {{"round", "360", "seconds of a round, aligned to time zero"}},
+          .make = make_rounds};
 }
 
 }  // namespace berth

@@ -21,7 +21,9 @@ class FtfRounds final : public Policy {
  public:
   explicit FtfRounds(Duration round) : rounds_(round) { rounds_.stir(kTimeZero); }
   [[nodiscard]] std::string_view name() const noexcept override { return "ftf-fractional"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime, .preempts = true};
+  }
   void begin(const View& view) override { rows_.resize(view.jobs.size()); }
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;

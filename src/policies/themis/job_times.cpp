@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "policies/common/believed_rate.h"
+#include "policies/kit/beliefs.h"
 
 namespace berth::themis {
 

@@ -33,8 +33,7 @@ void Themis::draw_map(const View& view, const Plan& plan, Offer& offer) {
   const ClusterState& state = plan.cluster();
   for (std::int32_t count = 1; count <= state.largest_node(offer.pool); ++count) {
     const NodeSet& nodes = state.nodes_with(offer.pool, count);
-    for (auto node = nodes.first(); node; node = nodes.next(NodeId{node->value + 1}))
-      free[*node] = count;
+    for (const NodeId node : nodes) free[node] = count;
   }
   for (const JobId job : pools_[offer.pool.value].ended)
     for (const Slice& slice : plan.slices(job)) free[slice.node] += slice.gpus;

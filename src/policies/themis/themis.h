@@ -50,8 +50,9 @@ class Themis final : public Policy {
  public:
   explicit Themis(const Options& options) : options_(options) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "themis"; }
-  [[nodiscard]] Need needs() const noexcept override { return Need::RunTime | Need::Profile; }
-  [[nodiscard]] bool resizes() const noexcept override { return true; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = Need::RunTime | Need::Profile, .preempts = true, .resizes = true};
+  }
 
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;

@@ -26,7 +26,7 @@
 
 #include "core/policy.h"
 #include "policies/common/make_way.h"
-#include "policies/common/shape_queues.h"
+#include "policies/kit/waiting_jobs.h"
 #include "policies/tiresias/gittins.h"
 #include "policies/tiresias/runner_list.h"
 
@@ -48,8 +48,8 @@ class Tiresias final : public Policy {
  public:
   Tiresias(std::string name, const TiresiasOptions& options);
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] Need needs() const noexcept override {
-    return options_.gittins ? Need::History : Need::Nothing;
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = options_.gittins ? Need::History : Need::Nothing, .preempts = true};
   }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
@@ -72,8 +72,8 @@ class Tiresias final : public Policy {
     bool firm = false;  // while it runs: not to be preempted, so that it is in no queue
   };
   struct Queue {
-    ShapeQueues waiting;  // by entry number; when ranked by index, jobs that have run
-    ShapeQueues unseen;   // when ranked by index: jobs with no service yet share one index
+    WaitingByShape waiting;  // by entry number; when ranked by index, jobs that have run
+    WaitingByShape unseen;   // when ranked by index: jobs with no service yet share one index
     std::vector<std::int64_t> used;  // GPUs granted, by pool
     std::int64_t tail = 0;           // next entry number
     std::int64_t front = 0;          // lowest number given to an evicted runner
@@ -93,7 +93,7 @@ class Tiresias final : public Policy {
     OrderKey key;
     PoolId pool;
     ShapeId shape;
-    ShapeQueues* source = nullptr;  // null: one of holders_
+    WaitingByShape* source = nullptr;  // null: one of holders_
   };
 
   [[nodiscard]] Int128 service(const View& view,

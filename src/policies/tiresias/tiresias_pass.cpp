@@ -140,7 +140,7 @@ std::optional<PoolId> Tiresias::pool_with_room(const View& view, std::size_t q, 
 std::optional<Tiresias::Candidate> Tiresias::best_waiter(const View& view, std::size_t q) {
   Queue& queue = queues_[q];
   std::optional<Candidate> best;
-  const auto offer = [&](const OrderKey& key, ShapeId shape, ShapeQueues* source) {
+  const auto offer = [&](const OrderKey& key, ShapeId shape, WaitingByShape* source) {
     if (best && !(key < best->key)) return;
     if (const auto pool = pool_with_room(view, q, shape, key))
       best = Candidate{key, *pool, shape, source};
