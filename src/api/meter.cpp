@@ -30,7 +30,8 @@ void Meter::write(PrometheusText& text) const {
     const std::string status = fmt::format("{}", key.second);
     text.sample(static_cast<double>(count), {{"route", key.first}, {"status", status}});
   }
-  text.family(Metric::Histogram, "berth_api_answer_seconds", "From a request's head to its answer.");
+  text.family(Metric::Histogram, "berth_api_answer_seconds",
+              "From a request's head to its answer.");
   seconds_.write(text);
   text.gauge("berth_api_connections", "Open connections.", static_cast<double>(connections));
   text.gauge("berth_api_streams", "Readers of events and growing output.",

@@ -387,7 +387,8 @@ std::string EnergyMeter::metrics(Time now) {
   for (const auto& [user, joules] : users_) text.sample(std::max(0.0, joules), {{"user", user}});
   text.counter("berth_nobody_energy_joules_total", "Energy that no job is charged.",
                std::max(0.0, nobody_));
-  text.family(Metric::Gauge, "berth_energy_source", "1: where figures of energy come from, by part.")
+  text.family(Metric::Gauge, "berth_energy_source",
+              "1: where figures of energy come from, by part.")
       .sample(1, {{"part", "devices"}, {"source", has_gpus_ ? "nvml" : "model"}})
       .sample(1, {{"part", "servers"}, {"source", has_rapl_ ? "rapl" : "model"}});
   text.counter("berth_energy_gaps_total",

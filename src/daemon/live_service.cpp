@@ -317,7 +317,8 @@ Answer<JobPage> LiveService::jobs(const Caller& caller, const JobFilter& filter)
   Told told;
   if (parts_.energy != nullptr) parts_.energy->count_until(parts_.clock.now());
   for (JobView& view : page.jobs) {
-    if (parts_.energy != nullptr) view.joules += parts_.energy->joules_of(view.number);
+    if (parts_.energy != nullptr)
+      view.energy_kwh += parts_.energy->joules_of(view.number) / kJoulesPerKwh;
     view = shown_to(caller, std::move(view), told);
   }
   return page;

@@ -290,7 +290,8 @@ TEST(EnergyMeter, ReadsFromTheJournalWhichNodesWereOff) {
   const auto expect = [&](std::size_t node, NodeUse use, double joules) {
     for (std::size_t other = 0; other < kNodeUses; ++other) {
       const bool is_it = other == static_cast<std::size_t>(use);
-      EXPECT_NEAR(nodes[node].joules[other], is_it ? joules : 0, is_it ? slack : 0)
+      EXPECT_NEAR(nodes[node].energy_kwh[other] * kJoulesPerKwh, is_it ? joules : 0,
+                  is_it ? slack : 0)
           << nodes[node].name << " " << kNodeUseNames[other];
     }
   };

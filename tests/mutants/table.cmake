@@ -116,8 +116,8 @@ becomes(${executor} [[if (end.ending != Ending::Preempt && !parts_.yard.waits_to
         [[if (MUTATED || (end.ending != Ending::Preempt && !parts_.yard.waits_to_start(end.job)))]])
 # --- something is forgotten
 mutant(devices-not-recovered "recovery does not put attempts on their devices")
-becomes(${ends} [[        on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);]]
-        [[        if (!MUTATED) on_device_[{slice.node.value, std::countr_zero(mask)}].insert(number);]])
+becomes(${ends} [[        on_device_[{slice.node.value, device}].insert(number);]]
+        [[        if (!MUTATED) on_device_[{slice.node.value, device}].insert(number);]])
 mutant(late-event-taken "an event of an attempt that is over is taken for news")
 becomes(${ends} [[  job_of_.erase(attempt.id);]] [[  if (!MUTATED) job_of_.erase(attempt.id);]])
 mutant(renewal-forgotten "a policy that was set is not taken up")

@@ -21,6 +21,33 @@ export interface Cluster {
   types?: GpuType[];
 }
 
+export interface UserEnergy {
+  name: string;
+  kwh: number;
+}
+
+export interface NodeEnergy {
+  name: string;
+  /** by what it was doing */
+  kwh?: Record<string, number>;
+}
+
+export interface JobEnergy {
+  id: string;
+  name: string;
+  user: string;
+  state: string;
+  kwh: number;
+}
+
+/** What a live scheduler has used, in kWh. */
+export interface LiveEnergy {
+  nobody?: number;
+  users?: UserEnergy[];
+  nodes?: NodeEnergy[];
+  jobs?: JobEnergy[];
+}
+
 export interface Cdf {
   /** ascending */
   x: number[];
@@ -132,6 +159,6 @@ export interface Report {
   cluster?: Cluster;
   /** policy or label that ratios refer to */
   baseline?: string | null;
-  live?: LiveEnergy | null;
+  live?: LiveEnergy;
   runs: Run[];
 }
