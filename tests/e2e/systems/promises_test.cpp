@@ -69,8 +69,9 @@ TEST(Chronus, WhoHasWaitedTooLongGoesFirstAlsoAfterARestart) {
     return system.submit(job);
   };
   const auto first = waiting("long", 500);
-  const int before = system.steps("holder");  // of 50 ms at least
-  system.until("it has waited too long", [&] { return system.steps("holder") > before + 90; });
+  // Steps of 50 ms at least; who waits is looked at where a lease begins, so two may be three.
+  const int before = system.steps("holder");
+  system.until("it has waited too long", [&] { return system.steps("holder") > before + 130; });
   const auto second = waiting("short", 1);
   system.restart();
   system.tell("go");
