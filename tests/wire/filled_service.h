@@ -14,7 +14,7 @@ class FilledService final : public Service {
     JobSpec spec;
     spec.script = "#!/bin/sh\necho\n";
     spec.command = {"a", "b c"};
-    spec.workdir = "/work";
+    spec.workdir = "/home/ann";
     spec.env = {{"A", "1"}, {"B", kOddText}};
     spec.output = "out-%j";
     spec.name = "train";
@@ -62,8 +62,8 @@ class FilledService final : public Service {
     job.exit_code = 7;
     job.signal = 9;
     job.pid = 4'321;
-    job.output = "/work/out-12";
-    job.error = "/work/err-12";
+    job.output = "/home/ann/out-12";
+    job.error = "/home/ann/err-12";
     job.training = TrainingView{.iterations = 100.5,
                                 .iterations_per_second = 2.25,
                                 .samples_per_second = 72,
