@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/engine.h"
-#include "policies/placements/placements.h"
+#include "placements/placements.h"
 #include "policies/registry.h"
 #include "sim/sim_executor.h"
 #include "trace/generator.h"

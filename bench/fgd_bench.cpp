@@ -13,9 +13,9 @@
 
 #include "base/rng.h"
 #include "core/cluster_state.h"
-#include "policies/placements/fgd.h"
-#include "policies/placements/fraction_placements.h"
-#include "policies/placements/fraction_rules.h"
+#include "placements/fgd.h"
+#include "placements/fraction_placements.h"
+#include "placements/fraction_rules.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "apps/cli.h"
 #include "base/suggest.h"
 #include "perf/estimator.h"
-#include "policies/placements/placements.h"
+#include "placements/placements.h"
 #include "policies/registry.h"
 #include "trace/generator.h"
 #include "trace/reader.h"

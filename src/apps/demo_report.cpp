@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "apps/history_trace.h"
-#include "apps/run.h"
 #include "base/text_table.h"
 #include "model/cluster.h"
+#include "run/run.h"
 
 namespace berth {
 

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "apps/fit/catalogue.h"
-#include "apps/fit/measurements.h"
 #include "base/file.h"
 #include "base/suggest.h"
 #include "base/text_table.h"
+#include "lab/fit/catalogue.h"
+#include "lab/fit/measurements.h"
 #include "perf/profile_file.h"
 
 namespace berth {

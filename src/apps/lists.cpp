@@ -4,7 +4,7 @@
 #include "base/json_writer.h"
 #include "base/text_table.h"
 #include "perf/estimator.h"
-#include "policies/placements/placements.h"
+#include "placements/placements.h"
 #include "trace/reader.h"
 
 namespace berth {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "policies/cpu/cpu_tuner.h"
-#include "policies/power/power_managers.h"
+#include "cpu/cpu_tuner.h"
+#include "power/power_managers.h"
 
 namespace berth {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "apps/options.h"
-#include "apps/run.h"
 #include "base/result.h"
 #include "model/cluster.h"
 #include "model/trace.h"
+#include "run/run.h"
 #include "trace/reader.h"
 
 namespace berth {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/run.h"
+#include "run/run.h"
 
 namespace berth {
 

@@ -1,4 +1,4 @@
-#include "apps/reproduce.h"
+#include "lab/reproduction.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,9 +14,6 @@
 namespace berth {
 
 namespace {
-
-/// Less than this is no gain.
-constexpr double kNoGain = 1.02;
 
 std::string list() {
   TextTable table({{"name", Align::Left}, {"data", Align::Left}, {"paper", Align::Left}});
@@ -116,26 +113,6 @@ Result<std::vector<const Reproduction*>> chosen(const ReproduceCommand& command)
 }
 
 }  // namespace
-
-Judgement judged(double ours, double published) noexcept {
-  if (ours >= published) return Judgement::Reproduced;
-  return ours > kNoGain ? Judgement::InShape : Judgement::Missed;
-}
-
-Judgement judged_everywhere(double least, double most, double published) noexcept {
-  const Judgement best = judged(most, published);
-  return best == Judgement::Reproduced && least <= 1 ? Judgement::InShape : best;
-}
-
-std::string_view to_string(Judgement verdict) noexcept {
-  switch (verdict) {
-    case Judgement::Measured: return "measured";
-    case Judgement::Reproduced: return "reproduced";
-    case Judgement::InShape: return "in shape";
-    case Judgement::Missed: break;
-  }
-  return "not reproduced";
-}
 
 Exit execute(const ReproduceCommand& command) {
   if (command.name.empty()) return write_stdout(list());

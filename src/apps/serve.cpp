@@ -15,14 +15,14 @@
 
 #include "api/server.h"
 #include "apps/commands.h"
+#include "cpu/cpu_tuner.h"
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "daemon/live_abilities.h"
 #include "exec/cgroup.h"
 #include "perf/estimator.h"
-#include "policies/cpu/cpu_tuner.h"
-#include "policies/placements/placements.h"
-#include "policies/power/power_managers.h"
+#include "placements/placements.h"
+#include "power/power_managers.h"
 
 namespace berth {
 

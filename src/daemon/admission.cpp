@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/job_spec_json.h"
-#include "policies/placements/placements.h"
+#include "placements/placements.h"
 
 namespace berth {
 

@@ -8,12 +8,12 @@
 
 #include "base/check_scope.h"
 #include "core/trial.h"
+#include "cpu/cpu_tuner.h"
 #include "daemon/forked.h"
 #include "daemon/live_abilities.h"
 #include "model/job_spec_json.h"
-#include "policies/cpu/cpu_tuner.h"
-#include "policies/placements/placements.h"
-#include "policies/power/power_managers.h"
+#include "placements/placements.h"
+#include "power/power_managers.h"
 
 namespace berth {
 

@@ -10,9 +10,9 @@
 
 #include "base/log.h"
 #include "core/engine_log.h"
+#include "cpu/measured_speeds.h"
 #include "daemon/board.h"
 #include "daemon/live_executor.h"
-#include "policies/cpu/measured_speeds.h"
 #include "training/hub.h"
 
 namespace berth {

@@ -1,7 +1,7 @@
 // From measurements to the parts of a profile: iteration time and overlap, locality, pairs, memory.
 // Every fit holds back each fourth point in a fixed order, fits the others, and says how far it is
 // from both. Relative errors count, large ones less than their square, so that a few bad
-// measurements do not bend the rest. Nothing here reads files: see apps/fit/ and
+// measurements do not bend the rest. Nothing here reads files: see lab/fit/ and
 // perf/profile_file.h.
 #pragma once
 

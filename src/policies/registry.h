@@ -12,20 +12,9 @@
 
 #include "base/result.h"
 #include "core/policy.h"
-#include "policies/params.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
-
-struct PolicyEntry {
-  std::string name;
-  std::string summary;  // one line
-  std::vector<ParamSpec> params = {};
-  Result<std::unique_ptr<Policy>> (*make)(const PolicyEntry& entry, const Params& params);
-  std::string estimator = "oracle";  // whom it asks for run times unless the run says otherwise
-  /// With these it does within a minute, on a handful of jobs, what it is for: rounds of seconds,
-  /// histories of three jobs.
-  Settings test_settings = {};
-};
 
 [[nodiscard]] std::span<const PolicyEntry> policy_registry();
 [[nodiscard]] Result<const PolicyEntry*> find_policy(std::string_view name);

@@ -8,8 +8,8 @@
 
 #include <unistd.h>
 
-#include "apps/fit/measurements.h"
 #include "base/file.h"
+#include "lab/fit/measurements.h"
 #include "perf/profile_file.h"
 
 namespace berth {

@@ -1,10 +1,10 @@
-#include "apps/reproduce/replay_error.h"
+#include "lab/reproduce/replay_error.h"
 
 #include <array>
 
 #include <gtest/gtest.h>
 
-#include "apps/reproduce.h"
+#include "lab/reproduction.h"
 
 namespace berth::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/reproduce/trained_times.h"
+#include "lab/reproduce/trained_times.h"
 
 #include <gtest/gtest.h>
 

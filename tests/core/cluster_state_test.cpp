@@ -4,8 +4,8 @@
 #include <bit>
 #include <set>
 
-#include "policies/placements/node_picker.h"
-#include "policies/placements/placements.h"
+#include "placements/node_picker.h"
+#include "placements/placements.h"
 
 namespace berth {
 namespace {

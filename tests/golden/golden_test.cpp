@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "apps/run.h"
-#include "policies/placements/placements.h"
+#include "placements/placements.h"
 #include "policies/registry.h"
 #include "project_paths.h"
+#include "run/run.h"
 #include "trace/reader.h"
 
 namespace berth {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "apps/fit/catalogue.h"
 #include "base/file.h"
+#include "lab/fit/catalogue.h"
 #include "model/catalogue.h"
 #include "perf/built_in_table.h"
 #include "perf/profile_file.h"

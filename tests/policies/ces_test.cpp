@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "policies/power/ces.h"
-#include "policies/power/power_managers.h"
-#include "policies/power/spare_nodes.h"
+#include "power/ces.h"
+#include "power/power_managers.h"
+#include "power/spare_nodes.h"
 #include "support/run.h"
 
 namespace berth::test {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/rng.h"
-#include "policies/cpu/cpu_tuner.h"
+#include "cpu/cpu_tuner.h"
 #include "support/run.h"
 #include "training/online_model.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "policies/cpu/cpu_tuner.h"
+#include "cpu/cpu_tuner.h"
 #include "sim/phases.h"
 #include "support/cpu_models.h"
 #include "support/run.h"

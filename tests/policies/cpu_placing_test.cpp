@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "cpu/cpu_tuner.h"
 #include "perf/cpu_allocation.h"
-#include "policies/cpu/cpu_tuner.h"
 #include "support/cpu_models.h"
 #include "support/random_scenario.h"
 #include "support/run.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "policies/cpu/cpu_tuner.h"
+#include "cpu/cpu_tuner.h"
 #include "support/cpu_models.h"
 #include "support/random_scenario.h"
 #include "support/run.h"

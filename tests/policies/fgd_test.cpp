@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "base/rng.h"
-#include "policies/placements/fgd.h"
-#include "policies/placements/fraction_rules.h"
+#include "placements/fgd.h"
+#include "placements/fraction_rules.h"
 
 namespace berth {
 namespace {

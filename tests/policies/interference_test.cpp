@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "policies/placements/quiet_match.h"
+#include "placements/quiet_match.h"
 #include "support/run.h"
 
 namespace berth::test {

@@ -1,5 +1,5 @@
 // Rounds on a grid, and wake-ups that come when they come.
-#include "policies/kit/rounds.h"
+#include "base/rounds.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "perf/rate.h"
-#include "policies/placements/placements.h"
+#include "placements/placements.h"
 #include "policies/tiresias/gittins.h"
 #include "support/random_scenario.h"
 #include "support/run.h"

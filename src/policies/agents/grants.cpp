@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "policies/placements/quiet_match.h"
-#include "policies/placements/topology.h"
+#include "placements/quiet_match.h"
+#include "placements/topology.h"
 
 namespace berth::agents {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "policies/placements/node_picker.h"
+#include "placements/node_picker.h"
 
 namespace berth {
 

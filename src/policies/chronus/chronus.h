@@ -19,11 +19,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
 #include "policies/chronus/lease_plan.h"
 #include "policies/chronus/local_search.h"
 #include "policies/common/buddy_servers.h"
-#include "policies/kit/rounds.h"
 #include "policies/kit/waiting_jobs.h"
 
 namespace berth::chronus {

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/params.h"
 #include "core/view.h"
 #include "model/elastic.h"
-#include "policies/params.h"
 
 namespace berth {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/params.h"
 #include "model/cluster.h"
-#include "policies/params.h"
 
 namespace berth {
 

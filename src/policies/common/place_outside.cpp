@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policies/placements/node_picker.h"
+#include "placements/node_picker.h"
 
 namespace berth {
 

@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
 #include "policies/common/buddy_servers.h"
 #include "policies/common/elastic.h"
 #include "policies/elasticflow/shares.h"
-#include "policies/kit/rounds.h"
 
 namespace berth::elasticflow {
 

@@ -28,11 +28,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
 #include "policies/gandiva/introspection.h"
 #include "policies/gandiva/ring.h"
 #include "policies/gandiva/servers.h"
-#include "policies/kit/rounds.h"
 #include "policies/kit/waiting_jobs.h"
 
 namespace berth::gandiva {

@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
 #include "policies/gandiva_fair/stride.h"
 #include "policies/gandiva_fair/users.h"
-#include "policies/kit/rounds.h"
 
 namespace berth::gandiva_fair {
 

@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
 #include "policies/gavel/objective.h"
 #include "policies/gavel/rounds.h"
-#include "policies/kit/rounds.h"
 
 namespace berth::gavel {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "base/params.h"
 #include "policies/goodput/goodput_jobs.h"
-#include "policies/params.h"
 
 namespace berth {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "policies/kit/rounds.h"
+#include "base/rounds.h"
 
 namespace berth {
 

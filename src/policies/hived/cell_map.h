@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/cells.h"
 #include "core/cluster_state.h"
+#include "policies/hived/cells.h"
 
 namespace berth::hived {
 

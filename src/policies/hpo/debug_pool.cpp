@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "policies/placements/node_picker.h"
+#include "placements/node_picker.h"
 
 namespace berth::hpo {
 

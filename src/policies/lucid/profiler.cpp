@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "placements/node_picker.h"
 #include "policies/common/place_outside.h"
-#include "policies/placements/node_picker.h"
 
 namespace berth {
 

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
-#include "policies/kit/rounds.h"
 #include "policies/kit/waiting_jobs.h"
 #include "policies/muri/grouping.h"
 

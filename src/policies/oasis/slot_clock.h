@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "policies/kit/rounds.h"
+#include "base/rounds.h"
 
 namespace berth::oasis {
 

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
-#include "policies/kit/rounds.h"
 #include "policies/optimus/allocation.h"
 #include "policies/optimus/beliefs.h"
 #include "policies/optimus/task_placement.h"

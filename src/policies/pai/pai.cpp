@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "placements/node_picker.h"
 #include "policies/pai/balance.h"
-#include "policies/placements/node_picker.h"
 
 namespace berth {
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
-#include "policies/kit/rounds.h"
 #include "policies/shockwave/window.h"
 
 namespace berth::shockwave {

@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
-#include "policies/kit/rounds.h"
 #include "policies/synergy/packing.h"
 
 namespace berth {

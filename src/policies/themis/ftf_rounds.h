@@ -12,8 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
-#include "policies/kit/rounds.h"
 
 namespace berth::themis {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policies/kit/rounds.h"
+#include "base/rounds.h"
 
 namespace berth::themis {
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "apps/run.h"
+#include "run/run.h"
 
 namespace berth {
 namespace {

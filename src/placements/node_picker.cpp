@@ -1,0 +1,205 @@
+#include "placements/node_picker.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace berth {
+
+Slice slice_of(const ClusterState& state, NodeId node, std::int32_t count) noexcept {
+  const std::uint64_t mask = state.free_mask(node);
+  std::uint64_t rest = mask;
+  for (std::int32_t i = 0; i < count; ++i) rest &= rest - 1;
+  return {.node = node, .gpus = count, .devices = mask & ~rest};
+}
+
+namespace {
+
+/// First node of the bucket whose cores and memory suffice for `gpus` devices of the shape.
+std::optional<NodeId> first_with_room(const ClusterState& state, const Shape& shape,
+                                      const NodeSet& bucket, std::int32_t gpus) noexcept {
+  auto node = bucket.first();
+  if (!shape.needs_side_resources()) return node;
+  while (node && state.room_on(*node, shape) < gpus) node = bucket.next(NodeId{node->value + 1});
+  return node;
+}
+
+}  // namespace
+
+std::optional<NodeId> best_fit_node(const ClusterState& state, const Shape& shape, PoolId pool,
+                                    std::int32_t gpus) noexcept {
+  for (std::int32_t free = gpus; free <= state.largest_node(pool); ++free) {
+    if (const auto node = first_with_room(state, shape, state.nodes_with(pool, free), gpus))
+      return node;
+  }
+  return std::nullopt;
+}
+
+std::optional<NodeId> first_fit_node(const ClusterState& state, const Shape& shape,
+                                     PoolId pool) noexcept {
+  std::optional<NodeId> best;
+  for (std::int32_t free = shape.gpus; free <= state.largest_node(pool); ++free) {
+    const auto node = first_with_room(state, shape, state.nodes_with(pool, free), shape.gpus);
+    if (node && (!best || *node < *best)) best = node;
+  }
+  return best;
+}
+
+std::optional<NodeId> random_fit_node(const ClusterState& state, const Shape& shape, PoolId pool,
+                                      Rng& rng) {
+  std::size_t candidates = 0;
+  for (std::int32_t free = shape.gpus; free <= state.largest_node(pool); ++free) {
+    candidates += state.nodes_with(pool, free).size();
+  }
+  if (candidates == 0) return std::nullopt;
+  std::size_t rank = rng.below(candidates);
+  for (std::int32_t free = shape.gpus; free <= state.largest_node(pool); ++free) {
+    const NodeSet& bucket = state.nodes_with(pool, free);
+    if (rank < bucket.size()) {
+      const NodeId node = bucket.nth(rank);
+      if (state.room_on(node, shape) >= shape.gpus) return node;
+      return best_fit_node(state, shape, pool,
+                           shape.gpus);  // the drawn one lacks cores: any that has them
+    }
+    rank -= bucket.size();
+  }
+  return std::nullopt;
+}
+
+std::optional<RackId> best_fit_rack(const ClusterState& state, const Shape& shape,
+                                    PoolId pool) noexcept {
+  std::optional<RackId> best;
+  for (std::uint32_t i = 0; i < state.racks(); ++i) {
+    const std::int64_t free = state.free_in_rack(pool, RackId{i});
+    if (free >= shape.gpus && (!best || free < state.free_in_rack(pool, *best))) best = RackId{i};
+  }
+  return best;
+}
+
+namespace {
+
+/// Buckets suffice when the whole cluster is searched and only devices count: O(nodes taken x
+/// bucket sizes).
+bool fewest_by_buckets(const ClusterState& state, PoolId pool, std::int32_t need,
+                       std::vector<Slice>& slices) {
+  const auto untaken = [&](std::int32_t free) {
+    auto node = state.nodes_with(pool, free).first();
+    while (node &&
+           std::ranges::any_of(slices, [&](const Slice& slice) { return slice.node == *node; })) {
+      node = state.nodes_with(pool, free).next(NodeId{node->value + 1});
+    }
+    return node;
+  };
+  std::int32_t roomiest = state.largest_node(pool);
+  while (need > 0) {
+    std::optional<NodeId> node;
+    for (std::int32_t free = need; free <= state.largest_node(pool) && !node; ++free)
+      node = untaken(free);
+    if (node) {  // it holds the whole rest, and no tighter one does
+      slices.push_back(slice_of(state, *node, need));
+      return true;
+    }
+    roomiest = std::min(roomiest, need - 1);
+    while (roomiest > 0 && !(node = untaken(roomiest))) --roomiest;
+    if (!node) return false;
+    slices.push_back(slice_of(state, *node, roomiest));
+    need -= roomiest;
+  }
+  return true;
+}
+
+struct Room {
+  NodeId node;
+  std::int32_t gpus;
+};
+
+void rooms_of_pool(const ClusterState& state, const Shape& shape, PoolId pool,
+                   std::optional<RackId> rack, std::vector<Room>& rooms) {
+  const auto add = [&](NodeId node) {
+    if (state.cluster().nodes[node.value].pool != pool || !state.is_up(node)) return;
+    if (const std::int32_t room = state.room_on(node, shape); room > 0)
+      rooms.push_back({node, room});
+  };
+  if (rack) {
+    for (const NodeId node : state.nodes_of_rack(*rack)) add(node);
+  } else {
+    for (std::uint32_t i = 0; i < state.cluster().nodes.size(); ++i) add(NodeId{i});
+  }
+}
+
+bool fewest_by_scan(const ClusterState& state, std::vector<Room>& rooms, std::int32_t need,
+                    std::vector<Slice>& slices) {
+  std::ranges::sort(rooms, [](const Room& a, const Room& b) {
+    return a.gpus != b.gpus ? a.gpus > b.gpus : a.node < b.node;
+  });
+  std::size_t i = 0;
+  for (; i < rooms.size() && need >= rooms[i].gpus;
+       ++i) {  // the roomiest is at most what is needed: take all of it
+    slices.push_back(slice_of(state, rooms[i].node, rooms[i].gpus));
+    need -= rooms[i].gpus;
+  }
+  if (need == 0) return true;
+  if (i == rooms.size()) return false;
+  std::size_t tightest =
+      i;  // rooms fall from here on: the last that still holds the rest, lowest id
+  for (std::size_t j = i; j < rooms.size() && rooms[j].gpus >= need; ++j) {
+    if (rooms[j].gpus < rooms[tightest].gpus) tightest = j;
+  }
+  slices.push_back(slice_of(state, rooms[tightest].node, need));
+  return true;
+}
+
+}  // namespace
+
+bool fewest_nodes(const ClusterState& state, const Shape& shape, PoolId pool,
+                  std::optional<RackId> rack, std::vector<Slice>& slices) {
+  if (!rack && !shape.needs_side_resources())
+    return fewest_by_buckets(state, pool, shape.gpus, slices);
+  std::vector<Room> rooms;
+  rooms_of_pool(state, shape, pool, rack, rooms);
+  return fewest_by_scan(state, rooms, shape.gpus, slices);
+}
+
+bool fullest_nodes(const ClusterState& state, const Shape& shape, PoolId pool,
+                   std::vector<Slice>& slices) {
+  std::int32_t need = shape.gpus;
+  for (std::int32_t free = 1; free <= state.largest_node(pool) && need > 0; ++free) {
+    NodeId from{0};
+    while (need > 0) {
+      const auto node = state.nodes_with(pool, free).next(from);
+      if (!node) break;
+      from = NodeId{node->value + 1};
+      const std::int32_t room = std::min(need, state.room_on(*node, shape));
+      if (room <= 0) continue;
+      slices.push_back(slice_of(state, *node, room));
+      need -= room;
+    }
+  }
+  return need == 0;
+}
+
+std::int32_t fewest_possible(const ClusterState& state, const Shape& shape, PoolId pool) noexcept {
+  // Kinds are few: the next roomiest one is looked for anew each time instead of sorting them.
+  std::int32_t nodes = 0;
+  std::int32_t need = shape.gpus;
+  std::int32_t above = std::numeric_limits<std::int32_t>::max();  // done with rooms from here on
+  while (need > 0) {
+    std::int32_t room = 0;
+    for (const NodeKind& kind : state.kinds(pool)) {
+      const std::int32_t here = kind.room(shape);
+      if (kind.working > 0 && here < above) room = std::max(room, here);
+    }
+    if (room == 0) return nodes + 1;
+    std::int32_t alike = 0;
+    for (const NodeKind& kind : state.kinds(pool)) {
+      if (kind.room(shape) == room) alike += kind.working;
+    }
+    const std::int32_t taken = std::min(alike, (need + room - 1) / room);
+    nodes += taken;
+    need -= static_cast<std::int32_t>(std::min<std::int64_t>(need, std::int64_t{taken} * room));
+    above = room;
+  }
+  return nodes;
+}
+
+}  // namespace berth
