@@ -19,7 +19,7 @@ constexpr PoolId kPool{0};
 
 Duration seconds(double s) { return seconds_to_duration(s); }
 
-Partner running(std::uint32_t id, SharingScore score, double gib, double priority) {
+PackingPartner running(std::uint32_t id, SharingScore score, double gib, double priority) {
   return {.start = seconds_to_time(id),
           .job = JobId{id},
           .pool = kPool,
@@ -74,7 +74,7 @@ TEST_F(WorkedPacking, OnlyEqualSizesUpToOneServerAndOnePool) {
   two.gpus = 2;
   EXPECT_FALSE(index_.find(kPool, two, now_));
   EXPECT_FALSE(index_.find(PoolId{1}, waiting(SharingScore::Tiny, 1, 10), now_));
-  Partner large = running(3, SharingScore::Tiny, 1, 4000);
+  PackingPartner large = running(3, SharingScore::Tiny, 1, 4000);
   large.gpus = 16;
   index_.add(large);
   two.gpus = 16;
@@ -82,7 +82,7 @@ TEST_F(WorkedPacking, OnlyEqualSizesUpToOneServerAndOnePool) {
 }
 
 TEST_F(WorkedPacking, APartnerTakenIsGoneUntilItIsAloneAgain) {
-  const Partner first = running(1, SharingScore::Medium, 10, 4000);
+  const PackingPartner first = running(1, SharingScore::Medium, 10, 4000);
   index_.remove(first);
   EXPECT_EQ(index_.find(kPool, waiting(SharingScore::Medium, 6, 5000), now_)->job, JobId{2});
   index_.add(first);
@@ -92,18 +92,18 @@ TEST_F(WorkedPacking, APartnerTakenIsGoneUntilItIsAloneAgain) {
 TEST(PackingIndex, FindsWhatAScanOfTheRunListFinds) {
   Rng rng{17};
   PackingIndex index;
-  std::vector<Partner> list;
+  std::vector<PackingPartner> list;
   std::uint32_t id = 0;
   for (int step = 0; step < 6000; ++step) {
     const Time now = seconds_to_time(step / 3);
     if (rng.below(3) > 0) {
-      Partner partner{.start = now,
-                      .job = JobId{id++},
-                      .pool = kPool,
-                      .gpus = 1 + static_cast<std::int32_t>(rng.below(2)),
-                      .score = static_cast<SharingScore>(rng.below(3)),
-                      .memory_left_mib = static_cast<double>(rng.below(20)),
-                      .expected_end = now + seconds(static_cast<double>(rng.below(400)))};
+      PackingPartner partner{.start = now,
+                             .job = JobId{id++},
+                             .pool = kPool,
+                             .gpus = 1 + static_cast<std::int32_t>(rng.below(2)),
+                             .score = static_cast<SharingScore>(rng.below(3)),
+                             .memory_left_mib = static_cast<double>(rng.below(20)),
+                             .expected_end = now + seconds(static_cast<double>(rng.below(400)))};
       index.add(partner);
       list.push_back(partner);
     } else if (!list.empty()) {
@@ -115,8 +115,8 @@ TEST(PackingIndex, FindsWhatAScanOfTheRunListFinds) {
                             .score = static_cast<SharingScore>(rng.below(3)),
                             .memory_mib = static_cast<double>(rng.below(20)),
                             .left = seconds(static_cast<double>(rng.below(700)))};
-    const Partner* expected = nullptr;
-    for (const Partner& partner : list) {
+    const PackingPartner* expected = nullptr;
+    for (const PackingPartner& partner : list) {
       const int scores = static_cast<int>(partner.score) + static_cast<int>(newcomer.score);
       if (partner.gpus != newcomer.gpus || scores > 2) continue;
       if (partner.memory_left_mib < newcomer.memory_mib) continue;

@@ -23,6 +23,7 @@
 #include "policies/agents/exchange.h"
 #include "policies/agents/moves.h"
 #include "policies/agents/sale.h"
+#include "policies/policy_entry.h"
 
 namespace berth::agents {
 
@@ -71,3 +72,9 @@ class Agents final : public Policy {
 };
 
 }  // namespace berth::agents
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry agents_entry();
+
+}  // namespace berth

@@ -23,6 +23,7 @@
 #include "core/policy.h"
 #include "policies/andreas/fleet.h"
 #include "policies/andreas/search.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
 
@@ -136,5 +137,7 @@ class Andreas final : public Policy {
       left_;                   // scratch: what moving jobs held; lookup only
   std::vector<Slice> slices_;  // scratch
 };
+
+[[nodiscard]] PolicyEntry andreas_entry();
 
 }  // namespace berth

@@ -7,7 +7,7 @@
 namespace berth {
 
 namespace {
-constexpr double kHour = 3600;
+constexpr double kSecondsPerHour = 3600;
 }  // namespace
 
 void Andreas::reschedule(const View& view, Plan& plan, Rng& rng) {
@@ -23,11 +23,11 @@ void Andreas::reschedule(const View& view, Plan& plan, Rng& rng) {
 /// By type; nodes that are up before those that are not, idle ones before others.
 void Andreas::list_nodes(const View& view) {
   const ClusterState& state = view.cluster;
-  const double boot = to_seconds(options_.boot) / kHour;
+  const double boot = to_seconds(options_.boot) / kSecondsPerHour;
   const auto ready = [&](NodeId node) {
     if (state.power(node) == PowerState::On) return 0.0;
     if (state.power(node) == PowerState::Off) return boot;
-    return std::max(0.0, to_seconds(booted_[node.value] - view.now) / kHour);
+    return std::max(0.0, to_seconds(booted_[node.value] - view.now) / kSecondsPerHour);
   };
   nodes_.clear();
   for (const NodeId node : fleet_.nodes()) {
@@ -53,9 +53,9 @@ void Andreas::list_jobs(const View& view) {
   instance_.types = fleet_.types();
   instance_.rho = options_.rho;
   instance_.aging = options_.aging;
-  instance_.period = to_seconds(options_.period) / kHour;
-  instance_.restart = to_seconds(options_.restart) / kHour;
-  instance_.boot = to_seconds(options_.boot) / kHour;
+  instance_.period = to_seconds(options_.period) / kSecondsPerHour;
+  instance_.restart = to_seconds(options_.restart) / kSecondsPerHour;
+  instance_.boot = to_seconds(options_.boot) / kSecondsPerHour;
   instance_.prepare();
 }
 
@@ -64,9 +64,9 @@ void Andreas::add_job(const View& view, JobId id) {
   andreas::Job job{.id = id.value,
                    .choices = &fleet_.choices(view, id),
                    .work = hours_left(view, id),
-                   .due = due ? to_seconds(*due - view.now) / kHour : andreas::kNoDueDate,
+                   .due = due ? to_seconds(*due - view.now) / kSecondsPerHour : andreas::kNoDueDate,
                    .weight = weight_of(view, id),
-                   .submitted = to_seconds(view.jobs.submitted[id] - view.now) / kHour};
+                   .submitted = to_seconds(view.jobs.submitted[id] - view.now) / kSecondsPerHour};
   if (has_seat(id)) {
     const Seat& own = seat(id);
     const auto is_lost = [&](const andreas::Share& share) {

@@ -31,6 +31,7 @@
 #include "policies/antman/tenants.h"
 #include "policies/common/job_heap.h"
 #include "policies/kit/waiting_jobs.h"
+#include "policies/policy_entry.h"
 
 namespace berth::antman {
 
@@ -146,3 +147,10 @@ class Antman final : public Policy {
 };
 
 }  // namespace berth::antman
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry antman_entry();
+[[nodiscard]] PolicyEntry antman_lite_entry();
+
+}  // namespace berth

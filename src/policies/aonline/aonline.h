@@ -21,6 +21,7 @@
 #include "policies/aonline/windows.h"
 #include "policies/common/elastic.h"
 #include "policies/common/parameter_servers.h"
+#include "policies/policy_entry.h"
 
 namespace berth::aonline {
 
@@ -85,3 +86,9 @@ class Aonline final : public Policy {
 };
 
 }  // namespace berth::aonline
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry aonline_entry();
+
+}  // namespace berth

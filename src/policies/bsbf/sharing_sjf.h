@@ -21,6 +21,7 @@
 #include "core/policy.h"
 #include "policies/bsbf/occupancy.h"
 #include "policies/bsbf/partners.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
 
@@ -161,5 +162,8 @@ class SharingSjf final : public Policy {
   std::vector<Slice> chosen_;                     // scratch, ascending by node
   std::vector<Slice> elsewhere_;                  // scratch
 };
+
+[[nodiscard]] PolicyEntry sjf_ffs_entry();
+[[nodiscard]] PolicyEntry sjf_bsbf_entry();
 
 }  // namespace berth

@@ -21,6 +21,7 @@
 #include "policies/common/lanes.h"
 #include "policies/common/victims.h"
 #include "policies/list_order/list_order.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
 
@@ -85,5 +86,7 @@ class Capacity final : public Policy {
       scattered_;   // by JobId: passes in which it could only have been spread
   RoomMaker room_;  // scratch
 };
+
+[[nodiscard]] PolicyEntry capacity_entry();
 
 }  // namespace berth

@@ -25,6 +25,7 @@
 #include "policies/chronus/local_search.h"
 #include "policies/common/buddy_servers.h"
 #include "policies/kit/waiting_jobs.h"
+#include "policies/policy_entry.h"
 
 namespace berth::chronus {
 
@@ -172,3 +173,9 @@ class Chronus final : public Policy {
                                 const std::vector<std::uint64_t>& free, std::vector<Slice>& slices);
 
 }  // namespace berth::chronus
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry chronus_entry();
+
+}  // namespace berth

@@ -24,6 +24,7 @@
 #include "policies/common/expected_ends.h"
 #include "policies/common/job_heap.h"
 #include "policies/common/ranked_set.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
 
@@ -103,5 +104,7 @@ class Conservative final : public Policy {
   std::vector<JobId> scratch_;
   std::vector<bool> blocked_;  // scratch: by shape and pool, found no place in this pass
 };
+
+[[nodiscard]] PolicyEntry conservative_entry();
 
 }  // namespace berth

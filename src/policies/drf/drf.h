@@ -24,6 +24,7 @@
 #include "core/policy.h"
 #include "policies/common/job_heap.h"
 #include "policies/common/ranked_set.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
 
@@ -77,5 +78,7 @@ class Drf final : public Policy {
   std::vector<bool> running_;            // by JobId
   std::vector<bool> blocked_;            // scratch: by ShapeId, found no place in this pass
 };
+
+[[nodiscard]] PolicyEntry drf_entry();
 
 }  // namespace berth

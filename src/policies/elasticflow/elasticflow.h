@@ -23,6 +23,7 @@
 #include "policies/common/buddy_servers.h"
 #include "policies/common/elastic.h"
 #include "policies/elasticflow/shares.h"
+#include "policies/policy_entry.h"
 
 namespace berth::elasticflow {
 
@@ -138,3 +139,9 @@ class ElasticFlow final : public Policy {
 };
 
 }  // namespace berth::elasticflow
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry elasticflow_entry();
+
+}  // namespace berth

@@ -31,6 +31,7 @@
 #include "policies/common/reservation.h"
 #include "policies/common/victims.h"
 #include "policies/fair_share/accounts.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
 
@@ -145,5 +146,7 @@ class FairShare final : public Policy {
   std::vector<JobId> candidates_;         // scratch: victims, first to give way first
   RoomMaker room_;                        // scratch
 };
+
+[[nodiscard]] PolicyEntry fair_share_entry();
 
 }  // namespace berth

@@ -34,6 +34,7 @@
 #include "policies/gandiva/ring.h"
 #include "policies/gandiva/servers.h"
 #include "policies/kit/waiting_jobs.h"
+#include "policies/policy_entry.h"
 
 namespace berth::gandiva {
 
@@ -210,3 +211,9 @@ class Gandiva final : public Policy {
 };
 
 }  // namespace berth::gandiva
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry gandiva_entry();
+
+}  // namespace berth

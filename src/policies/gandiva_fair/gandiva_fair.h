@@ -24,6 +24,7 @@
 #include "core/policy.h"
 #include "policies/gandiva_fair/stride.h"
 #include "policies/gandiva_fair/users.h"
+#include "policies/policy_entry.h"
 
 namespace berth::gandiva_fair {
 
@@ -123,3 +124,9 @@ class GandivaFair final : public Policy {
 };
 
 }  // namespace berth::gandiva_fair
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry gandiva_fair_entry();
+
+}  // namespace berth

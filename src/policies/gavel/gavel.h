@@ -24,6 +24,7 @@
 #include "core/policy.h"
 #include "policies/gavel/objective.h"
 #include "policies/gavel/rounds.h"
+#include "policies/policy_entry.h"
 
 namespace berth::gavel {
 
@@ -143,3 +144,11 @@ class Gavel final : public Policy {
 };
 
 }  // namespace berth::gavel
+
+namespace berth {
+
+/// gavel-las, gavel-ftf, gavel-makespan, gavel-cost, gavel-slo, gavel-hierarchical, gavel-fifo,
+/// gavel-sjf, gavel-throughput.
+[[nodiscard]] std::vector<PolicyEntry> gavel_entries();
+
+}  // namespace berth

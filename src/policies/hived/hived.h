@@ -29,6 +29,7 @@
 #include "core/policy.h"
 #include "policies/hived/cell_map.h"
 #include "policies/kit/waiting_jobs.h"
+#include "policies/policy_entry.h"
 
 namespace berth::hived {
 
@@ -117,3 +118,9 @@ class Hived final : public Policy {
 };
 
 }  // namespace berth::hived
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry hived_entry();
+
+}  // namespace berth

@@ -33,6 +33,7 @@
 #include "policies/common/lanes.h"
 #include "policies/hpo/debug_pool.h"
 #include "policies/hpo/study.h"
+#include "policies/policy_entry.h"
 
 namespace berth::hpo {
 
@@ -146,3 +147,9 @@ class Hpo final : public Policy {
 };
 
 }  // namespace berth::hpo
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry hpo_entry();
+
+}  // namespace berth

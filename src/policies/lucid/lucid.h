@@ -24,6 +24,7 @@
 #include "policies/lucid/packing_index.h"
 #include "policies/lucid/profiler.h"
 #include "policies/lucid/sharing_score.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
 
@@ -62,7 +63,7 @@ class Lucid final : public Policy {
     double rate_alone = 1;     // of a host, before somebody came beside it
     bool was_measured = true;  // that rate: a belief is not to be compared with a measurement
     JobId mate = kNobody;
-    Partner as_partner;  // while it runs in the main part
+    PackingPartner as_partner;  // while it runs in the main part
   };
   struct Trial {
     Time due;
@@ -103,5 +104,7 @@ class Lucid final : public Policy {
   std::vector<JobId> jobs_;    // scratch
   std::vector<Slice> slices_;  // scratch
 };
+
+[[nodiscard]] PolicyEntry lucid_entry();
 
 }  // namespace berth

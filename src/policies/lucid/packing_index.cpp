@@ -6,38 +6,41 @@
 namespace berth {
 
 namespace {
-auto run_order(const Partner& partner) noexcept { return std::tuple(partner.start, partner.job); }
+auto run_order(const PackingPartner& partner) noexcept {
+  return std::tuple(partner.start, partner.job);
+}
 }  // namespace
 
-void PackingIndex::add(const Partner& partner) {
+void PackingIndex::add(const PackingPartner& partner) {
   lists_[{partner.pool, partner.gpus, partner.score}].add(partner);
 }
 
-void PackingIndex::remove(const Partner& partner) {
+void PackingIndex::remove(const PackingPartner& partner) {
   const auto list = lists_.find({partner.pool, partner.gpus, partner.score});
   if (list != lists_.end()) list->second.remove(partner);
 }
 
-bool PackingIndex::is_before(const Partner& a, const Partner& b) const noexcept {
+bool PackingIndex::is_before(const PackingPartner& a, const PackingPartner& b) const noexcept {
   if (choice_ == Choice::LeastScore && a.score != b.score) return a.score < b.score;
   return run_order(a) < run_order(b);
 }
 
-std::optional<Partner> PackingIndex::find(PoolId pool, const Newcomer& newcomer, Time now) const {
+std::optional<PackingPartner> PackingIndex::find(PoolId pool, const Newcomer& newcomer,
+                                                 Time now) const {
   if (newcomer.gpus > kMaxGpus) return std::nullopt;
   // priority(J) <= 2 priority(R) with equal GPUs: R must last at least half as long as J
   const Time end = now + (newcomer.left + Duration{1}) / 2;
-  std::optional<Partner> best;
+  std::optional<PackingPartner> best;
   for (int score = 0; score + static_cast<int>(newcomer.score) <= kMaxScoreSum; ++score) {
     const auto list = lists_.find({pool, newcomer.gpus, static_cast<SharingScore>(score)});
     if (list == lists_.end()) continue;
-    const Partner* found = list->second.first(newcomer.memory_mib, end);
+    const PackingPartner* found = list->second.first(newcomer.memory_mib, end);
     if (found != nullptr && (!best || is_before(*found, *best))) best = *found;
   }
   return best;
 }
 
-std::size_t PackingIndex::List::position_of(const Partner& partner) const noexcept {
+std::size_t PackingIndex::List::position_of(const PackingPartner& partner) const noexcept {
   const auto at = std::ranges::lower_bound(jobs_, run_order(partner), {}, run_order);
   return static_cast<std::size_t>(at - jobs_.begin());
 }
@@ -71,7 +74,7 @@ void PackingIndex::List::rebuild() {
   for (std::size_t i = 0; i < kept; ++i) update(i);
 }
 
-void PackingIndex::List::add(const Partner& partner) {
+void PackingIndex::List::add(const PackingPartner& partner) {
   if (jobs_.size() == width_) rebuild();
   std::size_t position = position_of(partner);
   if (position < jobs_.size() && jobs_[position].job == partner.job) {  // it is back
@@ -87,7 +90,7 @@ void PackingIndex::List::add(const Partner& partner) {
   for (; position < jobs_.size(); ++position) update(position);  // usually the last one only
 }
 
-void PackingIndex::List::remove(const Partner& partner) {
+void PackingIndex::List::remove(const PackingPartner& partner) {
   const std::size_t position = position_of(partner);
   if (position >= jobs_.size() || jobs_[position].job != partner.job || !is_present_[position])
     return;
@@ -96,7 +99,7 @@ void PackingIndex::List::remove(const Partner& partner) {
   update(position);
 }
 
-const Partner* PackingIndex::List::first(double memory_mib, Time end) const noexcept {
+const PackingPartner* PackingIndex::List::first(double memory_mib, Time end) const noexcept {
   const auto may_hold = [&](std::size_t node) {
     return most_[node].memory_left_mib >= memory_mib && most_[node].expected_end >= end;
   };

@@ -20,7 +20,7 @@
 namespace berth {
 
 /// A running job as a possible partner.
-struct Partner {
+struct PackingPartner {
   Time start{};
   JobId job;
   PoolId pool;
@@ -47,21 +47,22 @@ class PackingIndex {
   explicit PackingIndex(Choice choice = Choice::FirstStarted) : choice_(choice) {}
 
   /// A job began to run alone on its devices.
-  void add(const Partner& partner);
+  void add(const PackingPartner& partner);
   /// It shares its devices now, or is over. Nothing happens if it is not there.
-  void remove(const Partner& partner);
+  void remove(const PackingPartner& partner);
 
   /// A partner among the jobs of the pool: its run comes first, or its score is least.
-  [[nodiscard]] std::optional<Partner> find(PoolId pool, const Newcomer& newcomer, Time now) const;
+  [[nodiscard]] std::optional<PackingPartner> find(PoolId pool, const Newcomer& newcomer,
+                                                   Time now) const;
   /// Does the first of two partners come before the second?
-  [[nodiscard]] bool is_before(const Partner& a, const Partner& b) const noexcept;
+  [[nodiscard]] bool is_before(const PackingPartner& a, const PackingPartner& b) const noexcept;
 
  private:
   class List {
    public:
-    void add(const Partner& partner);
-    void remove(const Partner& partner);
-    [[nodiscard]] const Partner* first(double memory_mib, Time end) const noexcept;
+    void add(const PackingPartner& partner);
+    void remove(const PackingPartner& partner);
+    [[nodiscard]] const PackingPartner* first(double memory_mib, Time end) const noexcept;
 
    private:
     struct Most {
@@ -69,12 +70,12 @@ class PackingIndex {
       Time expected_end;
     };
     static constexpr Most kNobody{-1, Time{Duration::min()}};
-    [[nodiscard]] std::size_t position_of(const Partner& partner) const noexcept;
+    [[nodiscard]] std::size_t position_of(const PackingPartner& partner) const noexcept;
     [[nodiscard]] Most leaf(std::size_t position) const noexcept;
     void update(std::size_t position) noexcept;
     void rebuild();
 
-    std::vector<Partner> jobs_;  // in run order; a removed one stays until the next rebuild
+    std::vector<PackingPartner> jobs_;  // in run order; a removed one stays until the next rebuild
     std::vector<bool> is_present_;
     std::vector<Most> most_;  // a heap-shaped tree; leaf i is at width_ + i
     std::size_t width_ = 0;

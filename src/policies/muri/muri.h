@@ -23,6 +23,7 @@
 #include "core/policy.h"
 #include "policies/kit/waiting_jobs.h"
 #include "policies/muri/grouping.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
 
@@ -114,5 +115,8 @@ class Muri final : public Policy {
   std::vector<Slice> slices_;              // scratch
   std::vector<JobId> touched_;             // scratch: started or stopped in this pass
 };
+
+[[nodiscard]] PolicyEntry muri_s_entry();
+[[nodiscard]] PolicyEntry muri_l_entry();
 
 }  // namespace berth

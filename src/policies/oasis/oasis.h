@@ -27,6 +27,7 @@
 #include "policies/oasis/slot_clock.h"
 #include "policies/oasis/speed.h"
 #include "policies/oasis/utility.h"
+#include "policies/policy_entry.h"
 
 namespace berth::oasis {
 
@@ -146,3 +147,9 @@ class Oasis final : public Policy {
 };
 
 }  // namespace berth::oasis
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry oasis_entry();
+
+}  // namespace berth

@@ -20,6 +20,7 @@
 #include "policies/optimus/allocation.h"
 #include "policies/optimus/beliefs.h"
 #include "policies/optimus/task_placement.h"
+#include "policies/policy_entry.h"
 
 namespace berth::optimus {
 
@@ -99,3 +100,9 @@ class Optimus final : public Policy {
 };
 
 }  // namespace berth::optimus
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry optimus_entry();
+
+}  // namespace berth

@@ -22,6 +22,7 @@
 #include "policies/goodput/resizer.h"
 #include "policies/goodput/round_clock.h"
 #include "policies/goodput/waiting_heads.h"
+#include "policies/policy_entry.h"
 #include "policies/pollux/genetic.h"
 
 namespace berth::pollux {
@@ -110,3 +111,9 @@ class Pollux final : public Policy {
 };
 
 }  // namespace berth::pollux
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry pollux_entry();
+
+}  // namespace berth

@@ -27,6 +27,7 @@
 #include "policies/common/lanes.h"
 #include "policies/common/victims.h"
 #include "policies/list_order/list_order.h"
+#include "policies/policy_entry.h"
 #include "policies/priority/quotas.h"
 
 namespace berth {
@@ -99,5 +100,7 @@ class Priority final : public Policy {
   std::vector<JobId> evicted_;  // in this pass: they may start again, but not by preempting
   RoomMaker room_;              // scratch
 };
+
+[[nodiscard]] PolicyEntry priority_entry();
 
 }  // namespace berth

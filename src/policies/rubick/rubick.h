@@ -22,6 +22,7 @@
 
 #include "core/policy.h"
 #include "policies/common/elastic.h"
+#include "policies/policy_entry.h"
 #include "policies/rubick/allocation.h"
 
 namespace berth::rubick {
@@ -105,3 +106,9 @@ class Rubick final : public Policy {
 };
 
 }  // namespace berth::rubick
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry rubick_entry();
+
+}  // namespace berth

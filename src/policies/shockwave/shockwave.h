@@ -13,6 +13,7 @@
 
 #include "base/rounds.h"
 #include "core/policy.h"
+#include "policies/policy_entry.h"
 #include "policies/shockwave/window.h"
 
 namespace berth::shockwave {
@@ -67,3 +68,9 @@ class Shockwave final : public Policy {
 };
 
 }  // namespace berth::shockwave
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry shockwave_entry();
+
+}  // namespace berth

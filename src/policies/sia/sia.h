@@ -23,6 +23,7 @@
 #include "policies/goodput/resizer.h"
 #include "policies/goodput/round_clock.h"
 #include "policies/goodput/waiting_heads.h"
+#include "policies/policy_entry.h"
 #include "policies/sia/assignment.h"
 #include "policies/sia/configurations.h"
 
@@ -101,3 +102,9 @@ class Sia final : public Policy {
 };
 
 }  // namespace berth::sia
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry sia_entry();
+
+}  // namespace berth

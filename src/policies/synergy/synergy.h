@@ -23,6 +23,7 @@
 
 #include "base/rounds.h"
 #include "core/policy.h"
+#include "policies/policy_entry.h"
 #include "policies/synergy/packing.h"
 
 namespace berth {
@@ -118,5 +119,7 @@ class Synergy final : public Policy {
   std::vector<SynergyPart> stays_;             // scratch: where they run
   std::vector<Slice> slices_;                  // scratch
 };
+
+[[nodiscard]] PolicyEntry synergy_entry();
 
 }  // namespace berth

@@ -25,6 +25,7 @@
 
 #include "core/policy.h"
 #include "policies/common/elastic.h"
+#include "policies/policy_entry.h"
 #include "policies/themis/fairness.h"
 #include "policies/themis/job_times.h"
 #include "policies/themis/market.h"
@@ -170,3 +171,10 @@ class Themis final : public Policy {
 };
 
 }  // namespace berth::themis
+
+namespace berth {
+
+[[nodiscard]] PolicyEntry themis_entry();
+[[nodiscard]] PolicyEntry ftf_fractional_entry();
+
+}  // namespace berth
