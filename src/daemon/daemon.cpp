@@ -105,7 +105,7 @@ struct Daemon::Parts {
   Scribe scribe;
   std::unique_ptr<ScribeThread> pen;
   std::unique_ptr<LocalHost> host;
-  std::unique_ptr<Yard> yard;
+  std::unique_ptr<JobSupervisor> supervisor;
   std::unique_ptr<PowerPrograms> programs;
   std::unique_ptr<NodePower> power;
   std::unique_ptr<EnergyMeter> energy;
@@ -154,7 +154,7 @@ Result<void> Daemon::Parts::begin() {
                                    .log = &log,
                                    .limit = &limit},
                                   [this](HostEvent event) { inbox.post(std::move(event)); }));
-  yard = std::make_unique<Yard>(Yard::Parts{
+  supervisor = std::make_unique<JobSupervisor>(JobSupervisor::Parts{
       .cluster = options.cluster,
       .host = *host,
       .pen = *pen,
@@ -190,7 +190,7 @@ Result<void> Daemon::Parts::open_power() {
               PowerPrograms::open([this](ProgramEnd end) { inbox.post(std::move(end)); }));
   }
   const auto is_vacant = [this](NodeId node) {
-    return std::ranges::none_of(yard->attempts(), [&](const auto& entry) {
+    return std::ranges::none_of(supervisor->attempts(), [&](const auto& entry) {
       return std::ranges::any_of(entry.second.slices,
                                  [&](const Slice& slice) { return slice.node == node; });
     });
@@ -284,7 +284,7 @@ void Daemon::Parts::make_service() {
   scheduler =
       std::make_unique<Scheduler>(Scheduler::Parts{.store = *store,
                                                    .board = board,
-                                                   .yard = *yard,
+                                                   .supervisor = *supervisor,
                                                    .inbox = inbox,
                                                    .clock = clock,
                                                    .cluster = options.cluster,
@@ -312,7 +312,7 @@ void Daemon::Parts::make_service() {
       .ask_engine = [this](Question question) { inbox.post(std::move(question)); },
       .signal =
           [this](JobNumber job, int number) {
-            if (const Attempt* attempt = yard->alive(job)) host->signal(attempt->id, number);
+            if (const Attempt* attempt = supervisor->alive(job)) host->signal(attempt->id, number);
           },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
       .more_metrics = [this] { return trouble_metrics() + energy->metrics(clock.now()); },
@@ -362,7 +362,7 @@ LiveService& Daemon::service() noexcept { return *parts_->service; }
 std::uint64_t Daemon::generation() const noexcept { return parts_->generation; }
 
 Result<void> Daemon::run() {
-  BERTH_TRY_VOID(parts_->yard->recover(parts_->scribe.ledger()));
+  BERTH_TRY_VOID(parts_->supervisor->recover(parts_->scribe.ledger()));
   const EnergyLooker looker{*parts_->energy, parts_->clock};
   parts_->shares_cores = shares_cores_by_curves(parts_->options.live);
   std::optional<UsePhases> phases;

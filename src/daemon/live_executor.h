@@ -1,5 +1,5 @@
 // The real world below the engine. It waits for what people, processes and clocks do, gives jobs
-// that may compete a slot of the engine's trace, and hands decisions to the yard. It decides
+// that may compete a slot of the engine's trace, and hands decisions to the supervisor. It decides
 // nothing itself.
 #pragma once
 
@@ -18,10 +18,10 @@
 #include "core/executor.h"
 #include "daemon/gates.h"
 #include "daemon/inbox.h"
+#include "daemon/job_supervisor.h"
 #include "daemon/learnt.h"
 #include "daemon/live_rates.h"
 #include "daemon/node_power.h"
-#include "daemon/yard.h"
 #include "model/trace.h"
 #include "sim/sim_executor.h"
 #include "training/training_book.h"
@@ -45,7 +45,7 @@ class LiveExecutor final : public Executor, public RunObserver {
     Trace& slots;  // as many as the engine will ever see; empty ones
     const Cluster& cluster;
     Inbox& inbox;
-    Yard& yard;
+    JobSupervisor& supervisor;
     Gates& gates;
     const LiveClock& clock;
     std::function<std::optional<LedgerJob>(JobNumber)> job;  // as it is on record

@@ -18,11 +18,11 @@
 #include "daemon/energy_meter.h"
 #include "daemon/engine_memory.h"
 #include "daemon/inbox.h"
+#include "daemon/job_supervisor.h"
 #include "daemon/learnt.h"
 #include "daemon/live_executor.h"
 #include "daemon/training_desk.h"
 #include "daemon/why.h"
-#include "daemon/yard.h"
 #include "policies/registry.h"
 #include "store/store.h"
 
@@ -78,7 +78,7 @@ class Scheduler {
   struct Parts {
     Store& store;
     Board& board;
-    Yard& yard;
+    JobSupervisor& supervisor;
     Inbox& inbox;
     const LiveClock& clock;
     const Cluster& cluster;
@@ -117,7 +117,7 @@ class Scheduler {
   [[nodiscard]] Entitlements entitlements(const Policy& policy);
   void log_replayed(std::size_t passes) const;
   [[nodiscard]] NodeService service_of(NodeId node) const;
-  [[nodiscard]] Yard::Rules rules() const;
+  [[nodiscard]] JobSupervisor::Rules rules() const;
   [[nodiscard]] Result<Next> begin_anew(const std::string& why, std::optional<JobNumber> suspect);
   void fall_back(const std::string& why);
   void trust_again();

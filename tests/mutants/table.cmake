@@ -3,8 +3,8 @@
 # protocol where that can be done.
 include(${CMAKE_CURRENT_LIST_DIR}/mutate.cmake)
 
-set(yard src/daemon/yard.cpp)
-set(ends src/daemon/yard_ends.cpp)
+set(supervisor src/daemon/job_supervisor.cpp)
+set(ends src/daemon/job_supervisor_ends.cpp)
 set(scribe src/daemon/scribe.cpp)
 set(executor src/daemon/live_executor.cpp)
 set(service src/daemon/live_service.cpp)
@@ -23,18 +23,18 @@ endmacro()
 mutant(M1 "a submit is acknowledged before it is synced")
 unsynced(submit)
 mutant(M2 "spawned, then written down")
-becomes(${yard} [[    if (!records_.empty()) BERTH_TRY_VOID(write_records]]
+becomes(${supervisor} [[    if (!records_.empty()) BERTH_TRY_VOID(write_records]]
         [[    if (MUTATED) {
       for (const JobNumber job : std::exchange(begun, {})) {
         launch(job);
-        crash_point("yard.launched");
+        crash_point("supervisor.launched");
       }
     }
     if (!records_.empty()) BERTH_TRY_VOID(write_records]])
 mutant(M3 "no tombstone in recovery")
 becomes(${host} [[  claims_[attempt] = true;]] [[  if (!MUTATED) claims_[attempt] = true;]])
 mutant(M4 "devices are free when the signal is sent")
-becomes(${yard} [[(other == job || stays || sleeps)]]
+becomes(${supervisor} [[(other == job || stays || sleeps)]]
         [[(other == job || stays || sleeps || (MUTATED && attempt.ending != Ending::ByItself))]])
 mutant(M5 "recovery does not adopt")
 becomes(${ends} [[switch (finding.found) {]]
@@ -48,8 +48,8 @@ becomes(${world} [[if (const auto written = life.pen.write(std::move(first)); !w
         [[const bool goes_on = MUTATED && life.generation > 1;
   if (goes_on) --life.generation;
   if (const auto written = goes_on ? Result<std::vector<Committed>>{} : life.pen.write(std::move(first)); !written)]])
-becomes(${ends} [[Result<void> Yard::recover(const Ledger& ledger) {]]
-        [[Result<void> Yard::recover(const Ledger& ledger) {
+becomes(${ends} [[Result<void> JobSupervisor::recover(const Ledger& ledger) {]]
+        [[Result<void> JobSupervisor::recover(const Ledger& ledger) {
   if (MUTATED) counter_ = ledger.last_attempt().counter;]])
 becomes(${store} [[|| !disk_.sync(file_) || !disk_.sync_directory())]]
         [[|| (!MUTATED && !disk_.sync(file_)) || !disk_.sync_directory())]])
@@ -88,7 +88,7 @@ becomes(${scribe} [[    for (const auto& result : results) {
   }
   for (std::size_t i = 0;]])
 mutant(forgotten-before-end "exit records are removed before the end is on record")
-becomes(${yard} [[  while (!records_.empty() || !signals_.empty() || !begun.empty()) {]]
+becomes(${supervisor} [[  while (!records_.empty() || !signals_.empty() || !begun.empty()) {]]
         [[  while (!records_.empty() || !signals_.empty() || !begun.empty()) {
     if (MUTATED)
       for (const AttemptId attempt : std::exchange(forgotten_, {})) parts_.host.forget(attempt);]])
@@ -102,18 +102,18 @@ becomes(${host} [[  exits_[id] = exit;]] [[  if (!MUTATED) exits_[id] = exit;]])
 
 # --- a check is skipped
 mutant(devices-unchecked "a start does not wait for those on its devices")
-becomes(${yard} [[  return !attempts_.contains(job) && is_clear(job, start.slices);]]
+becomes(${supervisor} [[  return !attempts_.contains(job) && is_clear(job, start.slices);]]
         [[  return !attempts_.contains(job) && (MUTATED || is_clear(job, start.slices));]])
 mutant(own-attempt-unchecked "a start does not wait for the job's own last attempt")
-becomes(${yard} [[  return !attempts_.contains(job) && ]] [[  return (MUTATED || !attempts_.contains(job)) && ]])
+becomes(${supervisor} [[  return !attempts_.contains(job) && ]] [[  return (MUTATED || !attempts_.contains(job)) && ]])
 mutant(key-unchecked "the key of a job that is over is not looked up")
 becomes(${service} [[  if (!known) {
     const auto past = parts_.store.by_key]]
         [[  if (!known && !MUTATED) {
     const auto past = parts_.store.by_key]])
 mutant(limbo-unchecked "a preempted attempt that ended otherwise is planned twice")
-becomes(${executor} [[if (end.ending != Ending::Preempt && !parts_.yard.waits_to_start(end.job))]]
-        [[if (MUTATED || (end.ending != Ending::Preempt && !parts_.yard.waits_to_start(end.job)))]])
+becomes(${executor} [[if (end.ending != Ending::Preempt && !parts_.supervisor.waits_to_start(end.job))]]
+        [[if (MUTATED || (end.ending != Ending::Preempt && !parts_.supervisor.waits_to_start(end.job)))]])
 # --- something is forgotten
 mutant(devices-not-recovered "recovery does not put attempts on their devices")
 becomes(${ends} [[        on_device_[{slice.node.value, device}].insert(number);]]

@@ -265,10 +265,10 @@ bool LiveWorld::begin_life() {
   first.emplace_back(std::move(record));
   if (const auto written = life.pen.write(std::move(first)); !written)
     violations_.push_back(written.error().text());
-  make_yard(life);
+  make_supervisor(life);
   make_power(life);
   make_service(life);
-  if (const auto recovered = life.yard->recover(life.scribe.ledger()); !recovered) {
+  if (const auto recovered = life.supervisor->recover(life.scribe.ledger()); !recovered) {
     violations_.push_back("recovery: " + recovered.error().text());
     return false;
   }
@@ -276,8 +276,8 @@ bool LiveWorld::begin_life() {
   return true;
 }
 
-void LiveWorld::make_yard(Life& life) {
-  life.yard = std::make_unique<Yard>(Yard::Parts{
+void LiveWorld::make_supervisor(Life& life) {
+  life.supervisor = std::make_unique<JobSupervisor>(JobSupervisor::Parts{
       .cluster = cluster_,
       .host = host_,
       .pen = life.pen,
@@ -315,7 +315,7 @@ void LiveWorld::make_power(Life& life) {
                        .generation = life.generation,
                        .is_vacant =
                            [&life](NodeId node) {
-                             for (const auto& [job, attempt] : life.yard->attempts()) {
+                             for (const auto& [job, attempt] : life.supervisor->attempts()) {
                                for (const Slice& slice : attempt.slices)
                                  if (slice.node == node) return false;
                              }
@@ -334,7 +334,7 @@ void LiveWorld::make_service(Life& life) {
   life.scheduler =
       std::make_unique<Scheduler>(Scheduler::Parts{.store = life.store,
                                                    .board = life.board,
-                                                   .yard = *life.yard,
+                                                   .supervisor = *life.supervisor,
                                                    .inbox = life.inbox,
                                                    .clock = life.clock,
                                                    .cluster = cluster_,

@@ -1,4 +1,4 @@
-// A whole scheduler in one thread: the real engine, policies, gates, yard, scribe and service over
+// A whole scheduler in one thread: the real engine, policies, gates, supervisor, scribe and service over
 // a simulated clock, disk and host. People act by a script; the scheduler may be killed, or the
 // power lost, at any named point, and is begun again on what is left. Deterministic by its seed.
 #pragma once
@@ -16,9 +16,9 @@
 #include "daemon/admission.h"
 #include "daemon/board.h"
 #include "daemon/inbox.h"
+#include "daemon/job_supervisor.h"
 #include "daemon/live_service.h"
 #include "daemon/scheduler.h"
-#include "daemon/yard.h"
 #include "support/honest_training.h"
 #include "support/sim_disk.h"
 #include "support/sim_host.h"
@@ -151,7 +151,7 @@ class LiveWorld final : public ClockSource {
   class WorldPen;
   class WorldPrograms;
   [[nodiscard]] bool begin_life();
-  void make_yard(Life& life);
+  void make_supervisor(Life& life);
   void make_power(Life& life);
   void make_service(Life& life);
   void die();

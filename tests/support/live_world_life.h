@@ -150,7 +150,7 @@ struct LiveWorld::Life {
   Board board;
   Scribe scribe;
   WorldPen pen;
-  std::unique_ptr<Yard> yard;
+  std::unique_ptr<JobSupervisor> supervisor;
   std::unique_ptr<WorldPrograms> programs;
   std::unique_ptr<NodePower> power;
   std::unique_ptr<Scheduler> scheduler;

@@ -10,8 +10,8 @@
 
 #include "base/crash_point.h"
 #include "base/device_mask.h"
+#include "daemon/job_supervisor.h"
 #include "daemon/launch.h"
-#include "daemon/yard.h"
 
 namespace berth {
 
@@ -52,7 +52,7 @@ std::int32_t count_of(std::span<const Slice> slices) {
 }  // namespace
 
 /// Processes of a gang are as many as its devices: another number of them is another start.
-bool Yard::can_change_in_place(JobNumber job, std::span<const Slice> slices) const {
+bool JobSupervisor::can_change_in_place(JobNumber job, std::span<const Slice> slices) const {
   const auto found = attempts_.find(job);
   if (found == attempts_.end() || rules_.training == nullptr) return false;
   const Attempt& own = found->second;
@@ -66,7 +66,7 @@ bool Yard::can_change_in_place(JobNumber job, std::span<const Slice> slices) con
 }
 
 /// It is about to give this device up.
-bool Yard::leaves(JobNumber job, const std::pair<std::uint32_t, int>& device) const {
+bool JobSupervisor::leaves(JobNumber job, const std::pair<std::uint32_t, int>& device) const {
   const auto move = moves_.find(job);
   if (move == moves_.end()) return false;
   const std::uint64_t kept = mask_on(move->second.to.slices, NodeId{device.first});
@@ -74,13 +74,13 @@ bool Yard::leaves(JobNumber job, const std::pair<std::uint32_t, int>& device) co
 }
 
 /// As for a preemption: not before it has run long enough, and never if it may not be preempted.
-Time Yard::move_due(const Attempt& attempt) const {
+Time JobSupervisor::move_due(const Attempt& attempt) const {
   const auto job = parts_.job(attempt.job);
   if (job && !job->spec->preemptible) return kNever;
   return attempt.since + rules_.min_run;
 }
 
-void Yard::go_on_with_moves() {
+void JobSupervisor::go_on_with_moves() {
   const Time now = parts_.clock.now();
   std::vector<JobNumber> silent, done;
   for (auto& [job, move] : moves_) {
@@ -111,7 +111,7 @@ void Yard::go_on_with_moves() {
   }
 }
 
-void Yard::ask(JobNumber job, Move& move, std::vector<Slice> slices) {
+void JobSupervisor::ask(JobNumber job, Move& move, std::vector<Slice> slices) {
   constexpr std::uint64_t kOfALife = 1'000'000'000;  // no answer to an earlier life fits
   Attempt& attempt = attempts_.at(job);
   move.id = parts_.generation * kOfALife + ++questions_;
@@ -139,7 +139,7 @@ void Yard::ask(JobNumber job, Move& move, std::vector<Slice> slices) {
 }
 
 /// From now on it holds these, with the cores that belong to them.
-void Yard::hold(JobNumber job, const Move& move, const std::vector<Slice>& slices) {
+void JobSupervisor::hold(JobNumber job, const Move& move, const std::vector<Slice>& slices) {
   Attempt& attempt = attempts_.at(job);
   for (const Slice& slice : beyond(attempt.slices, slices)) {
     for (const std::int32_t device : DeviceMask{slice.devices}) {
@@ -176,10 +176,10 @@ void Yard::hold(JobNumber job, const Move& move, const std::vector<Slice>& slice
         {.kind = Signal::Kind::Cores, .attempt = attempt.id, .cores = std::move(cores)});
 }
 
-void Yard::hear(const ResizeAnswer& answer) {
+void JobSupervisor::hear(const ResizeAnswer& answer) {
   const auto found = moves_.find(answer.job);
   if (found == moves_.end() || !found->second.until || found->second.id != answer.id) return;
-  crash_point("yard.answered");
+  crash_point("supervisor.answered");
   Move& move = found->second;
   move.until.reset();
   if (!answer.done)
@@ -188,7 +188,7 @@ void Yard::hear(const ResizeAnswer& answer) {
 }
 
 /// The old way: warning, checkpoint, stop and start.
-void Yard::stop_and_start(JobNumber job, std::string why) {
+void JobSupervisor::stop_and_start(JobNumber job, std::string why) {
   const PendingStart to = moves_.at(job).to;
   Attempt& attempt = attempts_.at(job);
   attempt.is_set = true;

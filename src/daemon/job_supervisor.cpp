@@ -1,4 +1,4 @@
-#include "daemon/yard.h"
+#include "daemon/job_supervisor.h"
 
 #include <algorithm>
 #include <bit>
@@ -34,19 +34,20 @@ Wish wish_of(Ending ending) {
 
 }  // namespace
 
-Yard::Yard(Parts parts) : parts_(std::move(parts)), cores_(parts_.cluster, parts_.machine_cores) {}
+JobSupervisor::JobSupervisor(Parts parts)
+    : parts_(std::move(parts)), cores_(parts_.cluster, parts_.machine_cores) {}
 
-const Attempt* Yard::alive(JobNumber job) const {
+const Attempt* JobSupervisor::alive(JobNumber job) const {
   const auto found = attempts_.find(job);
   return found == attempts_.end() ? nullptr : &found->second;
 }
 
-void Yard::begin_engine(Rules rules) {
+void JobSupervisor::begin_engine(Rules rules) {
   rules_ = std::move(rules);
   end_engine();
 }
 
-void Yard::end_engine() {
+void JobSupervisor::end_engine() {
   while (!asked_.empty()) static_cast<void>(answer(asked_.begin()->first, std::nullopt));
   pending_.clear();
   resuming_.clear();
@@ -62,8 +63,8 @@ void Yard::end_engine() {
 
 // --- what the engine wants
 
-bool Yard::start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus, Reason reason,
-                 std::int32_t cores_milli) {
+bool JobSupervisor::start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus,
+                          Reason reason, std::int32_t cores_milli) {
   const auto found = attempts_.find(job);
   if (found != attempts_.end() && found->second.ending == Ending::ByItself) {
     Attempt& own = found->second;
@@ -99,7 +100,7 @@ bool Yard::start(JobNumber job, std::span<const Slice> slices, std::int32_t gpus
   return false;
 }
 
-void Yard::keep(JobNumber job, Time held_from, Time work_from) {
+void JobSupervisor::keep(JobNumber job, Time held_from, Time work_from) {
   Attempt& own = attempts_.at(job);
   own.is_granted = true;
   own.held_counted = held_from;
@@ -109,7 +110,7 @@ void Yard::keep(JobNumber job, Time held_from, Time work_from) {
 
 /// Whoever is on these devices without the engine's knowledge has to go: it was there before a
 /// restart, and its policy has other plans for the place now.
-void Yard::push_aside(JobNumber by, std::span<const Slice> slices) {
+void JobSupervisor::push_aside(JobNumber by, std::span<const Slice> slices) {
   for (const JobNumber other : on_devices(slices)) {
     const Attempt& attempt = attempts_.at(other);
     const bool in_the_way =
@@ -119,7 +120,7 @@ void Yard::push_aside(JobNumber by, std::span<const Slice> slices) {
   }
 }
 
-std::set<JobNumber> Yard::on_devices(std::span<const Slice> slices) const {
+std::set<JobNumber> JobSupervisor::on_devices(std::span<const Slice> slices) const {
   std::set<JobNumber> jobs;
   visit_devices(slices, [&](const auto& device) {
     const auto found = on_device_.find(device);
@@ -128,8 +129,8 @@ std::set<JobNumber> Yard::on_devices(std::span<const Slice> slices) const {
   return jobs;
 }
 
-void Yard::want_stop(Attempt& attempt, Ending ending, std::string why,
-                     const std::set<JobNumber>& rivals) {
+void JobSupervisor::want_stop(Attempt& attempt, Ending ending, std::string why,
+                              const std::set<JobNumber>& rivals) {
   attempt.is_granted = false;
   resuming_.erase(attempt.job);
   leaving_.erase(attempt.job);
@@ -167,7 +168,7 @@ void Yard::want_stop(Attempt& attempt, Ending ending, std::string why,
                       .grace = record ? record->spec->grace_seconds : 0});
 }
 
-void Yard::warn_who_stayed() {
+void JobSupervisor::warn_who_stayed() {
   const Time now = parts_.clock.now();
   for (auto next = asked_to_leave_.begin(); next != asked_to_leave_.end();) {
     if (next->second > now) {
@@ -186,13 +187,13 @@ void Yard::warn_who_stayed() {
   }
 }
 
-void Yard::stop(JobNumber job, Ending ending, std::string why) {
+void JobSupervisor::stop(JobNumber job, Ending ending, std::string why) {
   pending_.erase(job);
   const auto found = attempts_.find(job);
   if (found != attempts_.end()) want_stop(found->second, ending, std::move(why));
 }
 
-void Yard::leave_alone(JobNumber job) {
+void JobSupervisor::leave_alone(JobNumber job) {
   pending_.erase(job);
   leaving_.erase(job);
   moves_.erase(job);
@@ -205,7 +206,7 @@ void Yard::leave_alone(JobNumber job) {
     want_stop(attempt, Ending::Preempt, "it sleeps, and nobody plans to wake it");
 }
 
-void Yard::suspend(JobNumber job) {
+void JobSupervisor::suspend(JobNumber job) {
   pending_.erase(job);
   moves_.erase(job);
   const auto found = attempts_.find(job);
@@ -226,14 +227,14 @@ void Yard::suspend(JobNumber job) {
   signals_.push_back({.kind = Signal::Kind::Suspend, .attempt = attempt.id});
 }
 
-void Yard::freeze(JobNumber job) {
+void JobSupervisor::freeze(JobNumber job) {
   const auto found = attempts_.find(job);
   if (found == attempts_.end()) return;
   found->second.is_frozen = true;
   signals_.push_back({.kind = Signal::Kind::Suspend, .attempt = found->second.id});
 }
 
-void Yard::thaw(JobNumber job) {
+void JobSupervisor::thaw(JobNumber job) {
   const auto found = attempts_.find(job);
   if (found == attempts_.end()) return;
   found->second.is_frozen = false;
@@ -241,7 +242,7 @@ void Yard::thaw(JobNumber job) {
     signals_.push_back({.kind = Signal::Kind::Resume, .attempt = found->second.id});
 }
 
-void Yard::set_cores(JobNumber job, std::int32_t cores) {
+void JobSupervisor::set_cores(JobNumber job, std::int32_t cores) {
   const auto found = attempts_.find(job);
   if (found == attempts_.end() || found->second.where.size() != 1) return;
   Attempt& attempt = found->second;
@@ -253,12 +254,12 @@ void Yard::set_cores(JobNumber job, std::int32_t cores) {
 }
 
 /// The journal has those it was started with.
-void Yard::hold_cores(Attempt& attempt, std::vector<std::int32_t> cores) {
+void JobSupervisor::hold_cores(Attempt& attempt, std::vector<std::int32_t> cores) {
   attempt.where.front().cores = std::move(cores);
   if (parts_.show_cores) parts_.show_cores(attempt.job, attempt.where.front().cores);
 }
 
-void Yard::set_rate(JobNumber job, std::int32_t milli) {
+void JobSupervisor::set_rate(JobNumber job, std::int32_t milli) {
   if (const auto start = pending_.find(job); start != pending_.end()) {
     start->second.rate_milli = milli;
     return;
@@ -270,14 +271,14 @@ void Yard::set_rate(JobNumber job, std::int32_t milli) {
       {.kind = Signal::Kind::Rate, .attempt = found->second.id, .cores = {}, .rate = milli});
 }
 
-void Yard::set_limit(JobNumber job, std::int64_t seconds) {
+void JobSupervisor::set_limit(JobNumber job, std::int64_t seconds) {
   const auto found = attempts_.find(job);
   if (found == attempts_.end() || seconds > kMaxLimitOfRunning) return;
   signals_.push_back(
       {.kind = Signal::Kind::Limit, .attempt = found->second.id, .cores = {}, .limit = seconds});
 }
 
-bool Yard::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
+bool JobSupervisor::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
   pending_.erase(job);
   if (!parts_.job(job)) return false;  // it was over before, by another way
   if (!over_.insert(job).second) return false;
@@ -289,14 +290,14 @@ bool Yard::end_without_attempt(JobNumber job, Outcome outcome, std::string why) 
   return true;
 }
 
-void Yard::set_aside(JobNumber job, std::string why) {
+void JobSupervisor::set_aside(JobNumber job, std::string why) {
   if (over_.contains(job) || !parts_.job(job)) return;
   leave_alone(job);
   records_.emplace_back(WishRecord{
       .job = job, .wish = Wish::Hold, .by = kSchedulerName, .why = "set aside: " + std::move(why)});
 }
 
-void Yard::let_go(JobNumber job) {
+void JobSupervisor::let_go(JobNumber job) {
   const auto record = parts_.job(job);
   if (over_.contains(job) || !record || !record->is_held || record->held_by != kSchedulerName)
     return;
@@ -308,11 +309,11 @@ void Yard::let_go(JobNumber job) {
 
 /// No attempt of its own is left, and whoever else is on the devices is there with the engine's
 /// knowledge (devices may be shared) or asleep.
-bool Yard::is_vacant(JobNumber job, const PendingStart& start) {
+bool JobSupervisor::is_vacant(JobNumber job, const PendingStart& start) {
   return !attempts_.contains(job) && is_clear(job, start.slices);
 }
 
-bool Yard::is_clear(JobNumber job, std::span<const Slice> slices) const {
+bool JobSupervisor::is_clear(JobNumber job, std::span<const Slice> slices) const {
   bool clear = true;
   visit_devices(slices, [&](const auto& device) {
     const auto found = on_device_.find(device);
@@ -330,7 +331,7 @@ bool Yard::is_clear(JobNumber job, std::span<const Slice> slices) const {
 }
 
 /// A sleeper wakes up when whoever was put on its devices meanwhile has really gone.
-void Yard::wake_sleepers() {
+void JobSupervisor::wake_sleepers() {
   for (auto next = resuming_.begin(); next != resuming_.end();) {
     Attempt& attempt = attempts_.at(*next);
     if (!is_clear(*next, attempt.slices)) {
@@ -346,7 +347,7 @@ void Yard::wake_sleepers() {
   }
 }
 
-std::vector<HeldDevices> Yard::where(JobNumber job, const PendingStart& start) {
+std::vector<HeldDevices> JobSupervisor::where(JobNumber job, const PendingStart& start) {
   const auto record = parts_.job(job);
   std::vector<HeldDevices> held;
   for (const Slice& slice : start.slices) {
@@ -363,7 +364,7 @@ std::vector<HeldDevices> Yard::where(JobNumber job, const PendingStart& start) {
   return held;
 }
 
-std::vector<Slice> Yard::slices_of(const std::vector<HeldDevices>& where) const {
+std::vector<Slice> JobSupervisor::slices_of(const std::vector<HeldDevices>& where) const {
   std::vector<Slice> slices;
   for (const HeldDevices& held : where) {
     for (std::uint32_t i = 0; i < parts_.cluster.nodes.size(); ++i) {
@@ -380,7 +381,7 @@ std::vector<Slice> Yard::slices_of(const std::vector<HeldDevices>& where) const 
   return slices;
 }
 
-void Yard::begin_vacant_starts(std::vector<JobNumber>& begun) {
+void JobSupervisor::begin_vacant_starts(std::vector<JobNumber>& begun) {
   for (auto next = pending_.begin(); next != pending_.end();) {
     const JobNumber job = next->first;
     if (over_.contains(job)) {  // its end stands before this
@@ -416,7 +417,7 @@ void Yard::begin_vacant_starts(std::vector<JobNumber>& begun) {
 }
 
 /// What a library throws over a request is that request's matter.
-Result<LaunchOrder> Yard::order_of(const LedgerJob& job, const Attempt& attempt) const {
+Result<LaunchOrder> JobSupervisor::order_of(const LedgerJob& job, const Attempt& attempt) const {
   try {
     return parts_.order(job, attempt);
   } catch (const std::exception& error) {
@@ -424,7 +425,7 @@ Result<LaunchOrder> Yard::order_of(const LedgerJob& job, const Attempt& attempt)
   }
 }
 
-Result<void> Yard::launch_by(const LaunchOrder& order) const {
+Result<void> JobSupervisor::launch_by(const LaunchOrder& order) const {
   try {
     return parts_.host.launch(order);
   } catch (const std::exception& error) {
@@ -432,7 +433,7 @@ Result<void> Yard::launch_by(const LaunchOrder& order) const {
   }
 }
 
-void Yard::launch(JobNumber job) {
+void JobSupervisor::launch(JobNumber job) {
   const auto found = attempts_.find(job);
   if (found == attempts_.end()) return;
   const auto record = parts_.job(job);
@@ -451,7 +452,7 @@ void Yard::launch(JobNumber job) {
   failed_starts_.push_back({job, verdict, end(job, verdict, nullptr), ending});
 }
 
-void Yard::send(const Signal& signal) {
+void JobSupervisor::send(const Signal& signal) {
   switch (signal.kind) {
     case Signal::Kind::Stop:
       parts_.host.stop(signal.attempt, Host::Stop::Warn, signal.grace);
@@ -467,20 +468,20 @@ void Yard::send(const Signal& signal) {
                                         AfterCheckpoint::Stop);
       break;
     case Signal::Kind::Resize:
-      crash_point("yard.asking");
+      crash_point("supervisor.asking");
       if (rules_.training != nullptr) rules_.training->ask_resize(signal.job, signal.ask);
       break;
   }
 }
 
-void Yard::note_pass(EngineRecord pass) {
+void JobSupervisor::note_pass(EngineRecord pass) {
   const std::lock_guard lock{unwritten_->mutex};
   unwritten_->passes.emplace_back(std::move(pass));
   has_passes_ = true;
 }
 
 /// Passes first: half of a batch that ends with a pass would be starts that no engine has made.
-Result<void> Yard::write_records() {
+Result<void> JobSupervisor::write_records() {
   std::vector<RecordBody> batch = unwritten_->take();
   has_passes_ = false;
   batch.insert(batch.end(), std::make_move_iterator(records_.begin()),
@@ -490,7 +491,7 @@ Result<void> Yard::write_records() {
   return {};
 }
 
-Result<void> Yard::flush() {
+Result<void> JobSupervisor::flush() {
   std::vector<JobNumber> begun;
   stop_whom_rules_allow();
   warn_who_stayed();
@@ -500,15 +501,15 @@ Result<void> Yard::flush() {
   while (!records_.empty() || !signals_.empty() || !begun.empty()) {
     if (!records_.empty()) BERTH_TRY_VOID(write_records());
     over_.clear();
-    crash_point("yard.written");
+    crash_point("supervisor.written");
     for (const AttemptId attempt : std::exchange(forgotten_, {})) parts_.host.forget(attempt);
     for (const Signal& signal : std::exchange(signals_, {})) {
       send(signal);
-      crash_point("yard.signalled");
+      crash_point("supervisor.signalled");
     }
     for (const JobNumber job : std::exchange(begun, {})) {
       launch(job);
-      crash_point("yard.launched");
+      crash_point("supervisor.launched");
     }
   }
   if (std::exchange(has_passes_, false)) {
@@ -521,7 +522,7 @@ Result<void> Yard::flush() {
   return {};
 }
 
-void Yard::take_failed_starts(std::vector<AttemptEnd>& failed) {
+void JobSupervisor::take_failed_starts(std::vector<AttemptEnd>& failed) {
   failed.insert(failed.end(), std::make_move_iterator(failed_starts_.begin()),
                 std::make_move_iterator(failed_starts_.end()));
   failed_starts_.clear();

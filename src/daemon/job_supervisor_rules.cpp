@@ -1,11 +1,11 @@
-// What the yard keeps whatever the policy: nobody is stopped a moment after it began, and a job
+// What the supervisor keeps whatever the policy: nobody is stopped a moment after it began, and a job
 // that cannot save its work makes way for the same rival only once.
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "base/time.h"
-#include "daemon/yard.h"
+#include "daemon/job_supervisor.h"
 
 namespace berth {
 
@@ -14,7 +14,7 @@ namespace {
 constexpr Duration kUntilKilled = std::chrono::seconds{10};
 }  // namespace
 
-Time Yard::preempt(JobNumber job, std::string why, std::optional<Time> since) {
+Time JobSupervisor::preempt(JobNumber job, std::string why, std::optional<Time> since) {
   const Time now = since.value_or(parts_.clock.now());
   pending_.erase(job);
   const auto found = attempts_.find(job);
@@ -36,7 +36,7 @@ Time Yard::preempt(JobNumber job, std::string why, std::optional<Time> since) {
 }
 
 /// Whoever was given one of its devices.
-std::set<JobNumber> Yard::rivals_of(const Attempt& attempt) const {
+std::set<JobNumber> JobSupervisor::rivals_of(const Attempt& attempt) const {
   const auto meets = [&](std::span<const Slice> slices) {
     return std::ranges::any_of(slices, [&](const Slice& theirs) {
       return std::ranges::any_of(attempt.slices, [&](const Slice& own) {
@@ -55,7 +55,7 @@ std::set<JobNumber> Yard::rivals_of(const Attempt& attempt) const {
 }
 
 /// It asked to be warned in its own way, says by its exit that it wants to go on, or has saved.
-bool Yard::can_save(const LedgerJob& job) const {
+bool JobSupervisor::can_save(const LedgerJob& job) const {
   const JobSpec plain;
   const JobSpec& spec = *job.spec;
   const bool wants_warning = spec.warn_signal != plain.warn_signal || spec.warn_seconds > 0;
@@ -63,7 +63,7 @@ bool Yard::can_save(const LedgerJob& job) const {
 }
 
 /// When one that is leaving may be stopped; kNever: it goes on to its end.
-Time Yard::due_of(const Attempt& attempt) const {
+Time JobSupervisor::due_of(const Attempt& attempt) const {
   const auto job = parts_.job(attempt.job);
   if (!job) return attempt.since + rules_.min_run;
   if (!job->spec->preemptible) return kNever;
@@ -77,7 +77,7 @@ Time Yard::due_of(const Attempt& attempt) const {
   return attempt.since + rules_.min_run;
 }
 
-Time Yard::next_due() const {
+Time JobSupervisor::next_due() const {
   Time next = kNever;
   for (const auto& [job, why] : leaving_) next = std::min(next, due_of(attempts_.at(job)));
   for (const auto& [job, warning] : asked_to_leave_) next = std::min(next, warning);
@@ -89,7 +89,7 @@ Time Yard::next_due() const {
   return next;
 }
 
-void Yard::stop_whom_rules_allow() {
+void JobSupervisor::stop_whom_rules_allow() {
   if (leaving_.empty()) return;
   const Time now = parts_.clock.now();
   for (const auto& [job, why] : std::map{leaving_}) {
@@ -99,7 +99,7 @@ void Yard::stop_whom_rules_allow() {
   }
 }
 
-std::optional<Time> Yard::start_waits_until(JobNumber job) const {
+std::optional<Time> JobSupervisor::start_waits_until(JobNumber job) const {
   const auto found = pending_.find(job);
   if (found == pending_.end() || leaving_.empty()) return std::nullopt;
   std::optional<Time> until;
@@ -113,7 +113,7 @@ std::optional<Time> Yard::start_waits_until(JobNumber job) const {
   return until;
 }
 
-std::optional<Time> Yard::start_waits_for_ends(JobNumber job) const {
+std::optional<Time> JobSupervisor::start_waits_for_ends(JobNumber job) const {
   const auto found = pending_.find(job);
   if (found == pending_.end()) return std::nullopt;
   std::optional<Time> until;
@@ -130,12 +130,12 @@ std::optional<Time> Yard::start_waits_for_ends(JobNumber job) const {
   return until;
 }
 
-std::string Yard::min_run_text() const {
+std::string JobSupervisor::min_run_text() const {
   const double seconds = to_seconds(rules_.min_run);
   return seconds < 120 ? fmt::format("{:g} s", seconds) : human_duration(seconds);
 }
 
-std::vector<HeldStart> Yard::held_starts() const {
+std::vector<HeldStart> JobSupervisor::held_starts() const {
   std::vector<HeldStart> held;
   if (leaving_.empty()) return held;
   for (const auto& [job, start] : pending_) {

@@ -1,8 +1,8 @@
-// How attempts leave the yard: by an event, or found gone after a restart.
+// How attempts leave the supervisor: by an event, or found gone after a restart.
 #include <algorithm>
 #include <bit>
 
-#include "daemon/yard.h"
+#include "daemon/job_supervisor.h"
 
 #include "base/device_mask.h"
 
@@ -32,7 +32,7 @@ std::string story_of(const Finding& finding, Seen seen) {
 
 }  // namespace
 
-void Yard::remove(JobNumber job) {
+void JobSupervisor::remove(JobNumber job) {
   const auto found = attempts_.find(job);
   const Attempt& attempt = found->second;
   for (const Slice& slice : attempt.slices) {
@@ -54,8 +54,8 @@ void Yard::remove(JobNumber job) {
   attempts_.erase(found);
 }
 
-double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,
-                 std::optional<Time> until) {
+double JobSupervisor::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,
+                          std::optional<Time> until) {
   const Attempt& attempt = attempts_.at(job);
   EndRecord record;
   record.job = job;
@@ -87,7 +87,7 @@ double Yard::end(JobNumber job, const Verdict& verdict, const ExitRecord* exit,
   return gpu_seconds;
 }
 
-std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
+std::optional<AttemptEnd> JobSupervisor::hear(const HostEvent& event) {
   const auto known = job_of_.find(event.attempt);
   if (known == job_of_.end()) return std::nullopt;  // its end is on record already
   const JobNumber job = known->second;
@@ -137,8 +137,8 @@ std::optional<AttemptEnd> Yard::hear(const HostEvent& event) {
 
 /// What failed by itself, and what its node took with it, the policy may want repeated. A user who
 /// does not want a job to run again after a lost node has that.
-std::optional<AttemptEnd> Yard::ask_or_end(JobNumber job, Verdict verdict, const ExitRecord* exit,
-                                           Ending ending) {
+std::optional<AttemptEnd> JobSupervisor::ask_or_end(JobNumber job, Verdict verdict,
+                                                    const ExitRecord* exit, Ending ending) {
   const auto record = parts_.job(job);
   const bool has_run = exit != nullptr && exit->was_started;
   const bool failed = verdict.outcome == Outcome::Failed && has_run;
@@ -152,7 +152,7 @@ std::optional<AttemptEnd> Yard::ask_or_end(JobNumber job, Verdict verdict, const
   return AttemptEnd{job, std::move(verdict), gpu_seconds, ending};
 }
 
-std::optional<AttemptEnd> Yard::answer(JobNumber job, std::optional<bool> again) {
+std::optional<AttemptEnd> JobSupervisor::answer(JobNumber job, std::optional<bool> again) {
   const auto found = asked_.find(job);
   if (found == asked_.end()) return std::nullopt;
   Asked asked = std::move(found->second);
@@ -168,7 +168,7 @@ std::optional<AttemptEnd> Yard::answer(JobNumber job, std::optional<bool> again)
   return AttemptEnd{job, std::move(verdict), gpu_seconds, Ending::ByItself};
 }
 
-void Yard::end_found(const LedgerJob& job, const Finding& finding, Time oldest) {
+void JobSupervisor::end_found(const LedgerJob& job, const Finding& finding, Time oldest) {
   const Attempt& attempt = attempts_.at(job.number);
   const Ending ending = attempt.ending;
   const auto found = [&](const Verdict& verdict, const ExitRecord* exit,
@@ -189,7 +189,7 @@ void Yard::end_found(const LedgerJob& job, const Finding& finding, Time oldest) 
   found(judge_lost(*job.spec, ending, story_of(finding, Seen::Later)), nullptr, until);
 }
 
-Result<void> Yard::recover(const Ledger& ledger) {
+Result<void> JobSupervisor::recover(const Ledger& ledger) {
   Time oldest = parts_.clock.now();
   for (const auto& [number, job] : ledger.jobs())
     if (job.attempt) oldest = std::min(oldest, job.attempt->since);

@@ -4,14 +4,14 @@
 // processes are made and signalled.
 //
 // Policies think in simulated worlds, where stopping a job costs what they believe. Here work is
-// lost, so that the yard keeps what no policy has to think of: an attempt that is preempted goes on
+// lost, so that the supervisor keeps what no policy has to think of: an attempt that is preempted goes on
 // until it has run `min_run`, and a job that cannot save its work makes way for the same rival only
 // once. Until then whoever was given its devices waits; if the policy gives them back to it, or it
 // ends by itself, nothing has happened.
 //
 // A job that goes on with other devices does so in place if its training code says that it can:
 // first it leaves what it has to leave, then it takes what is new once that is free
-// (yard_moves.cpp). What is on record is never less than its processes use.
+// (job_supervisor_moves.cpp). What is on record is never less than its processes use.
 #pragma once
 
 #include <chrono>
@@ -83,7 +83,7 @@ struct AttemptEnd {
   std::optional<FailureKind> asks_policy{};
 };
 
-class Yard {
+class JobSupervisor {
  public:
   /// What holds whatever the policy.
   struct Rules {
@@ -117,7 +117,7 @@ class Yard {
     /// For people: a job on one node is bound to others than at its start.
     std::function<void(JobNumber, const std::vector<std::int32_t>&)> show_cores = {};
   };
-  explicit Yard(Parts parts);
+  explicit JobSupervisor(Parts parts);
 
   /// After a restart: what became of each attempt without an end on record. Ends are judged and
   /// written; the living are watched.
