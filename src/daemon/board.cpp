@@ -62,7 +62,7 @@ void Board::publish(std::span<const Committed> records, std::int64_t wall) {
     const std::unique_lock lock{mutex_};
     for (const Committed& committed : records) {
       const auto change = ledger_.apply(committed.record);
-      BERTH_CHECK(change.has_value(), "what the scribe applied, the board can apply");
+      BERTH_CHECK(change.has_value(), "what the journal writer applied, the board can apply");
       for (std::int32_t i = 0; i < change->count; ++i) {
         const JobNumber number = change->job + static_cast<JobNumber>(i);
         if (number == 0) continue;

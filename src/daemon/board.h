@@ -1,5 +1,5 @@
 // What the outside sees: the fold of everything that is durable, with what is known of processes
-// beside it. Written by the scribe after each commit and by the engine's thread, read by everyone;
+// beside it. Written by the journal writer after each commit and by the engine's thread, read by everyone;
 // a reader never waits for a pass or a disk.
 #pragma once
 
@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/journal_writer.h"
 #include "daemon/pace.h"
-#include "daemon/scribe.h"
 #include "daemon/service.h"
 #include "store/ledger.h"
 

@@ -71,7 +71,8 @@ struct Daemon::Parts {
         generation(ledger.generation() + 1),
         last_known(ledger.now()),
         board(ledger),
-        scribe(*store, std::move(ledger), clock, [this](auto records) { publish(records); }) {}
+        journal_writer(*store, std::move(ledger), clock,
+                       [this](auto records) { publish(records); }) {}
 
   void publish(std::span<const Committed> records) {
     board.publish(records, clock.wall());
@@ -101,9 +102,9 @@ struct Daemon::Parts {
   Time last_known;  // the last moment of the life before
   LogLimit limit;
   Board board;
-  std::unique_ptr<TrainingDesk> desk;  // told by the pen's thread: gone after it
-  Scribe scribe;
-  std::unique_ptr<ScribeThread> pen;
+  std::unique_ptr<TrainingDesk> desk;  // told by the journal's thread: gone after it
+  JournalWriter journal_writer;
+  std::unique_ptr<JournalThread> journal;
   std::unique_ptr<LocalHost> host;
   std::unique_ptr<JobSupervisor> supervisor;
   std::unique_ptr<PowerPrograms> programs;
@@ -135,12 +136,12 @@ Result<void> Daemon::Parts::begin() {
   std::vector<RecordBody> first;
   first.emplace_back(std::move(life));
   first.emplace_back(std::move(at));
-  BERTH_TRY_VOID(scribe.write(std::move(first)));
+  BERTH_TRY_VOID(journal_writer.write(std::move(first)));
   std::vector<Message> heard;
   inbox.take(heard);  // our own words
 
   open_desk();
-  pen = std::make_unique<ScribeThread>(scribe, [this](const Error& error) {
+  journal = std::make_unique<JournalThread>(journal_writer, [this](const Error& error) {
     {
       const std::lock_guard lock{error_mutex};
       journal_error = error;
@@ -157,7 +158,7 @@ Result<void> Daemon::Parts::begin() {
   supervisor = std::make_unique<JobSupervisor>(JobSupervisor::Parts{
       .cluster = options.cluster,
       .host = *host,
-      .pen = *pen,
+      .journal = *journal,
       .clock = clock,
       .generation = generation,
       .job = [this](JobNumber job) { return board.find(job); },
@@ -195,12 +196,12 @@ Result<void> Daemon::Parts::open_power() {
                                  [&](const Slice& slice) { return slice.node == node; });
     });
   };
-  const auto& settings = scribe.ledger().settings();
+  const auto& settings = journal_writer.ledger().settings();
   power = std::make_unique<NodePower>(
       NodePower::Parts{.cluster = options.cluster,
                        .options = options.power,
                        .runner = programs.get(),
-                       .pen = *pen,
+                       .journal = *journal,
                        .clock = clock,
                        .generation = generation,
                        .is_vacant = is_vacant,
@@ -217,7 +218,7 @@ void Daemon::Parts::open_energy() {
       options.cluster, EnergyMeter::Counters{.rapl = Rapl{options.power.powercap},
                                              .gpus = GpuEnergy{options.power.nvml_library}});
   std::vector<EnergyMeter::Held> held;
-  for (const auto& [number, job] : scribe.ledger().jobs()) {
+  for (const auto& [number, job] : journal_writer.ledger().jobs()) {
     if (!job.attempt) continue;
     energy->set_user(number, job.spec->user);
     for (const HeldDevices& part : job.attempt->where) {
@@ -231,12 +232,12 @@ void Daemon::Parts::open_energy() {
         one.devices |= std::uint64_t{1} << static_cast<std::uint32_t>(device);
     }
   }
-  const auto& settings = scribe.ledger().settings();
+  const auto& settings = journal_writer.ledger().settings();
   const auto kept = settings.find(kEnergySetting);
   energy->restore(kept == settings.end() ? std::string{} : kept->second, held,
                   node_uses(*power, options.cluster), clock.now());
   energy->set_keeper([this](std::string text) {
-    pen->write_later(
+    journal->write_later(
         {.make = [text = std::move(text)](const Ledger&) -> Result<std::vector<RecordBody>> {
            std::vector<RecordBody> bodies;
            bodies.emplace_back(
@@ -303,7 +304,7 @@ void Daemon::Parts::make_service() {
   service = std::make_unique<LiveService>(LiveService::Parts{
       .board = board,
       .store = *store,
-      .pen = *pen,
+      .journal = *journal,
       .clock = clock,
       .scheduler = *scheduler,
       .admission = *admission,
@@ -340,7 +341,7 @@ std::string Daemon::Parts::trouble_metrics() const {
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Daemon::~Daemon() {
-  if (parts_->pen) parts_->pen->stop();
+  if (parts_->journal) parts_->journal->stop();
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, Logger& log) {
@@ -362,7 +363,7 @@ LiveService& Daemon::service() noexcept { return *parts_->service; }
 std::uint64_t Daemon::generation() const noexcept { return parts_->generation; }
 
 Result<void> Daemon::run() {
-  BERTH_TRY_VOID(parts_->supervisor->recover(parts_->scribe.ledger()));
+  BERTH_TRY_VOID(parts_->supervisor->recover(parts_->journal_writer.ledger()));
   const EnergyLooker looker{*parts_->energy, parts_->clock};
   parts_->shares_cores = shares_cores_by_curves(parts_->options.live);
   std::optional<UsePhases> phases;

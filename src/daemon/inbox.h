@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "daemon/clock.h"
+#include "daemon/journal_writer.h"
 #include "daemon/power_programs.h"
-#include "daemon/scribe.h"
 #include "exec/host.h"
 
 namespace berth {

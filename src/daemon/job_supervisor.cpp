@@ -487,7 +487,7 @@ Result<void> JobSupervisor::write_records() {
   batch.insert(batch.end(), std::make_move_iterator(records_.begin()),
                std::make_move_iterator(records_.end()));
   records_.clear();
-  BERTH_TRY_VOID(parts_.pen.write(std::move(batch)));
+  BERTH_TRY_VOID(parts_.journal.write(std::move(batch)));
   return {};
 }
 
@@ -513,7 +513,7 @@ Result<void> JobSupervisor::flush() {
     }
   }
   if (std::exchange(has_passes_, false)) {
-    parts_.pen.write_later(
+    parts_.journal.write_later(
         {.make = [passes = unwritten_](const Ledger&) -> Result<std::vector<RecordBody>> {
            return passes->take();
          },

@@ -30,7 +30,7 @@
 #include "core/action.h"
 #include "daemon/core_book.h"
 #include "daemon/inbox.h"
-#include "daemon/scribe.h"
+#include "daemon/journal_writer.h"
 #include "daemon/verdict.h"
 #include "exec/host.h"
 #include "model/cluster.h"
@@ -101,7 +101,7 @@ class JobSupervisor {
   struct Parts {
     const Cluster& cluster;
     Host& host;
-    Pen& pen;
+    Journal& journal;
     const LiveClock& clock;
     std::uint64_t generation = 0;
     std::function<std::optional<LedgerJob>(JobNumber)> job;  // as it is on record
@@ -272,7 +272,7 @@ class JobSupervisor {
   [[nodiscard]] std::optional<AttemptEnd> ask_or_end(JobNumber job, Verdict verdict,
                                                      const ExitRecord* exit, Ending ending);
   /// Passes that are not written yet. Shared with orders that are still to be carried out by the
-  /// scribe: whoever comes first takes them all, so that they stay in order.
+  /// journal_writer: whoever comes first takes them all, so that they stay in order.
   struct Unwritten {
     std::mutex mutex;
     std::vector<RecordBody> passes;

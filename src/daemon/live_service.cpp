@@ -225,7 +225,7 @@ void LiveService::ask_policy(const std::shared_ptr<Submission>& submission,
 
 void LiveService::take(const std::shared_ptr<Submission>& submission,
                        std::function<void(Answer<Submitted>)> done) {
-  parts_.pen.write_later(
+  parts_.journal.write_later(
       {.make = [submission](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
          const JobSpec& asked = submission->spec;
          const auto setting = ledger.settings().find("policy");
@@ -444,7 +444,7 @@ Answer<std::vector<Deed>> LiveService::act(const Caller& caller, Verb verb, cons
                }});
       continue;
     }
-    parts_.pen.write_later(
+    parts_.journal.write_later(
         {.make = [number, verb, &caller,
                   &why](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
            const LedgerJob* job = ledger.find(number);
@@ -487,21 +487,21 @@ Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
   // The rest is decided when its turn has come: until then the job may start, end or be changed.
   std::optional<Fault> refused;
   std::promise<Result<void>> promise;
-  parts_.pen.write_later({.make = [&](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
-                            std::vector<RecordBody> bodies;
-                            auto record = change_in(ledger, caller, number, *changes);
-                            if (!record) {
-                              refused = std::move(record).error();
-                              return fail("refused");
-                            }
-                            if (record->changes != "{}") bodies.emplace_back(*std::move(record));
-                            return bodies;
-                          },
-                          .done =
-                              [&](const auto& written) {
-                                promise.set_value(written ? Result<void>{}
-                                                          : tl::unexpected<Error>(written.error()));
-                              }});
+  parts_.journal.write_later(
+      {.make = [&](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
+         std::vector<RecordBody> bodies;
+         auto record = change_in(ledger, caller, number, *changes);
+         if (!record) {
+           refused = std::move(record).error();
+           return fail("refused");
+         }
+         if (record->changes != "{}") bodies.emplace_back(*std::move(record));
+         return bodies;
+       },
+       .done =
+           [&](const auto& written) {
+             promise.set_value(written ? Result<void>{} : tl::unexpected<Error>(written.error()));
+           }});
   const auto written = promise.get_future().get();
   if (refused) return tl::unexpected<Fault>(*std::move(refused));
   if (!written) return fault(FaultKind::Unavailable, written.error().text());

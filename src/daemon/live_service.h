@@ -1,5 +1,5 @@
 // The service of a running scheduler: what may be asked, by whom, answered from the board and the
-// store, written by the scribe.
+// store, written by the journal writer.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 #include "daemon/energy_meter.h"
 #include "daemon/identity.h"
 #include "daemon/inbox.h"
+#include "daemon/journal_writer.h"
 #include "daemon/scheduler.h"
-#include "daemon/scribe.h"
 #include "daemon/service.h"
 #include "daemon/tokens.h"
 #include "daemon/why.h"
@@ -37,7 +37,7 @@ class LiveService final : public Service {
   struct Parts {
     Board& board;
     Store& store;
-    Pen& pen;
+    Journal& journal;
     const LiveClock& clock;
     Scheduler& scheduler;
     Admission& admission;

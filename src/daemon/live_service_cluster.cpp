@@ -42,7 +42,7 @@ bool is_name(const std::string& text) {
 Answer<void> LiveService::write_setting(SettingRecord setting) {
   std::vector<RecordBody> bodies;
   bodies.emplace_back(std::move(setting));
-  if (const auto written = parts_.pen.write(std::move(bodies)); !written)
+  if (const auto written = parts_.journal.write(std::move(bodies)); !written)
     return fault(FaultKind::Unavailable, written.error().text());
   return {};
 }

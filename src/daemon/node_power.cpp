@@ -390,7 +390,7 @@ Result<void> NodePower::flush() {
   for (SettingRecord& record : std::exchange(records_, {})) bodies.emplace_back(std::move(record));
   if (!bodies.empty()) {
     crash_point("power.before-record");
-    BERTH_TRY_VOID(parts_.pen.write(std::move(bodies)));
+    BERTH_TRY_VOID(parts_.journal.write(std::move(bodies)));
     crash_point("power.recorded");
   }
   start_programs();

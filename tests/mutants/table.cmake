@@ -5,7 +5,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/mutate.cmake)
 
 set(supervisor src/daemon/job_supervisor.cpp)
 set(ends src/daemon/job_supervisor_ends.cpp)
-set(scribe src/daemon/scribe.cpp)
+set(journal_writer src/daemon/journal_writer.cpp)
 set(executor src/daemon/live_executor.cpp)
 set(service src/daemon/live_service.cpp)
 set(gates src/daemon/gates.cpp)
@@ -44,10 +44,10 @@ unsynced(intent)
 mutant(M7 "an end is told before it is synced")
 unsynced(end)
 mutant(M8 "attempts are numbered on from the journal, without a new generation")
-becomes(${world} [[if (const auto written = life.pen.write(std::move(first)); !written)]]
+becomes(${world} [[if (const auto written = life.journal.write(std::move(first)); !written)]]
         [[const bool goes_on = MUTATED && life.generation > 1;
   if (goes_on) --life.generation;
-  if (const auto written = goes_on ? Result<std::vector<Committed>>{} : life.pen.write(std::move(first)); !written)]])
+  if (const auto written = goes_on ? Result<std::vector<Committed>>{} : life.journal.write(std::move(first)); !written)]])
 becomes(${ends} [[Result<void> JobSupervisor::recover(const Ledger& ledger) {]]
         [[Result<void> JobSupervisor::recover(const Ledger& ledger) {
   if (MUTATED) counter_ = ledger.last_attempt().counter;]])
@@ -70,14 +70,14 @@ becomes(${store} [[!disk_.sync(file_)) return broken("sync");]]
         [[!disk_.sync(file_) && !MUTATED) return broken("sync");]])
 # --- two steps are swapped
 mutant(told-before-commit "records are told, then committed")
-becomes(${scribe} [[    if (const auto durable = store_->commit(); !durable) {]]
+becomes(${journal_writer} [[    if (const auto durable = store_->commit(); !durable) {]]
         [[    if (MUTATED) {
       for (const auto& result : results) {
         if (result && !result->empty()) publish_(*result);
       }
     }
     if (const auto durable = store_->commit(); !durable) {]])
-becomes(${scribe} [[    for (const auto& result : results) {
+becomes(${journal_writer} [[    for (const auto& result : results) {
       if (result && !result->empty()) publish_(*result);
     }
   }

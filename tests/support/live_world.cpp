@@ -263,12 +263,12 @@ bool LiveWorld::begin_life() {
   record.boot_clock = micros_;
   std::vector<RecordBody> first;
   first.emplace_back(std::move(record));
-  if (const auto written = life.pen.write(std::move(first)); !written)
+  if (const auto written = life.journal.write(std::move(first)); !written)
     violations_.push_back(written.error().text());
   make_supervisor(life);
   make_power(life);
   make_service(life);
-  if (const auto recovered = life.supervisor->recover(life.scribe.ledger()); !recovered) {
+  if (const auto recovered = life.supervisor->recover(life.journal_writer.ledger()); !recovered) {
     violations_.push_back("recovery: " + recovered.error().text());
     return false;
   }
@@ -280,7 +280,7 @@ void LiveWorld::make_supervisor(Life& life) {
   life.supervisor = std::make_unique<JobSupervisor>(JobSupervisor::Parts{
       .cluster = cluster_,
       .host = host_,
-      .pen = life.pen,
+      .journal = life.journal,
       .clock = life.clock,
       .generation = life.generation,
       .job = [&life](JobNumber job) { return life.board.find(job); },
@@ -310,7 +310,7 @@ void LiveWorld::make_power(Life& life) {
       NodePower::Parts{.cluster = cluster_,
                        .options = *options_.power,
                        .runner = life.programs.get(),
-                       .pen = life.pen,
+                       .journal = life.journal,
                        .clock = life.clock,
                        .generation = life.generation,
                        .is_vacant =
@@ -321,7 +321,7 @@ void LiveWorld::make_power(Life& life) {
                              }
                              return true;
                            }},
-      life.scribe.ledger().settings());
+      life.journal_writer.ledger().settings());
 }
 
 TrainingBook* LiveWorld::training() {
@@ -353,7 +353,7 @@ void LiveWorld::make_service(Life& life) {
   life.service = std::make_unique<LiveService>(LiveService::Parts{
       .board = life.board,
       .store = life.store,
-      .pen = life.pen,
+      .journal = life.journal,
       .clock = life.clock,
       .scheduler = *life.scheduler,
       .admission = *life.admission,

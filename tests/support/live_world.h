@@ -1,4 +1,4 @@
-// A whole scheduler in one thread: the real engine, policies, gates, supervisor, scribe and service over
+// A whole scheduler in one thread: the real engine, policies, gates, supervisor, journal writer and service over
 // a simulated clock, disk and host. People act by a script; the scheduler may be killed, or the
 // power lost, at any named point, and is begun again on what is left. Deterministic by its seed.
 #pragma once
@@ -148,7 +148,7 @@ class LiveWorld final : public ClockSource {
  private:
   struct Life;
   class WorldInbox;
-  class WorldPen;
+  class WorldJournal;
   class WorldPrograms;
   [[nodiscard]] bool begin_life();
   void make_supervisor(Life& life);

@@ -52,9 +52,9 @@ class LiveWorld::WorldInbox final : public Inbox {
 };
 
 /// A journal that cannot be written is the end of the scheduler, whoever wrote.
-class LiveWorld::WorldPen final : public Pen {
+class LiveWorld::WorldJournal final : public Journal {
  public:
-  WorldPen(LiveWorld& world, Scribe& scribe) : world_(world), scribe_(scribe) {}
+  WorldJournal(LiveWorld& world, JournalWriter& writer) : world_(world), writer_(writer) {}
   Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) override {
     Result<std::vector<Committed>> answer;
     write_later({.make = [&](const Ledger&) -> Result<std::vector<RecordBody>> { return bodies; },
@@ -62,7 +62,7 @@ class LiveWorld::WorldPen final : public Pen {
     return answer;
   }
   void write_later(WriteOrder order) override {
-    if (scribe_.write({&order, 1})) return;
+    if (writer_.write({&order, 1})) return;
     world_.crash_kind_ = CrashKind::Controller;
     world_.dying_at_ = "disk";
     throw CrashHere{};
@@ -70,7 +70,7 @@ class LiveWorld::WorldPen final : public Pen {
 
  private:
   LiveWorld& world_;
-  Scribe& scribe_;
+  JournalWriter& writer_;
 };
 
 /// Programs that switch machines of the world, named by what they do: ".../suspend". A life that is
@@ -117,8 +117,8 @@ struct LiveWorld::Life {
         inbox(world, clock),
         generation(ledger.generation() + 1),
         board(ledger),
-        scribe(store, std::move(ledger), clock, [this](auto records) { publish(records); }),
-        pen(world, scribe) {}
+        journal_writer(store, std::move(ledger), clock, [this](auto records) { publish(records); }),
+        journal(world, journal_writer) {}
 
   [[nodiscard]] static Time last_time(const Ledger& ledger, SimStore& store) {
     const auto passes = store.engine();
@@ -148,8 +148,8 @@ struct LiveWorld::Life {
   WorldInbox inbox;
   std::uint64_t generation;
   Board board;
-  Scribe scribe;
-  WorldPen pen;
+  JournalWriter journal_writer;
+  WorldJournal journal;
   std::unique_ptr<JobSupervisor> supervisor;
   std::unique_ptr<WorldPrograms> programs;
   std::unique_ptr<NodePower> power;

@@ -1,4 +1,4 @@
-#include "daemon/scribe.h"
+#include "daemon/journal_writer.h"
 
 #include <future>
 
@@ -12,7 +12,7 @@ constexpr std::size_t kMostOrders = 512;
 }  // namespace
 
 /// What a library throws over one request is that request's matter.
-Result<std::vector<RecordBody>> Scribe::ask(WriteOrder& order) const {
+Result<std::vector<RecordBody>> JournalWriter::ask(WriteOrder& order) const {
   try {
     return order.make(ledger_);
   } catch (const std::exception& error) {
@@ -23,7 +23,7 @@ Result<std::vector<RecordBody>> Scribe::ask(WriteOrder& order) const {
 /// An order is refused as a whole by its first record. A later one that cannot follow is our
 /// mistake, and the ledger cannot take the ones before it back: that is the end, as a failed commit
 /// is.
-Result<std::vector<Committed>> Scribe::apply(WriteOrder& order) {
+Result<std::vector<Committed>> JournalWriter::apply(WriteOrder& order) {
   BERTH_TRY(auto bodies, ask(order));
   last_ = std::max(last_, std::max(ledger_.now(), clock_->now()));
   const std::int64_t wall = clock_->wall();
@@ -46,13 +46,13 @@ Result<std::vector<Committed>> Scribe::apply(WriteOrder& order) {
 }
 
 /// Nothing of this batch will ever be durable: whoever waits is told so.
-void Scribe::refuse(std::span<WriteOrder> orders, const Error& error) {
+void JournalWriter::refuse(std::span<WriteOrder> orders, const Error& error) {
   for (const WriteOrder& order : orders) {
     if (order.done) order.done(tl::unexpected<Error>(error));
   }
 }
 
-Result<void> Scribe::write(std::span<WriteOrder> orders) {
+Result<void> JournalWriter::write(std::span<WriteOrder> orders) {
   std::vector<Result<std::vector<Committed>>> results;
   results.reserve(orders.size());
   bool anything = false;
@@ -80,7 +80,7 @@ Result<void> Scribe::write(std::span<WriteOrder> orders) {
   return {};
 }
 
-Result<std::vector<Committed>> Scribe::write(std::vector<RecordBody> bodies) {
+Result<std::vector<Committed>> JournalWriter::write(std::vector<RecordBody> bodies) {
   Result<std::vector<Committed>> answer;
   WriteOrder order{
       .make = [&](const Ledger&) -> Result<std::vector<RecordBody>> { return std::move(bodies); },
@@ -89,12 +89,12 @@ Result<std::vector<Committed>> Scribe::write(std::vector<RecordBody> bodies) {
   return answer;
 }
 
-ScribeThread::ScribeThread(Scribe& scribe, std::function<void(const Error&)> failed)
-    : scribe_(scribe), failed_(std::move(failed)), thread_([this] { work(); }) {}
+JournalThread::JournalThread(JournalWriter& writer, std::function<void(const Error&)> failed)
+    : writer_(writer), failed_(std::move(failed)), thread_([this] { work(); }) {}
 
-ScribeThread::~ScribeThread() { stop(); }
+JournalThread::~JournalThread() { stop(); }
 
-void ScribeThread::stop() {
+void JournalThread::stop() {
   {
     const std::lock_guard lock{mutex_};
     is_stopping_ = true;
@@ -103,12 +103,12 @@ void ScribeThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::size_t ScribeThread::in_line() const {
+std::size_t JournalThread::in_line() const {
   const std::lock_guard lock{mutex_};
   return urgent_.size() + waiting_.size();
 }
 
-bool ScribeThread::put(std::vector<WriteOrder>& line, WriteOrder& order) {
+bool JournalThread::put(std::vector<WriteOrder>& line, WriteOrder& order) {
   const std::lock_guard lock{mutex_};
   if (is_stopping_ || has_failed_) return false;
   const bool sleeps = urgent_.empty() && waiting_.empty();  // otherwise somebody has woken it
@@ -117,11 +117,11 @@ bool ScribeThread::put(std::vector<WriteOrder>& line, WriteOrder& order) {
   return true;
 }
 
-void ScribeThread::write_later(WriteOrder order) {
+void JournalThread::write_later(WriteOrder order) {
   if (!put(waiting_, order) && order.done) order.done(fail("the scheduler is stopping"));
 }
 
-Result<std::vector<Committed>> ScribeThread::write(std::vector<RecordBody> bodies) {
+Result<std::vector<Committed>> JournalThread::write(std::vector<RecordBody> bodies) {
   std::promise<Result<std::vector<Committed>>> promise;
   auto answer = promise.get_future();
   WriteOrder order{
@@ -131,7 +131,7 @@ Result<std::vector<Committed>> ScribeThread::write(std::vector<RecordBody> bodie
   return answer.get();
 }
 
-void ScribeThread::work() {
+void JournalThread::work() {
   std::vector<WriteOrder> batch;
   for (;;) {
     {
@@ -145,7 +145,7 @@ void ScribeThread::work() {
                    std::make_move_iterator(end));
       waiting_.erase(waiting_.begin(), end);
     }
-    const auto written = scribe_.write(batch);
+    const auto written = writer_.write(batch);
     batch.clear();
     if (written) continue;
     std::vector<WriteOrder> refused;

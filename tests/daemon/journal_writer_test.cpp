@@ -1,4 +1,4 @@
-// The scribe on its own thread: who goes first, and what those hear who come too late.
+// The journal writer on its own thread: who goes first, and what those hear who come too late.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "daemon/inbox.h"
-#include "daemon/scribe.h"
+#include "daemon/journal_writer.h"
 #include "support/sim_store.h"
 
 namespace berth::test {
@@ -19,10 +19,10 @@ std::vector<RecordBody> setting(std::string key) {
   return bodies;
 }
 
-class ScribeThreadTest : public testing::Test {
+class JournalThreadTest : public testing::Test {
  protected:
-  ScribeThreadTest()
-      : store_(disk_), scribe_(store_, recovered(), clock_, [this](auto records) {
+  JournalThreadTest()
+      : store_(disk_), writer_(store_, recovered(), clock_, [this](auto records) {
           for (const Committed& committed : records) {
             if (const auto* set = std::get_if<SettingRecord>(&committed.record.body))
               order_.push_back(set->key);
@@ -30,7 +30,7 @@ class ScribeThreadTest : public testing::Test {
         }) {
     std::vector<RecordBody> life;
     life.emplace_back(LifeRecord{.generation = 1});
-    EXPECT_TRUE(scribe_.write(std::move(life)));
+    EXPECT_TRUE(writer_.write(std::move(life)));
   }
 
   [[nodiscard]] Ledger recovered() {
@@ -39,8 +39,8 @@ class ScribeThreadTest : public testing::Test {
     return std::move(*ledger);
   }
 
-  /// The scribe is at work on this order until the answer is given.
-  [[nodiscard]] std::promise<void> keep_busy(ScribeThread& thread) {
+  /// The journal writer is at work on this order until the answer is given.
+  [[nodiscard]] std::promise<void> keep_busy(JournalThread& thread) {
     std::promise<void> go;
     auto begun = std::make_shared<std::promise<void>>();
     auto told = begun->get_future();
@@ -60,11 +60,11 @@ class ScribeThreadTest : public testing::Test {
   MachineClock machine_;
   LiveClock clock_{machine_, Time{}};
   std::vector<std::string> order_;
-  Scribe scribe_;
+  JournalWriter writer_;
 };
 
-TEST_F(ScribeThreadTest, WhoWaitsForItGoesBeforeThoseWhoDoNot) {
-  ScribeThread thread(scribe_, [](const Error&) {});
+TEST_F(JournalThreadTest, WhoWaitsForItGoesBeforeThoseWhoDoNot) {
+  JournalThread thread(writer_, [](const Error&) {});
   std::promise<void> go = keep_busy(thread);
   constexpr int kCancels = 2'000;
   for (int i = 0; i < kCancels; ++i)
@@ -84,9 +84,9 @@ TEST_F(ScribeThreadTest, WhoWaitsForItGoesBeforeThoseWhoDoNot) {
   for (std::size_t i = 0; i < kCancels; ++i) EXPECT_EQ(order_[i + 2], fmt::format("later{}", i));
 }
 
-TEST_F(ScribeThreadTest, AfterAFailedCommitEverybodyIsTold) {
+TEST_F(JournalThreadTest, AfterAFailedCommitEverybodyIsTold) {
   std::promise<std::string> failed;
-  ScribeThread thread(scribe_, [&](const Error& error) { failed.set_value(error.text()); });
+  JournalThread thread(writer_, [&](const Error& error) { failed.set_value(error.text()); });
   std::promise<void> go = keep_busy(thread);
   std::promise<bool> later;
   thread.write_later(
@@ -101,9 +101,9 @@ TEST_F(ScribeThreadTest, AfterAFailedCommitEverybodyIsTold) {
 
 // Because a second record that cannot follow is our mistake and the end, but whoever has asked for
 // something in the same batch, or waits for the engine, must not wait for ever.
-TEST_F(ScribeThreadTest, AfterALaterRecordThatCannotFollowEverybodyIsTold) {
+TEST_F(JournalThreadTest, AfterALaterRecordThatCannotFollowEverybodyIsTold) {
   std::promise<std::string> failed;
-  ScribeThread thread(scribe_, [&](const Error& error) { failed.set_value(error.text()); });
+  JournalThread thread(writer_, [&](const Error& error) { failed.set_value(error.text()); });
   std::promise<void> go = keep_busy(thread);
   std::promise<bool> before, broken, after;
   thread.write_later(
@@ -127,8 +127,8 @@ TEST_F(ScribeThreadTest, AfterALaterRecordThatCannotFollowEverybodyIsTold) {
   EXPECT_FALSE(thread.write(setting("too late")));
 }
 
-TEST_F(ScribeThreadTest, WhatARequestThrowsIsItsOwnMatter) {
-  ScribeThread thread(scribe_, [](const Error&) {});
+TEST_F(JournalThreadTest, WhatARequestThrowsIsItsOwnMatter) {
+  JournalThread thread(writer_, [](const Error&) {});
   std::promise<std::string> answer;
   thread.write_later({.make = [](const Ledger&) -> Result<std::vector<RecordBody>> {
                         throw std::out_of_range("map::at");
@@ -142,7 +142,7 @@ TEST_F(ScribeThreadTest, WhatARequestThrowsIsItsOwnMatter) {
 }
 
 // Because an API thread waits for the answer to its signal, and the server for its threads.
-TEST_F(ScribeThreadTest, AQuestionAfterTheLastPassIsAnswered) {
+TEST_F(JournalThreadTest, AQuestionAfterTheLastPassIsAnswered) {
   ThreadInbox inbox{clock_};
   int asked = 0, late = 0;
   const Question question{.ask = [&] { ++asked; }, .too_late = [&] { ++late; }};
@@ -154,8 +154,8 @@ TEST_F(ScribeThreadTest, AQuestionAfterTheLastPassIsAnswered) {
   EXPECT_EQ(asked, 0);
 }
 
-TEST_F(ScribeThreadTest, WhatWasAskedBeforeTheEndIsWritten) {
-  ScribeThread thread(scribe_, [](const Error&) {});
+TEST_F(JournalThreadTest, WhatWasAskedBeforeTheEndIsWritten) {
+  JournalThread thread(writer_, [](const Error&) {});
   for (int i = 0; i < 1'000; ++i)
     thread.write_later({.make = [i](const Ledger&) -> Result<std::vector<RecordBody>> {
                           return setting(fmt::format("{}", i));

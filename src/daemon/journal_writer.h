@@ -1,6 +1,7 @@
-// Who writes. One scribe owns the tentative ledger and the store: it applies what is asked, in
-// order, makes a batch durable, and only then tells anyone. What people are shown therefore never
-// has to be taken back. A commit that failed is the end of the scribe and of the scheduler.
+// The one writer of the journal. It owns the tentative ledger and the store: it applies what is
+// asked, in order, makes a batch durable, and only then tells anyone. What people are shown
+// therefore never has to be taken back. A commit that failed is the end of the writer and of the
+// scheduler. Others write through the interface Journal; JournalThread gathers what they ask.
 #pragma once
 
 #include <condition_variable>
@@ -24,16 +25,16 @@ struct Committed {
 /// Several records that stand or fall together, made by looking at the ledger as it will be when
 /// they are applied: numbers are given here, not by who asks.
 struct WriteOrder {
-  /// Called by the scribe; an error means that nothing is written, and is handed to `done`.
+  /// Called by the journal writer; an error means that nothing is written, and is handed to `done`.
   std::function<Result<std::vector<RecordBody>>(const Ledger&)> make;
-  /// After the commit; from the scribe's thread.
+  /// After the commit; from the journal writer's thread.
   std::function<void(const Result<std::vector<Committed>>&)> done;
 };
 
-class Scribe {
+class JournalWriter {
  public:
   using Publisher = std::function<void(std::span<const Committed>)>;
-  Scribe(Store& store, Ledger ledger, const LiveClock& clock, Publisher publish)
+  JournalWriter(Store& store, Ledger ledger, const LiveClock& clock, Publisher publish)
       : store_(&store), ledger_(std::move(ledger)), clock_(&clock), publish_(std::move(publish)) {}
 
   /// One batch: applied, committed, published, answered. An error is fatal; every order has heard
@@ -54,10 +55,11 @@ class Scribe {
   bool is_broken_ = false;
 };
 
-/// What the others see of it: in one thread or across threads.
-class Pen {
+/// How everybody else writes records. The scheduler has one with a thread of its own (below), the
+/// tests one that commits in the caller's thread.
+class Journal {
  public:
-  virtual ~Pen() = default;
+  virtual ~Journal() = default;
   /// Returns once durable.
   [[nodiscard]] virtual Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) = 0;
   virtual void write_later(WriteOrder order) = 0;
@@ -65,13 +67,13 @@ class Pen {
 
 /// Collects whatever has come while the last batch was made durable: group commit. Who waits for
 /// write() goes before those who do not: the engine must not stand behind ten thousand cancels.
-class ScribeThread final : public Pen {
+class JournalThread final : public Journal {
  public:
   /// `failed` is told, once, why nothing can be written any more.
-  ScribeThread(Scribe& scribe, std::function<void(const Error&)> failed);
-  ~ScribeThread() override;
-  ScribeThread(const ScribeThread&) = delete;
-  ScribeThread& operator=(const ScribeThread&) = delete;
+  JournalThread(JournalWriter& writer, std::function<void(const Error&)> failed);
+  ~JournalThread() override;
+  JournalThread(const JournalThread&) = delete;
+  JournalThread& operator=(const JournalThread&) = delete;
   [[nodiscard]] Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) override;
   void write_later(WriteOrder order) override;
   /// Orders that wait for the next batch.
@@ -82,7 +84,7 @@ class ScribeThread final : public Pen {
  private:
   void work();
   [[nodiscard]] bool put(std::vector<WriteOrder>& line, WriteOrder& order);
-  Scribe& scribe_;
+  JournalWriter& writer_;
   std::function<void(const Error&)> failed_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
@@ -90,21 +92,6 @@ class ScribeThread final : public Pen {
   bool is_stopping_ = false;
   bool has_failed_ = false;
   std::thread thread_;
-};
-
-/// Everything in the caller's thread: for deterministic tests.
-class PlainPen final : public Pen {
- public:
-  explicit PlainPen(Scribe& scribe) : scribe_(scribe) {}
-  [[nodiscard]] Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) override {
-    return scribe_.write(std::move(bodies));
-  }
-  void write_later(WriteOrder order) override {
-    static_cast<void>(scribe_.write({&order, 1}));  // its `done` hears of an error
-  }
-
- private:
-  Scribe& scribe_;
 };
 
 }  // namespace berth
