@@ -101,7 +101,7 @@ struct Daemon::Parts {
   std::uint64_t generation;
   Time last_known;  // the last moment of the life before
   LogLimit limit;
-  Board board;
+  StatusBoard board;
   std::unique_ptr<TrainingDesk> desk;  // told by the journal's thread: gone after it
   JournalWriter journal_writer;
   std::unique_ptr<JournalThread> journal;

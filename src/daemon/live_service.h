@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "daemon/admission.h"
-#include "daemon/board.h"
 #include "daemon/energy_meter.h"
 #include "daemon/identity.h"
 #include "daemon/inbox.h"
 #include "daemon/journal_writer.h"
 #include "daemon/scheduler.h"
 #include "daemon/service.h"
+#include "daemon/status_board.h"
 #include "daemon/tokens.h"
 #include "daemon/why.h"
 
@@ -35,7 +35,7 @@ struct ServiceOptions {
 class LiveService final : public Service {
  public:
   struct Parts {
-    Board& board;
+    StatusBoard& board;
     Store& store;
     Journal& journal;
     const LiveClock& clock;

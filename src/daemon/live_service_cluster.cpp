@@ -49,7 +49,7 @@ Answer<void> LiveService::write_setting(SettingRecord setting) {
 
 ClusterView LiveService::cluster(const Caller&) {
   const SchedulerFigures figures = parts_.scheduler.figures();
-  const Board::Counts counts = parts_.board.counts();
+  const StatusBoard::Counts counts = parts_.board.counts();
   ClusterView view;
   view.policy = figures.policy;
   if (const auto setting = parts_.board.setting("policy")) {

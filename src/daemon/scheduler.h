@@ -14,13 +14,13 @@
 #include "base/log.h"
 #include "core/engine_log.h"
 #include "daemon/beliefs.h"
-#include "daemon/board.h"
 #include "daemon/energy_meter.h"
 #include "daemon/engine_memory.h"
 #include "daemon/inbox.h"
 #include "daemon/job_supervisor.h"
 #include "daemon/learnt.h"
 #include "daemon/live_executor.h"
+#include "daemon/status_board.h"
 #include "daemon/training_desk.h"
 #include "daemon/why.h"
 #include "policies/registry.h"
@@ -77,7 +77,7 @@ class Scheduler {
  public:
   struct Parts {
     Store& store;
-    Board& board;
+    StatusBoard& board;
     JobSupervisor& supervisor;
     Inbox& inbox;
     const LiveClock& clock;

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "core/engine_log.h"
 #include "cpu/measured_speeds.h"
-#include "daemon/board.h"
 #include "daemon/live_executor.h"
+#include "daemon/status_board.h"
 #include "training/hub.h"
 
 namespace berth {
@@ -20,7 +20,7 @@ namespace berth {
 class TrainingDesk {
  public:
   struct Parts {
-    Board& board;
+    StatusBoard& board;
     const LiveClock& clock;
     std::function<void()> wake;  // the engine: some job's speed is known better
     const Cluster& cluster;

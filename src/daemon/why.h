@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/board.h"
 #include "daemon/gates.h"
 #include "daemon/live_executor.h"
+#include "daemon/status_board.h"
 #include "wire/why.h"
 
 namespace berth {

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "daemon/admission.h"
-#include "daemon/board.h"
 #include "daemon/inbox.h"
 #include "daemon/job_supervisor.h"
 #include "daemon/live_service.h"
 #include "daemon/scheduler.h"
+#include "daemon/status_board.h"
 #include "support/honest_training.h"
 #include "support/sim_disk.h"
 #include "support/sim_host.h"

@@ -147,7 +147,7 @@ struct LiveWorld::Life {
   LiveClock clock;
   WorldInbox inbox;
   std::uint64_t generation;
-  Board board;
+  StatusBoard board;
   JournalWriter journal_writer;
   WorldJournal journal;
   std::unique_ptr<JobSupervisor> supervisor;

@@ -38,9 +38,9 @@ struct JobNote {
   std::optional<std::vector<std::int32_t>> cores{};  // bound to since its start
 };
 
-class Board final {
+class StatusBoard final {
  public:
-  explicit Board(Ledger ledger);
+  explicit StatusBoard(Ledger ledger);
   /// Output paths of a job, patterns replaced: set once, before anyone asks.
   using PathsOf = std::function<std::pair<std::string, std::string>(const LedgerJob&)>;
   void set_paths(PathsOf paths) { paths_ = std::move(paths); }
@@ -48,7 +48,6 @@ class Board final {
   // The writers.
   void publish(std::span<const Committed> records, std::int64_t wall);
   void note(JobNumber job, const std::function<void(JobNote&)>& edit);
-  void say(std::string kind, std::string json);
   void set_free(std::int64_t gpus) noexcept { free_gpus_ = gpus; }
 
   // The readers.

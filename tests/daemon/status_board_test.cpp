@@ -1,4 +1,4 @@
-#include "daemon/board.h"
+#include "daemon/status_board.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Ledger twenty_jobs() {
 }
 
 /// All pages one after the other; every page must tell the same total.
-std::vector<JobNumber> paged(const Board& board, JobFilter filter, std::size_t total) {
+std::vector<JobNumber> paged(const StatusBoard& board, JobFilter filter, std::size_t total) {
   std::vector<JobNumber> numbers;
   for (int pages = 0; pages < 100; ++pages) {
     const JobPage page = board.page(filter, 0);
@@ -38,8 +38,8 @@ std::vector<JobNumber> paged(const Board& board, JobFilter filter, std::size_t t
 }
 
 // With and without a filter two different walks are taken: both must tell the same story.
-TEST(Board, PagesTellEveryJobOnceAndTheTotal) {
-  const Board board{twenty_jobs()};
+TEST(StatusBoard, PagesTellEveryJobOnceAndTheTotal) {
+  const StatusBoard board{twenty_jobs()};
   for (const std::size_t limit : {1U, 3U, 7U, 20U, 100U}) {
     for (int which = 0; which < 16; ++which) {
       JobFilter filter;
@@ -61,8 +61,8 @@ TEST(Board, PagesTellEveryJobOnceAndTheTotal) {
   }
 }
 
-TEST(Board, APageBehindTheLastJobIsEmpty) {
-  const Board board{twenty_jobs()};
+TEST(StatusBoard, APageBehindTheLastJobIsEmpty) {
+  const StatusBoard board{twenty_jobs()};
   JobFilter filter;
   filter.after = 20;
   const JobPage page = board.page(filter, 0);

@@ -1,4 +1,4 @@
-#include "daemon/board.h"
+#include "daemon/status_board.h"
 
 #include <algorithm>
 #include <tuple>
@@ -48,7 +48,7 @@ bool matches(const JobFilter& filter, const LedgerJob& job) {
 
 }  // namespace
 
-Board::Board(Ledger ledger) : ledger_(std::move(ledger)) {
+StatusBoard::StatusBoard(Ledger ledger) : ledger_(std::move(ledger)) {
   for (const auto& [number, job] : ledger_.jobs()) {
     by_user_[job.spec->user].insert(number);
     if (job.attempt) live_attempts_.insert(number);
@@ -56,7 +56,7 @@ Board::Board(Ledger ledger) : ledger_(std::move(ledger)) {
   }
 }
 
-void Board::publish(std::span<const Committed> records, std::int64_t wall) {
+void StatusBoard::publish(std::span<const Committed> records, std::int64_t wall) {
   std::vector<Happening> happenings;
   {
     const std::unique_lock lock{mutex_};
@@ -97,26 +97,19 @@ void Board::publish(std::span<const Committed> records, std::int64_t wall) {
   for (Happening& happening : happenings) tell(std::move(happening));
 }
 
-void Board::note(JobNumber job, const std::function<void(JobNote&)>& edit) {
+void StatusBoard::note(JobNumber job, const std::function<void(JobNote&)>& edit) {
   const std::unique_lock lock{mutex_};
   if (ledger_.find(job) != nullptr) edit(notes_[job]);
 }
 
-void Board::say(std::string kind, std::string json) {
-  Happening happening;
-  happening.kind = std::move(kind);
-  happening.json = std::move(json);
-  tell(std::move(happening));
-}
-
-std::optional<LedgerJob> Board::find(JobNumber job) const {
+std::optional<LedgerJob> StatusBoard::find(JobNumber job) const {
   const std::shared_lock lock{mutex_};
   const LedgerJob* found = ledger_.find(job);
   if (found == nullptr) return std::nullopt;
   return *found;
 }
 
-std::vector<LedgerJob> Board::all() const {
+std::vector<LedgerJob> StatusBoard::all() const {
   const std::shared_lock lock{mutex_};
   std::vector<LedgerJob> jobs;
   jobs.reserve(ledger_.jobs().size());
@@ -124,7 +117,7 @@ std::vector<LedgerJob> Board::all() const {
   return jobs;
 }
 
-LiveState Board::state_of(const LedgerJob& job) const {
+LiveState StatusBoard::state_of(const LedgerJob& job) const {
   const auto note = notes_.find(job.number);
   if (job.attempt) {
     if (job.stopping) return LiveState::Stopping;
@@ -139,7 +132,7 @@ LiveState Board::state_of(const LedgerJob& job) const {
   return blocked ? LiveState::Blocked : LiveState::Pending;
 }
 
-WaitCode Board::code_of(const LedgerJob& job, LiveState state) const {
+WaitCode StatusBoard::code_of(const LedgerJob& job, LiveState state) const {
   switch (state) {
     case LiveState::Pending:
       return job.spec->gpus > free_gpus_ ? WaitCode::Resources : WaitCode::Priority;
@@ -169,7 +162,7 @@ PaceView pace_view(const Pace& pace, std::int64_t later) {
 
 }  // namespace
 
-JobView Board::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const {
+JobView StatusBoard::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const {
   JobView view;
   view.number = job.number;
   view.array = job.array;
@@ -218,7 +211,7 @@ JobView Board::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const
   return view;
 }
 
-JobView Board::past_view(const PastJob& past, Rows rows) const {
+JobView StatusBoard::past_view(const PastJob& past, Rows rows) const {
   LedgerJob job = past.job;
   job.attempt.reset();
   JobView view;
@@ -247,14 +240,14 @@ JobView Board::past_view(const PastJob& past, Rows rows) const {
   return view;
 }
 
-std::optional<JobView> Board::view(JobNumber job, std::int64_t wall) const {
+std::optional<JobView> StatusBoard::view(JobNumber job, std::int64_t wall) const {
   const std::shared_lock lock{mutex_};
   const LedgerJob* found = ledger_.find(job);
   if (found == nullptr) return std::nullopt;
   return view_of(*found, wall);
 }
 
-JobPage Board::page(const JobFilter& filter, std::int64_t wall) const {
+JobPage StatusBoard::page(const JobFilter& filter, std::int64_t wall) const {
   const std::shared_lock lock{mutex_};
   JobPage page;
   const auto wanted_state = [&](const LedgerJob& job) {
@@ -319,7 +312,7 @@ JobPage Board::page(const JobFilter& filter, std::int64_t wall) const {
   return page;
 }
 
-std::vector<JobNumber> Board::missing(std::span<const JobNumber> numbers) const {
+std::vector<JobNumber> StatusBoard::missing(std::span<const JobNumber> numbers) const {
   const std::shared_lock lock{mutex_};
   std::vector<JobNumber> none;
   for (const JobNumber number : numbers)
@@ -327,29 +320,30 @@ std::vector<JobNumber> Board::missing(std::span<const JobNumber> numbers) const 
   return none;
 }
 
-std::optional<JobNumber> Board::by_key(const std::string& user, const std::string& key) const {
+std::optional<JobNumber> StatusBoard::by_key(const std::string& user,
+                                             const std::string& key) const {
   const std::shared_lock lock{mutex_};
   return ledger_.by_key(user, key);
 }
 
-std::map<std::string, std::string> Board::settings() const {
+std::map<std::string, std::string> StatusBoard::settings() const {
   const std::shared_lock lock{mutex_};
   return ledger_.settings();
 }
 
-std::optional<std::string> Board::setting(const std::string& key) const {
+std::optional<std::string> StatusBoard::setting(const std::string& key) const {
   const std::shared_lock lock{mutex_};
   const auto found = ledger_.settings().find(key);
   if (found == ledger_.settings().end()) return std::nullopt;
   return found->second;
 }
 
-void Board::for_each(const std::function<void(const LedgerJob&)>& visit) const {
+void StatusBoard::for_each(const std::function<void(const LedgerJob&)>& visit) const {
   const std::shared_lock lock{mutex_};
   for (const auto& [number, job] : ledger_.jobs()) visit(job);
 }
 
-std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> Board::held_devices() const {
+std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> StatusBoard::held_devices() const {
   const std::shared_lock lock{mutex_};
   std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> held;
   for (const JobNumber number : live_attempts_)
@@ -357,7 +351,7 @@ std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> Board::held_devices(
   return held;
 }
 
-std::vector<Board::RunningJob> Board::running() const {
+std::vector<StatusBoard::RunningJob> StatusBoard::running() const {
   const std::shared_lock lock{mutex_};
   std::vector<RunningJob> running;
   for (const JobNumber number : live_attempts_) {
@@ -369,25 +363,25 @@ std::vector<Board::RunningJob> Board::running() const {
   return running;
 }
 
-Board::Counts Board::counts() const {
+StatusBoard::Counts StatusBoard::counts() const {
   const std::shared_lock lock{mutex_};
   return {.pending = ledger_.jobs().size() - live_attempts_.size(),
           .running = live_attempts_.size(),
           .held = held_.size()};
 }
 
-std::size_t Board::set_aside() const {
+std::size_t StatusBoard::set_aside() const {
   const std::shared_lock lock{mutex_};
   return static_cast<std::size_t>(std::ranges::count_if(
       held_, [&](JobNumber job) { return ledger_.find(job)->held_by == kSchedulerName; }));
 }
 
-std::map<Outcome, std::uint64_t> Board::ended() const {
+std::map<Outcome, std::uint64_t> StatusBoard::ended() const {
   const std::shared_lock lock{mutex_};
   return ended_;
 }
 
-std::size_t Board::jobs_of(const std::string& user) const {
+std::size_t StatusBoard::jobs_of(const std::string& user) const {
   const std::shared_lock lock{mutex_};
   const auto found = by_user_.find(user);
   return found == by_user_.end() ? 0 : found->second.size();
@@ -395,7 +389,7 @@ std::size_t Board::jobs_of(const std::string& user) const {
 
 // --- happenings
 
-class Board::Listening final : public Service::Subscription {
+class StatusBoard::Listening final : public Service::Subscription {
  public:
   Listening(std::shared_ptr<Listeners> listeners, std::uint64_t id)
       : listeners_(std::move(listeners)), id_(id) {}
@@ -411,7 +405,7 @@ class Board::Listening final : public Service::Subscription {
   std::uint64_t id_;
 };
 
-void Board::tell(Happening happening) {
+void StatusBoard::tell(Happening happening) {
   const std::lock_guard lock{listeners_->mutex};
   happening.sequence = ++listeners_->sequence;
   for (const auto& [id, listener] : listeners_->all) listener(happening);
@@ -419,7 +413,7 @@ void Board::tell(Happening happening) {
   if (listeners_->kept.size() > kKeptHappenings) listeners_->kept.pop_front();
 }
 
-std::unique_ptr<Service::Subscription> Board::subscribe(
+std::unique_ptr<Service::Subscription> StatusBoard::subscribe(
     std::uint64_t after, std::function<void(const Happening&)> listener) {
   const std::lock_guard lock{listeners_->mutex};
   for (const Happening& happening : listeners_->kept) {
@@ -430,7 +424,7 @@ std::unique_ptr<Service::Subscription> Board::subscribe(
   return std::make_unique<Listening>(listeners_, id);
 }
 
-std::uint64_t Board::latest() const {
+std::uint64_t StatusBoard::latest() const {
   const std::lock_guard lock{listeners_->mutex};
   return listeners_->sequence;
 }
