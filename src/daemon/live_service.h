@@ -94,7 +94,7 @@ class LiveService final : public Service {
   [[nodiscard]] Caller caller_of_peer(std::uint32_t uid, std::uint32_t gid) override;
 
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      std::uint64_t after, std::function<void(const Happening&)> listener) override {
+      std::uint64_t after, std::function<void(const ServiceEvent&)> listener) override {
     return parts_.board.subscribe(after, std::move(listener));
   }
   [[nodiscard]] std::uint64_t latest() const override { return parts_.board.latest(); }

@@ -48,7 +48,7 @@ struct JobFilter {
   Rows rows = Rows::Whole;
 };
 /// Something happened to a job, a node or the scheduler; numbered without gaps in one life.
-struct Happening {
+struct ServiceEvent {
   std::uint64_t sequence = 0;
   std::string kind;  // job, node, policy, cluster
   JobNumber job = 0;
@@ -104,15 +104,15 @@ class Service {
   /// Whom a local peer stands for.
   [[nodiscard]] virtual Caller caller_of_peer(std::uint32_t uid, std::uint32_t gid) = 0;
 
-  // Happenings, from `after` on as far as they are kept; then as they come, from any thread, until
+  // Events, from `after` on as far as they are kept; then as they come, from any thread, until
   // the subscription is dropped.
   class Subscription {
    public:
     virtual ~Subscription() = default;
   };
   [[nodiscard]] virtual std::unique_ptr<Subscription> subscribe(
-      std::uint64_t after, std::function<void(const Happening&)> listener) = 0;
-  /// The number of the latest happening.
+      std::uint64_t after, std::function<void(const ServiceEvent&)> listener) = 0;
+  /// The number of the latest event.
   [[nodiscard]] virtual std::uint64_t latest() const = 0;
 
   /// In Prometheus' text form.

@@ -7,14 +7,14 @@
 
 #include "base/check.h"
 #include "daemon/energy_meter.h"
-#include "daemon/happenings.h"
+#include "daemon/service_events.h"
 
 namespace berth {
 
 namespace {
 
-/// How many happenings a client that was away can catch up with.
-constexpr std::size_t kKeptHappenings = 4096;
+/// How many events a client that was away can catch up with.
+constexpr std::size_t kKeptEvents = 4096;
 
 LiveState final_state(Outcome outcome) {
   switch (outcome) {
@@ -57,7 +57,7 @@ StatusBoard::StatusBoard(Ledger ledger) : ledger_(std::move(ledger)) {
 }
 
 void StatusBoard::publish(std::span<const Committed> records, std::int64_t wall) {
-  std::vector<Happening> happenings;
+  std::vector<ServiceEvent> events;
   {
     const std::unique_lock lock{mutex_};
     for (const Committed& committed : records) {
@@ -85,16 +85,16 @@ void StatusBoard::publish(std::span<const Committed> records, std::int64_t wall)
         const auto view = job != nullptr ? view_of(*job, wall)
                           : change->past ? past_view(*change->past)
                                          : JobView{};
-        if (view.number != 0) happenings.push_back(job_happening(view, committed.record));
+        if (view.number != 0) events.push_back(job_event(view, committed.record));
         if (job == nullptr) notes_.erase(number);
       }
       if (const auto* setting = std::get_if<SettingRecord>(&committed.record.body)) {
         ++settings_version_;
-        if (setting->key != kEnergySetting) happenings.push_back(setting_happening(*setting));
+        if (setting->key != kEnergySetting) events.push_back(setting_event(*setting));
       }
     }
   }
-  for (Happening& happening : happenings) tell(std::move(happening));
+  for (ServiceEvent& event : events) tell(std::move(event));
 }
 
 void StatusBoard::note(JobNumber job, const std::function<void(JobNote&)>& edit) {
@@ -387,7 +387,7 @@ std::size_t StatusBoard::jobs_of(const std::string& user) const {
   return found == by_user_.end() ? 0 : found->second.size();
 }
 
-// --- happenings
+// --- events
 
 class StatusBoard::Listening final : public Service::Subscription {
  public:
@@ -405,19 +405,19 @@ class StatusBoard::Listening final : public Service::Subscription {
   std::uint64_t id_;
 };
 
-void StatusBoard::tell(Happening happening) {
+void StatusBoard::tell(ServiceEvent event) {
   const std::lock_guard lock{listeners_->mutex};
-  happening.sequence = ++listeners_->sequence;
-  for (const auto& [id, listener] : listeners_->all) listener(happening);
-  listeners_->kept.push_back(std::move(happening));
-  if (listeners_->kept.size() > kKeptHappenings) listeners_->kept.pop_front();
+  event.sequence = ++listeners_->sequence;
+  for (const auto& [id, listener] : listeners_->all) listener(event);
+  listeners_->kept.push_back(std::move(event));
+  if (listeners_->kept.size() > kKeptEvents) listeners_->kept.pop_front();
 }
 
 std::unique_ptr<Service::Subscription> StatusBoard::subscribe(
-    std::uint64_t after, std::function<void(const Happening&)> listener) {
+    std::uint64_t after, std::function<void(const ServiceEvent&)> listener) {
   const std::lock_guard lock{listeners_->mutex};
-  for (const Happening& happening : listeners_->kept) {
-    if (happening.sequence > after) listener(happening);
+  for (const ServiceEvent& event : listeners_->kept) {
+    if (event.sequence > after) listener(event);
   }
   const std::uint64_t id = listeners_->next++;
   listeners_->all.emplace(id, std::move(listener));

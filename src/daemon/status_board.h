@@ -84,23 +84,23 @@ class StatusBoard final {
   [[nodiscard]] JobView past_view(const PastJob& past, Rows rows = Rows::Whole) const;
 
   [[nodiscard]] std::unique_ptr<Service::Subscription> subscribe(
-      std::uint64_t after, std::function<void(const Happening&)> listener);
+      std::uint64_t after, std::function<void(const ServiceEvent&)> listener);
   [[nodiscard]] std::uint64_t latest() const;
 
  private:
   class Listening;
   struct Listeners {  // outlives the board if somebody still holds a subscription
     std::mutex mutex;
-    std::map<std::uint64_t, std::function<void(const Happening&)>> all;
+    std::map<std::uint64_t, std::function<void(const ServiceEvent&)>> all;
     std::uint64_t next = 1;
-    std::deque<Happening> kept;
+    std::deque<ServiceEvent> kept;
     std::uint64_t sequence = 0;
   };
   [[nodiscard]] JobView view_of(const LedgerJob& job, std::int64_t wall,
                                 Rows rows = Rows::Whole) const;
   [[nodiscard]] WaitCode code_of(const LedgerJob& job, LiveState state) const;
   [[nodiscard]] LiveState state_of(const LedgerJob& job) const;
-  void tell(Happening happening);
+  void tell(ServiceEvent event);
 
   mutable std::shared_mutex mutex_;
   Ledger ledger_;

@@ -1,5 +1,5 @@
 // A scheduler that schedules nothing: every question of daemon/service.h answered from memory, with
-// the roles checked, submits committed by a thread of its own in groups, and happenings kept. Tests
+// the roles checked, submits committed by a thread of its own in groups, and events kept. Tests
 // move its jobs by hand (run, finish) and see who asked what.
 #pragma once
 
@@ -35,7 +35,7 @@ class FakeService final : public Service {
   void fail_with(std::optional<Fault> fault);
   /// Submits are taken but not answered until false.
   void hold_commits(bool is_held);
-  void keep_happenings(std::size_t count);
+  void keep_events(std::size_t count);
   struct Question {
     std::string what;
     Caller caller;
@@ -72,8 +72,8 @@ class FakeService final : public Service {
   Answer<void> revoke_token(const Caller& caller, const std::string& name) override;
   std::optional<Caller> caller_of(const std::string& token) override;
   Caller caller_of_peer(std::uint32_t uid, std::uint32_t gid) override;
-  std::unique_ptr<Subscription> subscribe(std::uint64_t after,
-                                          std::function<void(const Happening&)> listener) override;
+  std::unique_ptr<Subscription> subscribe(
+      std::uint64_t after, std::function<void(const ServiceEvent&)> listener) override;
   std::uint64_t latest() const override;
   std::string metrics() override;
 
@@ -107,10 +107,10 @@ class FakeService final : public Service {
   ClusterView cluster_;
   std::optional<Fault> fault_;
   std::vector<Question> questions_;
-  std::deque<Happening> happenings_;
+  std::deque<ServiceEvent> events_;
   std::size_t kept_ = 10'000;
   std::uint64_t sequence_ = 0;
-  std::map<std::uint64_t, std::function<void(const Happening&)>> listeners_;
+  std::map<std::uint64_t, std::function<void(const ServiceEvent&)>> listeners_;
   std::uint64_t next_listener_ = 0;
 
   std::condition_variable submitted_;

@@ -213,7 +213,7 @@ class FilledService final : public Service {
     return {"root", uid, gid, Role::Admin};
   }
   std::unique_ptr<Subscription> subscribe(std::uint64_t,
-                                          std::function<void(const Happening&)>) override {
+                                          std::function<void(const ServiceEvent&)>) override {
     return std::make_unique<Subscription>();
   }
   std::uint64_t latest() const override { return 5; }
