@@ -67,7 +67,7 @@ struct Daemon::Parts {
         log(logger),
         store(std::move(opened)),
         clock(clock_after(source, ledger, last_pass)),
-        inbox(clock),
+        messages(clock),
         generation(ledger.generation() + 1),
         last_known(ledger.now()),
         board(ledger),
@@ -78,7 +78,7 @@ struct Daemon::Parts {
     board.publish(records, clock.wall());
     for (const Committed& committed : records) {
       log_life(log, committed, board);
-      if (is_news(committed.record.body)) inbox.post(committed);
+      if (is_news(committed.record.body)) messages.post(committed);
       if (desk && committed.change.past) desk->hub().forget(committed.change.job);
     }
   }
@@ -97,7 +97,7 @@ struct Daemon::Parts {
   MachineClock source;
   std::unique_ptr<SqliteStore> store;
   LiveClock clock;
-  ThreadInbox inbox;
+  BlockingMessageQueue messages;
   std::uint64_t generation;
   Time last_known;  // the last moment of the life before
   LogLimit limit;
@@ -138,7 +138,7 @@ Result<void> Daemon::Parts::begin() {
   first.emplace_back(std::move(at));
   BERTH_TRY_VOID(journal_writer.write(std::move(first)));
   std::vector<Message> heard;
-  inbox.take(heard);  // our own words
+  messages.take(heard);  // our own words
 
   open_desk();
   journal = std::make_unique<JournalThread>(journal_writer, [this](const Error& error) {
@@ -147,14 +147,14 @@ Result<void> Daemon::Parts::begin() {
       journal_error = error;
     }
     BERTH_LOG(log, Error, "journal", "cannot be written: leaving", {"why", error.text()});
-    inbox.post(StopOrder{});
+    messages.post(StopOrder{});
   });
   BERTH_TRY(host, LocalHost::open({.run_dir = options.run_dir,
                                    .shim = options.shim,
                                    .cgroup_roots = options.cgroup_roots,
                                    .log = &log,
                                    .limit = &limit},
-                                  [this](HostEvent event) { inbox.post(std::move(event)); }));
+                                  [this](HostEvent event) { messages.post(std::move(event)); }));
   supervisor = std::make_unique<JobSupervisor>(JobSupervisor::Parts{
       .cluster = options.cluster,
       .host = *host,
@@ -188,7 +188,7 @@ Result<void> Daemon::Parts::open_power() {
   keep_on(options.cluster, options.power);
   if (can_switch_any(options.cluster)) {
     BERTH_TRY(programs,
-              PowerPrograms::open([this](ProgramEnd end) { inbox.post(std::move(end)); }));
+              PowerPrograms::open([this](ProgramEnd end) { messages.post(std::move(end)); }));
   }
   const auto is_vacant = [this](NodeId node) {
     return std::ranges::none_of(supervisor->attempts(), [&](const auto& entry) {
@@ -254,13 +254,13 @@ void Daemon::Parts::open_desk() {
       options.training_socket, options.state_dir + "/training.key",
       {.board = board,
        .clock = clock,
-       .wake = [this] { inbox.post(Question{.ask = [] {}, .calls_for_pass = true}); },
+       .wake = [this] { messages.post(Question{.ask = [] {}, .calls_for_pass = true}); },
        .cluster = options.cluster,
        .resized =
            [this](JobNumber job, const Resized& answer) {
-             inbox.post(ResizeAnswer{job, answer.id, answer.done});
+             messages.post(ResizeAnswer{job, answer.id, answer.done});
            },
-       .wake_for_rates = [this] { inbox.post(Question{.ask = [] {}}); },
+       .wake_for_rates = [this] { messages.post(Question{.ask = [] {}}); },
        .log = &log});
   if (opened) {
     desk = *std::move(opened);
@@ -286,7 +286,7 @@ void Daemon::Parts::make_service() {
       std::make_unique<Scheduler>(Scheduler::Parts{.store = *store,
                                                    .board = board,
                                                    .supervisor = *supervisor,
-                                                   .inbox = inbox,
+                                                   .messages = messages,
                                                    .clock = clock,
                                                    .cluster = options.cluster,
                                                    .options = options.live,
@@ -310,7 +310,7 @@ void Daemon::Parts::make_service() {
       .admission = *admission,
       .cluster = options.cluster,
       .generation = generation,
-      .ask_engine = [this](Question question) { inbox.post(std::move(question)); },
+      .ask_engine = [this](Question question) { messages.post(std::move(question)); },
       .signal =
           [this](JobNumber job, int number) {
             if (const Attempt* attempt = supervisor->alive(job)) host->signal(attempt->id, number);
@@ -376,20 +376,20 @@ Result<void> Daemon::run() {
         .tell = [this](JobNumber job, Phase phase) { parts_->desk->hub().see_phase(job, phase); }});
   auto ended = parts_->scheduler->run();
   parts_->energy->keep(parts_->clock.now());
-  parts_->inbox.close();
+  parts_->messages.close();
   const std::lock_guard lock{parts_->error_mutex};
   if (parts_->journal_error) return tl::unexpected<Error>(*parts_->journal_error);
   return ended;
 }
 
-void Daemon::stop() { parts_->inbox.post(StopOrder{}); }
+void Daemon::stop() { parts_->messages.post(StopOrder{}); }
 
 void Daemon::set_options(const SchedulerOptions& live) {
   parts_->shares_cores = shares_cores_by_curves(live);
   // Also if the engine that should have heard of it has failed meanwhile: the next one is made of
   // these.
   const auto set = [this, live] { parts_->scheduler->set_options(live); };
-  parts_->inbox.post(Question{.ask = set, .too_late = set});
+  parts_->messages.post(Question{.ask = set, .too_late = set});
 }
 
 }  // namespace berth

@@ -150,10 +150,10 @@ std::optional<Time> LiveExecutor::advance(Time wakeup) {
   if (!std::exchange(is_new_, false) && !anything) {
     const Time opening = parts_.gates.next_opening().value_or(kNever);
     const Time power = parts_.power != nullptr ? parts_.power->next_due() : kNever;
-    parts_.inbox.wait(std::min({wakeup, opening, power, parts_.supervisor.next_due()}));
+    parts_.messages.wait(std::min({wakeup, opening, power, parts_.supervisor.next_due()}));
   }
   messages_.clear();
-  parts_.inbox.take(messages_);
+  parts_.messages.take(messages_);
   for (const Message& message : messages_) {
     if (std::holds_alternative<StopOrder>(message)) over_ = Over::Stop;
   }

@@ -17,10 +17,10 @@
 #include "core/engine_log.h"
 #include "core/executor.h"
 #include "daemon/gates.h"
-#include "daemon/inbox.h"
 #include "daemon/job_supervisor.h"
 #include "daemon/learnt.h"
 #include "daemon/live_rates.h"
+#include "daemon/message_queue.h"
 #include "daemon/node_power.h"
 #include "model/trace.h"
 #include "sim/sim_executor.h"
@@ -44,7 +44,7 @@ class LiveExecutor final : public Executor, public RunObserver {
   struct Parts {
     Trace& slots;  // as many as the engine will ever see; empty ones
     const Cluster& cluster;
-    Inbox& inbox;
+    MessageQueue& messages;
     JobSupervisor& supervisor;
     Gates& gates;
     const LiveClock& clock;

@@ -335,7 +335,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   BERTH_TRY_VOID(set_uses(gates));
   LiveExecutor executor{{.slots = slots,
                          .cluster = parts_.cluster,
-                         .inbox = parts_.inbox,
+                         .messages = parts_.messages,
                          .supervisor = parts_.supervisor,
                          .gates = gates,
                          .clock = parts_.clock,

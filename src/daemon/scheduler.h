@@ -16,10 +16,10 @@
 #include "daemon/beliefs.h"
 #include "daemon/energy_meter.h"
 #include "daemon/engine_memory.h"
-#include "daemon/inbox.h"
 #include "daemon/job_supervisor.h"
 #include "daemon/learnt.h"
 #include "daemon/live_executor.h"
+#include "daemon/message_queue.h"
 #include "daemon/status_board.h"
 #include "daemon/training_desk.h"
 #include "daemon/why.h"
@@ -79,7 +79,7 @@ class Scheduler {
     Store& store;
     StatusBoard& board;
     JobSupervisor& supervisor;
-    Inbox& inbox;
+    MessageQueue& messages;
     const LiveClock& clock;
     const Cluster& cluster;
     SchedulerOptions options;

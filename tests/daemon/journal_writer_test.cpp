@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "daemon/inbox.h"
 #include "daemon/journal_writer.h"
+#include "daemon/message_queue.h"
 #include "support/sim_store.h"
 
 namespace berth::test {
@@ -143,13 +143,13 @@ TEST_F(JournalThreadTest, WhatARequestThrowsIsItsOwnMatter) {
 
 // Because an API thread waits for the answer to its signal, and the server for its threads.
 TEST_F(JournalThreadTest, AQuestionAfterTheLastPassIsAnswered) {
-  ThreadInbox inbox{clock_};
+  BlockingMessageQueue messages{clock_};
   int asked = 0, late = 0;
   const Question question{.ask = [&] { ++asked; }, .too_late = [&] { ++late; }};
-  inbox.post(question);
-  inbox.close();
+  messages.post(question);
+  messages.close();
   EXPECT_EQ(late, 1);
-  inbox.post(question);
+  messages.post(question);
   EXPECT_EQ(late, 2);
   EXPECT_EQ(asked, 0);
 }

@@ -136,7 +136,7 @@ bool LiveWorld::step(std::optional<std::int64_t> until) {
   micros_ = std::max(micros_, *next);
   host_.set_now(micros_);
   if (!script_first && says_first) {
-    life_->inbox.post(Question{.ask = [] {}});
+    life_->messages.post(Question{.ask = [] {}});
     honest_.announce();
     return true;
   }
@@ -256,7 +256,7 @@ bool LiveWorld::begin_life() {
   last_boot_ = boot_id();
   last_life_ = {micros_, life.clock.now()};
   check_recovered(life);
-  host_.set_sink([&life](HostEvent event) { life.inbox.post(std::move(event)); });
+  host_.set_sink([&life](HostEvent event) { life.messages.post(std::move(event)); });
   LifeRecord record;
   record.generation = life.generation;
   record.boot_id = boot_id();
@@ -305,7 +305,7 @@ void LiveWorld::make_supervisor(Life& life) {
 void LiveWorld::make_power(Life& life) {
   if (!options_.power) return;
   keep_on(cluster_, *options_.power);
-  life.programs = std::make_unique<WorldPrograms>(*this, life.inbox);
+  life.programs = std::make_unique<WorldPrograms>(*this, life.messages);
   life.power = std::make_unique<NodePower>(
       NodePower::Parts{.cluster = cluster_,
                        .options = *options_.power,
@@ -335,7 +335,7 @@ void LiveWorld::make_service(Life& life) {
       std::make_unique<Scheduler>(Scheduler::Parts{.store = life.store,
                                                    .board = life.board,
                                                    .supervisor = *life.supervisor,
-                                                   .inbox = life.inbox,
+                                                   .messages = life.messages,
                                                    .clock = life.clock,
                                                    .cluster = cluster_,
                                                    .options = options_.scheduling,
@@ -359,7 +359,7 @@ void LiveWorld::make_service(Life& life) {
       .admission = *life.admission,
       .cluster = cluster_,
       .generation = life.generation,
-      .ask_engine = [&life](Question question) { life.inbox.post(std::move(question)); },
+      .ask_engine = [&life](Question question) { life.messages.post(std::move(question)); },
       .signal = [](JobNumber, int) {},
       .explain = [&life](const JobView& job,
                          bool all) { return life.scheduler->explain(job, all); },
@@ -372,7 +372,7 @@ void LiveWorld::make_service(Life& life) {
 
 void LiveWorld::set_options(const SchedulerOptions& options) {
   Life& life = *life_;
-  life.inbox.post(Question{[&life, options] { life.scheduler->set_options(options); }});
+  life.messages.post(Question{[&life, options] { life.scheduler->set_options(options); }});
 }
 
 void LiveWorld::run(int most_crashes) {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "daemon/admission.h"
-#include "daemon/inbox.h"
 #include "daemon/job_supervisor.h"
 #include "daemon/live_service.h"
+#include "daemon/message_queue.h"
 #include "daemon/scheduler.h"
 #include "daemon/status_board.h"
 #include "support/honest_training.h"
@@ -147,7 +147,7 @@ class LiveWorld final : public ClockSource {
 
  private:
   struct Life;
-  class WorldInbox;
+  class WorldMessageQueue;
   class WorldJournal;
   class WorldPrograms;
   [[nodiscard]] bool begin_life();

@@ -11,9 +11,9 @@
 namespace berth::test {
 
 /// Waiting is what makes time pass.
-class LiveWorld::WorldInbox final : public Inbox {
+class LiveWorld::WorldMessageQueue final : public MessageQueue {
  public:
-  WorldInbox(LiveWorld& world, const LiveClock& clock) : world_(world), clock_(clock) {}
+  WorldMessageQueue(LiveWorld& world, const LiveClock& clock) : world_(world), clock_(clock) {}
   void post(Message message) { messages_.push_back(std::move(message)); }
   void wait(Time until) override {
     world_.check_alive();
@@ -77,7 +77,8 @@ class LiveWorld::WorldJournal final : public Journal {
 /// over takes its programs with it.
 class LiveWorld::WorldPrograms final : public ProgramRunner {
  public:
-  WorldPrograms(LiveWorld& world, WorldInbox& inbox) : world_(world), inbox_(inbox) {}
+  WorldPrograms(LiveWorld& world, WorldMessageQueue& messages)
+      : world_(world), messages_(messages) {}
   void run(ProgramOrder order) override {
     const std::string what = order.program == "/bin/true"    ? "resume"
                              : order.program == "/bin/false" ? "suspend"
@@ -96,14 +97,14 @@ class LiveWorld::WorldPrograms final : public ProgramRunner {
       if (!end.is_good) end.why = is_late ? "killed" : "exit 3";
       if (end.is_good && what == "suspend") world_.machines_off_.insert(order.node);
       if (end.is_good && what == "resume") world_.machines_off_.erase(order.node);
-      inbox_.post(std::move(end));
+      messages_.post(std::move(end));
     });
   }
   void kill(std::uint64_t) override {}
 
  private:
   LiveWorld& world_;
-  WorldInbox& inbox_;
+  WorldMessageQueue& messages_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
@@ -114,7 +115,7 @@ struct LiveWorld::Life {
         store(*own_store),
         clock(world, last_time(ledger, store), world.last_boot_, world.last_life_.first,
               world.last_life_.second),
-        inbox(world, clock),
+        messages(world, clock),
         generation(ledger.generation() + 1),
         board(ledger),
         journal_writer(store, std::move(ledger), clock, [this](auto records) { publish(records); }),
@@ -137,7 +138,7 @@ struct LiveWorld::Life {
                         std::holds_alternative<LifeRecord>(committed.record.body) ||
                         std::holds_alternative<EngineRecord>(committed.record.body) ||
                         (wish != nullptr && wish->by == kSchedulerName);
-      if (!ours) inbox.post(committed);
+      if (!ours) messages.post(committed);
     }
   }
 
@@ -145,7 +146,7 @@ struct LiveWorld::Life {
   std::unique_ptr<SimStore> own_store;
   SimStore& store;
   LiveClock clock;
-  WorldInbox inbox;
+  WorldMessageQueue messages;
   std::uint64_t generation;
   StatusBoard board;
   JournalWriter journal_writer;

@@ -1,5 +1,5 @@
 // What the engine's thread hears from outside, in the order in which it came: records that others
-// have written, what became of processes, what training code says, questions. In a test the inbox
+// have written, what became of processes, what training code says, questions. In a test the queue
 // is the world: it lets time pass until there is something to hear.
 #pragma once
 
@@ -33,18 +33,18 @@ struct ResizeAnswer {
 };
 using Message = std::variant<Committed, HostEvent, StopOrder, Question, ResizeAnswer, ProgramEnd>;
 
-class Inbox {
+class MessageQueue {
  public:
-  virtual ~Inbox() = default;
+  virtual ~MessageQueue() = default;
   /// Waits until something has come or that engine time is reached.
   virtual void wait(Time until) = 0;
   /// Everything that has come; empties it.
   virtual void take(std::vector<Message>& messages) = 0;
 };
 
-class ThreadInbox final : public Inbox {
+class BlockingMessageQueue final : public MessageQueue {
  public:
-  explicit ThreadInbox(const LiveClock& clock) : clock_(clock) {}
+  explicit BlockingMessageQueue(const LiveClock& clock) : clock_(clock) {}
   void post(Message message);
   void wait(Time until) override;
   void take(std::vector<Message>& messages) override;

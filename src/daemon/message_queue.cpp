@@ -1,4 +1,4 @@
-#include "daemon/inbox.h"
+#include "daemon/message_queue.h"
 
 #include <chrono>
 
@@ -14,7 +14,7 @@ void tell_too_late(const Message& message) {
 }
 }  // namespace
 
-void ThreadInbox::post(Message message) {
+void BlockingMessageQueue::post(Message message) {
   {
     const std::lock_guard lock{mutex_};
     if (!is_closed_) messages_.push_back(std::move(message));
@@ -23,7 +23,7 @@ void ThreadInbox::post(Message message) {
   tell_too_late(message);
 }
 
-void ThreadInbox::close() {
+void BlockingMessageQueue::close() {
   std::vector<Message> unheard;
   {
     const std::lock_guard lock{mutex_};
@@ -33,7 +33,7 @@ void ThreadInbox::close() {
   for (const Message& message : unheard) tell_too_late(message);
 }
 
-void ThreadInbox::wait(Time until) {
+void BlockingMessageQueue::wait(Time until) {
   std::unique_lock lock{mutex_};
   while (messages_.empty()) {
     if (until == kNever) {
@@ -46,7 +46,7 @@ void ThreadInbox::wait(Time until) {
   }
 }
 
-void ThreadInbox::take(std::vector<Message>& messages) {
+void BlockingMessageQueue::take(std::vector<Message>& messages) {
   const std::lock_guard lock{mutex_};
   messages.swap(messages_);
   messages_.clear();
