@@ -28,14 +28,14 @@
 
 #include "base/log.h"
 #include "core/action.h"
-#include "daemon/core_book.h"
+#include "daemon/core_allocator.h"
 #include "daemon/journal_writer.h"
 #include "daemon/message_queue.h"
 #include "daemon/verdict.h"
 #include "exec/host.h"
 #include "model/cluster.h"
 #include "store/ledger.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
 
 namespace berth {
 
@@ -93,7 +93,7 @@ class JobSupervisor {
     bool policy_retries = false;  // whether a failed attempt is repeated the policy says
     /// Who can be asked before anybody is stopped; may be absent. Without an answer so long it is
     /// as if it had not been asked.
-    TrainingBook* training = nullptr;
+    TrainingChannel* training = nullptr;
     Duration answer = std::chrono::seconds{10};
   };
   /// Everything the host needs to run this attempt; an error says why it cannot be run.
@@ -286,7 +286,7 @@ class JobSupervisor {
   [[nodiscard]] std::vector<Slice> slices_of(const std::vector<HeldDevices>& where) const;
 
   Parts parts_;
-  CoreBook cores_;
+  CoreAllocator cores_;
   std::map<JobNumber, Attempt> attempts_;
   std::map<AttemptId, JobNumber> job_of_;
   std::map<std::pair<std::uint32_t, int>, std::set<JobNumber>> on_device_;

@@ -24,7 +24,7 @@
 #include "daemon/node_power.h"
 #include "model/trace.h"
 #include "sim/sim_executor.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
 
 namespace berth {
 
@@ -55,9 +55,9 @@ class LiveExecutor final : public Executor, public RunObserver {
     std::function<Entitlements()> entitlements;
     /// After a pass, in which nothing is in the middle of changing.
     std::function<void(Time)> pass_done;
-    TrainingBook* training = nullptr;
+    TrainingChannel* training = nullptr;
     RateModel* believed = nullptr;  // absent: every job runs at rate 1; grows by what is learnt
-    LearntBook* learnt = nullptr;   // what jobs have shown of themselves
+    LearntKinds* learnt = nullptr;  // what jobs have shown of themselves
     LearntLengths* lengths = nullptr;
     std::function<void()> before_writing = {};
     bool policy_minds_rates = false;  // it decides otherwise when a job turns out faster or slower

@@ -27,7 +27,7 @@
 #include "core/job_table.h"
 #include "daemon/pace.h"
 #include "sim/neighbourhood.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
 
 namespace berth {
 
@@ -43,7 +43,7 @@ class LiveRates {
   struct Parts {
     const Trace& slots;
     const RateModel& believed;
-    TrainingBook* training = nullptr;
+    TrainingChannel* training = nullptr;
     std::function<JobNumber(JobId)> number;
     /// Believed seconds of the whole job; what its work is counted in.
     std::function<Duration(JobId)> whole;

@@ -297,9 +297,9 @@ std::optional<Caller> LiveService::caller_of(const std::string& text) {
 }
 
 std::string LiveService::learnt_profiles(const Caller& caller) {
-  const LearntBook book{parts_.board.settings()};
+  const LearntKinds learnt{parts_.board.settings()};
   std::vector<LearntKind> kinds;
-  for (const auto& [key, kind] : book.kinds()) {
+  for (const auto& [key, kind] : learnt.kinds()) {
     if (caller.role != Role::User || kind.user == caller.user) kinds.push_back(kind);
   }
   return learnt_yaml(kinds);

@@ -83,7 +83,7 @@ class Scheduler {
     const LiveClock& clock;
     const Cluster& cluster;
     SchedulerOptions options;
-    TrainingBook* training = nullptr;
+    TrainingChannel* training = nullptr;
     TrainingHub* hub = nullptr;  // what is learned there, for the CPU tuner
     Logger* log = nullptr;
     NodePower* power = nullptr;  // absent: all nodes are on
@@ -156,7 +156,7 @@ class Scheduler {
   bool shares_by_use_ = false;   // it does
   bool policy_retries_ = false;  // it says whether a failed attempt is repeated
   std::optional<std::vector<Entitlement>> told_shares_;  // nothing: none yet
-  std::optional<LearntBook> learnt_;
+  std::optional<LearntKinds> learnt_;
   std::map<JobNumber, std::string> held_starts_;  // what the board was told of them
   mutable std::mutex figures_mutex_;
   SchedulerFigures figures_;

@@ -227,7 +227,7 @@ void TrainingHub::pass_on_news(double now) {
       const auto found = jobs_.find(number);
       if (found == jobs_.end()) continue;
       Job& job = found->second;
-      news.emplace_back(number, job.book.figures(now));
+      news.emplace_back(number, job.history.figures(now));
       if (job.phase && job.phase != job.phase_told) {
         job.phase_told = job.phase;
         phases_.emplace_back(number, *job.phase);
@@ -364,7 +364,7 @@ std::optional<TrainingReport> TrainingHub::report(JobNumber number) const {
   const std::lock_guard lock{mutex_};
   const auto job = jobs_.find(number);
   if (job == jobs_.end() || !job->second.meter.is_believed()) return std::nullopt;
-  return job->second.book.report();
+  return job->second.history.report();
 }
 
 std::optional<MeasuredProgress> TrainingHub::progress(JobNumber number) const {
@@ -396,14 +396,14 @@ bool TrainingHub::has_saved(JobNumber number) const {
 void TrainingHub::losses(JobNumber number, std::int64_t first, std::vector<double>& losses) const {
   const std::lock_guard lock{mutex_};
   const auto job = jobs_.find(number);
-  if (job != jobs_.end()) job->second.book.losses(first, losses);
+  if (job != jobs_.end()) job->second.history.losses(first, losses);
 }
 
 std::optional<TrainingFigures> TrainingHub::view(JobNumber number) const {
   const std::lock_guard lock{mutex_};
   const auto job = jobs_.find(number);
-  if (job == jobs_.end() || !job->second.book.has_spoken()) return std::nullopt;
-  return job->second.book.figures(now_seconds());
+  if (job == jobs_.end() || !job->second.history.has_spoken()) return std::nullopt;
+  return job->second.history.figures(now_seconds());
 }
 
 std::size_t TrainingHub::connections() const {

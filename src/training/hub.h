@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "training/job_book.h"
 #include "training/online_model.h"
 #include "training/peer.h"
 #include "training/progress.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
+#include "training/training_history.h"
 
 namespace berth {
 
@@ -63,7 +63,7 @@ struct HubCalls {
   std::function<void(JobNumber, std::string_view why)> nonsense = {};
 };
 
-class TrainingHub final : public TrainingBook {
+class TrainingHub final : public TrainingChannel {
  public:
   [[nodiscard]] static Result<std::unique_ptr<TrainingHub>> open(const HubOptions& options,
                                                                  HubCalls calls);
@@ -108,7 +108,7 @@ class TrainingHub final : public TrainingBook {
 
  private:
   struct Job {
-    JobBook book;
+    TrainingHistory history;
     std::string token;         // of the attempt that spoke last
     std::int32_t speaker = 0;  // the lowest rank that has reported in this attempt
     bool has_speaker = false;

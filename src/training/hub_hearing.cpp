@@ -56,7 +56,7 @@ bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
   } else if (const auto* saved = std::get_if<Checkpointed>(&*message)) {
     const std::lock_guard lock{mutex_};
     Job& job = jobs_[peer.job];
-    job.book.add(*saved, now);
+    job.history.add(*saved, now);
     news_.insert(peer.job);
   }
   return true;
@@ -91,13 +91,13 @@ bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
     job.asked.reset();
     job.listeners = job.resizers = 0;
     if (job.phase_told) job.phase = Phase::Training;
-    job.book.begin_attempt();
+    job.history.begin_attempt();
     job.meter.begin_attempt();
     job.said_nonsense = false;
     job.whole = expected->iterations;
     model_.begin(hello.job, expected->model, expected->gpus, now);
   } else if (job.has_speaker && hello.rank == job.speaker) {
-    job.book.reconnect();
+    job.history.reconnect();
     job.meter.reconnect();
   }
   ++job.listeners;
@@ -129,7 +129,7 @@ void TrainingHub::hear_report(Peer& peer, const Report& report, double now) {
   Job& job = jobs_[peer.job];
   if (!job.has_speaker || peer.rank < job.speaker) {
     if (job.has_speaker) {
-      job.book.begin_attempt();
+      job.history.begin_attempt();
       job.meter.reconnect();
     }
     job.has_speaker = true;
@@ -142,7 +142,7 @@ void TrainingHub::hear_report(Peer& peer, const Report& report, double now) {
     news_.insert(peer.job);
     return;
   }
-  const auto sample = job.book.add(report, now);
+  const auto sample = job.history.add(report, now);
   if (sample) model_.add(peer.job, *sample, now);
   news_.insert(peer.job);
 }

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class SaidBook final : public TrainingBook {
+class SaidTraining final : public TrainingChannel {
  public:
   [[nodiscard]] std::optional<TrainingReport> report(JobNumber) const override { return {}; }
   void losses(JobNumber, std::int64_t, std::vector<double>&) const override {}
@@ -80,7 +80,7 @@ class LiveRatesTest : public testing::Test {
   Cluster cluster_;
   Trace slots_;
   JobTable jobs_;
-  SaidBook book_;
+  SaidTraining book_;
   std::optional<RateModel> model_;
   std::optional<LiveRates> rates_;
   std::map<std::uint32_t, Pace> shown_;

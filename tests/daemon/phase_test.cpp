@@ -11,7 +11,7 @@ namespace berth::test {
 namespace {
 
 /// What the code of the only job says.
-class SaidPhases final : public TrainingBook {
+class SaidPhases final : public TrainingChannel {
  public:
   void say(Phase phase) {
     phase_ = phase;
@@ -58,17 +58,17 @@ class Watching final : public Policy {
 };
 
 TEST(Phases, WhatTheCodeTellsIsWhatTheEngineKnows) {
-  SaidPhases book;
+  SaidPhases training;
   std::vector<Phase> seen;
   WorldOptions options{.cluster = "1x1"};
-  options.training = &book;
+  options.training = &training;
   options.around_policy = [&](std::unique_ptr<Policy> inner) -> std::unique_ptr<Policy> {
     return std::make_unique<Watching>(std::move(inner), seen);
   };
   LiveWorld world{options};
   const auto say = [&](double seconds, Phase phase) {
     world.at(seconds, [&, phase](LiveService& service) {
-      book.say(phase);
+      training.say(phase);
       JobSpec other = spec_of({"run", "1"});  // somebody comes, so that there is a pass
       other.key = std::to_string(world.seconds());
       world.submit(service, other);

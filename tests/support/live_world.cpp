@@ -324,7 +324,7 @@ void LiveWorld::make_power(Life& life) {
       life.journal_writer.ledger().settings());
 }
 
-TrainingBook* LiveWorld::training() {
+TrainingChannel* LiveWorld::training() {
   if (options_.hears_nonsense) return &training_;
   return options_.hears_progress ? &honest_ : options_.training;
 }

@@ -55,7 +55,7 @@ struct WorldOptions {
   bool hears_nonsense = false;             // jobs report late, never or nonsense; otherwise never
   bool hears_progress = false;             // jobs say how fast they get on, and that is true
   HonestOptions honest = {};               // and when
-  TrainingBook* training = nullptr;        // what training code says
+  TrainingChannel* training = nullptr;     // what training code says
   std::optional<PowerOptions> power = {};  // programs: see set_program()
   bool asks_policy = false;                // before a job is taken: only for submit_async()
   bool expects_bad_jobs = false;           // otherwise it is a violation that one is set aside
@@ -165,7 +165,7 @@ class LiveWorld final : public ClockSource {
   void check_policy(const Life& life);
   void check_engines(const Life& life);
   bool step(std::optional<std::int64_t> until);
-  [[nodiscard]] TrainingBook* training();
+  [[nodiscard]] TrainingChannel* training();
   void oversleep();
 
   WorldOptions options_;

@@ -1,4 +1,4 @@
-#include "training/job_book.h"
+#include "training/training_history.h"
 
 #include <gtest/gtest.h>
 
@@ -17,62 +17,63 @@ Report at(std::int64_t iteration, std::optional<double> loss = {},
   return report;
 }
 
-TEST(JobBook, RatesAreMediansSoThatAPauseDoesNotShow) {
-  JobBook book;
+TEST(TrainingHistory, RatesAreMediansSoThatAPauseDoesNotShow) {
+  TrainingHistory history;
   double now = 100;
   for (std::int64_t i = 0; i <= 20; ++i) {
     // Ten iterations a second, but for one validation that takes 8 s.
     now += i == 10 ? 8.0 : 1.0;
-    book.add(at(10 * i), now);
+    history.add(at(10 * i), now);
   }
-  const TrainingFigures figures = book.figures(now + 3);
+  const TrainingFigures figures = history.figures(now + 3);
   EXPECT_EQ(figures.iterations, 200);
   EXPECT_DOUBLE_EQ(figures.iterations_per_second, 10);
   EXPECT_DOUBLE_EQ(figures.samples_per_second, 320);
   EXPECT_DOUBLE_EQ(figures.last_heard_seconds_ago, 3);
 }
 
-TEST(JobBook, BelievesTheSecondsItIsTold) {
-  JobBook book;
-  book.add(at(0), 0);
+TEST(TrainingHistory, BelievesTheSecondsItIsTold) {
+  TrainingHistory history;
+  history.add(at(0), 0);
   Report report = at(10);
   report.seconds = 2;  // of the 5 s between the two reports
-  const auto sample = book.add(report, 5);
+  const auto sample = history.add(report, 5);
   ASSERT_TRUE(sample.has_value());
   EXPECT_DOUBLE_EQ(sample->seconds, 0.2);
   EXPECT_EQ(sample->iterations, 10);
 }
 
-TEST(JobBook, ARestartFromACheckpointIsNoSample) {
-  JobBook book;
-  book.add(at(0), 0);
-  book.add(at(100), 10);
-  book.begin_attempt();
-  EXPECT_FALSE(book.add(at(50), 1000).has_value());  // the first of its attempt
-  EXPECT_EQ(book.figures(1000).iterations, 50);
-  EXPECT_FALSE(book.add(at(40), 1001).has_value());  // and one that goes back says nothing either
-  EXPECT_TRUE(book.add(at(60), 1002).has_value());
+TEST(TrainingHistory, ARestartFromACheckpointIsNoSample) {
+  TrainingHistory history;
+  history.add(at(0), 0);
+  history.add(at(100), 10);
+  history.begin_attempt();
+  EXPECT_FALSE(history.add(at(50), 1000).has_value());  // the first of its attempt
+  EXPECT_EQ(history.figures(1000).iterations, 50);
+  EXPECT_FALSE(
+      history.add(at(40), 1001).has_value());  // and one that goes back says nothing either
+  EXPECT_TRUE(history.add(at(60), 1002).has_value());
 }
 
-TEST(JobBook, KeepsTheLossOfEachWholeEpoch) {
-  JobBook book;
-  EXPECT_FALSE(book.report().has_value());
-  book.add(at(0, 2.0, 0.0), 0);
-  book.add(at(5, 1.5, 0.5), 1);
-  book.add(at(10, 1.0, 1.0), 2);
-  book.add(at(35, 0.5, 3.5), 3);  // reports were lost in between
+TEST(TrainingHistory, KeepsTheLossOfEachWholeEpoch) {
+  TrainingHistory history;
+  EXPECT_FALSE(history.report().has_value());
+  history.add(at(0, 2.0, 0.0), 0);
+  history.add(at(5, 1.5, 0.5), 1);
+  history.add(at(10, 1.0, 1.0), 2);
+  history.add(at(35, 0.5, 3.5), 3);  // reports were lost in between
   std::vector<double> losses;
-  book.losses(0, losses);
+  history.losses(0, losses);
   EXPECT_EQ(losses, (std::vector<double>{2.0, 1.0, 0.5, 0.5}));
   losses.clear();
-  book.losses(3, losses);
+  history.losses(3, losses);
   EXPECT_EQ(losses, (std::vector<double>{0.5}));
-  ASSERT_TRUE(book.report().has_value());
-  EXPECT_DOUBLE_EQ(book.report()->epochs, 3.5);
-  EXPECT_DOUBLE_EQ(book.report()->loss, 0.5);
-  book.add(at(36, 0.4, 1e300), 4);  // nobody trains so long
+  ASSERT_TRUE(history.report().has_value());
+  EXPECT_DOUBLE_EQ(history.report()->epochs, 3.5);
+  EXPECT_DOUBLE_EQ(history.report()->loss, 0.5);
+  history.add(at(36, 0.4, 1e300), 4);  // nobody trains so long
   losses.clear();
-  book.losses(0, losses);
+  history.losses(0, losses);
   EXPECT_LE(losses.size(), 100'000U);
 }
 

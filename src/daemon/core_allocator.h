@@ -12,11 +12,11 @@
 
 namespace berth {
 
-class CoreBook {
+class CoreAllocator {
  public:
   /// Nodes of one machine take its cores in order: the first node the first cores. A node for which
   /// none are left binds nobody.
-  CoreBook(const Cluster& cluster, const std::vector<std::int32_t>& machine_cores);
+  CoreAllocator(const Cluster& cluster, const std::vector<std::int32_t>& machine_cores);
   /// Empty: as many are not free.
   [[nodiscard]] std::vector<std::int32_t> take(const std::string& node, std::int32_t cores);
   /// Those that a running job has; they may be taken already, by a description that has changed.

@@ -32,7 +32,7 @@ struct IterationSample {
   std::int32_t sub_steps = 1;
 };
 
-class JobBook {
+class TrainingHistory {
  public:
   /// Another attempt begins to speak: what it does now says nothing about how fast the last one
   /// was.
@@ -52,7 +52,7 @@ class JobBook {
  private:
   void keep_loss(const Report& report);
 
-  struct Pace {
+  struct Speed {
     double seconds = 0;  // per iteration
     double samples_per_second = 0;
     double at = 0;
@@ -61,7 +61,7 @@ class JobBook {
   std::optional<double> reported_at_;         // in this attempt
   std::optional<std::int64_t> last_counted_;  // iteration of the last report of this attempt
   std::int64_t iteration_ = 0;
-  std::deque<Pace> paces_;
+  std::deque<Speed> speeds_;
   double batch_ = 0;
   std::int32_t sub_steps_ = 1;
   std::optional<double> loss_;

@@ -1,8 +1,9 @@
-#include "daemon/core_book.h"
+#include "daemon/core_allocator.h"
 
 namespace berth {
 
-CoreBook::CoreBook(const Cluster& cluster, const std::vector<std::int32_t>& machine_cores) {
+CoreAllocator::CoreAllocator(const Cluster& cluster,
+                             const std::vector<std::int32_t>& machine_cores) {
   std::size_t next = 0;
   for (const Node& node : cluster.nodes) {
     auto& free = free_[node.name];
@@ -11,7 +12,7 @@ CoreBook::CoreBook(const Cluster& cluster, const std::vector<std::int32_t>& mach
   }
 }
 
-std::vector<std::int32_t> CoreBook::take(const std::string& node, std::int32_t cores) {
+std::vector<std::int32_t> CoreAllocator::take(const std::string& node, std::int32_t cores) {
   auto& free = free_[node];
   if (cores <= 0 || static_cast<std::size_t>(cores) > free.size()) return {};
   std::vector<std::int32_t> taken;
@@ -20,15 +21,15 @@ std::vector<std::int32_t> CoreBook::take(const std::string& node, std::int32_t c
   return taken;
 }
 
-void CoreBook::retake(const std::string& node, const std::vector<std::int32_t>& cores) {
+void CoreAllocator::retake(const std::string& node, const std::vector<std::int32_t>& cores) {
   for (const std::int32_t core : cores) free_[node].erase(core);
 }
 
-void CoreBook::give(const std::string& node, const std::vector<std::int32_t>& cores) {
+void CoreAllocator::give(const std::string& node, const std::vector<std::int32_t>& cores) {
   free_[node].insert(cores.begin(), cores.end());
 }
 
-std::int32_t CoreBook::free_on(const std::string& node) const {
+std::int32_t CoreAllocator::free_on(const std::string& node) const {
   const auto found = free_.find(node);
   return found == free_.end() ? 0 : static_cast<std::int32_t>(found->second.size());
 }

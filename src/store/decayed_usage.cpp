@@ -1,4 +1,4 @@
-#include "store/usage_book.h"
+#include "store/decayed_usage.h"
 
 #include <cmath>
 
@@ -14,16 +14,16 @@ double weight(std::int64_t age_microseconds, double half_life) {
 
 }  // namespace
 
-void UsageBook::add(double half_life, std::int64_t ended_wall, const Store::Usage& attempt) {
+void DecayedUsage::add(double half_life, std::int64_t ended_wall, const Store::Usage& attempt) {
   add(sums_[half_life], half_life, ended_wall, attempt);
 }
 
-void UsageBook::add(std::int64_t ended_wall, const Store::Usage& attempt) {
+void DecayedUsage::add(std::int64_t ended_wall, const Store::Usage& attempt) {
   for (auto& [half_life, sum] : sums_) add(sum, half_life, ended_wall, attempt);
 }
 
-void UsageBook::add(Sum& sum, double half_life, std::int64_t ended_wall,
-                    const Store::Usage& attempt) {
+void DecayedUsage::add(Sum& sum, double half_life, std::int64_t ended_wall,
+                       const Store::Usage& attempt) {
   // Weights far above 1 would overflow some day: the moment follows the attempts.
   if (const double factor = weight(ended_wall - sum.wall, half_life); factor < 0x1p-64) {
     for (auto& [who, seconds] : sum.by_user) seconds *= factor;
@@ -33,7 +33,7 @@ void UsageBook::add(Sum& sum, double half_life, std::int64_t ended_wall,
       attempt.gpu_seconds * weight(sum.wall - ended_wall, half_life);
 }
 
-std::vector<Store::Usage> UsageBook::at(double half_life, std::int64_t now_wall) const {
+std::vector<Store::Usage> DecayedUsage::at(double half_life, std::int64_t now_wall) const {
   std::vector<Store::Usage> all;
   const auto found = sums_.find(half_life);
   if (found == sums_.end()) return all;

@@ -13,7 +13,7 @@
 
 namespace berth {
 
-class UsageBook {
+class DecayedUsage {
  public:
   /// Seconds; attempts that ended more than kSpan half lives ago weigh nothing any more.
   static constexpr double kSpan = 60;

@@ -22,9 +22,9 @@ struct MeasuredProgress {
   double batch = 0;              // samples per iteration and worker; 0 = not said
 };
 
-class TrainingBook {
+class TrainingChannel {
  public:
-  virtual ~TrainingBook() = default;
+  virtual ~TrainingChannel() = default;
   [[nodiscard]] virtual std::optional<TrainingReport> report(JobNumber job) const = 0;
   /// Appends the loss after each whole epoch from `first` (counted from 0 = untrained) on.
   virtual void losses(JobNumber job, std::int64_t first, std::vector<double>& losses) const = 0;

@@ -1,4 +1,4 @@
-#include "training/job_book.h"
+#include "training/training_history.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,25 +9,25 @@ namespace berth {
 
 namespace {
 
-constexpr std::size_t kKeptPaces = 64;
-constexpr double kPaceSeconds = 60;  // older reports do not count while there are newer ones
+constexpr std::size_t kKeptSpeeds = 64;
+constexpr double kSpeedSeconds = 60;  // older reports do not count while there are newer ones
 constexpr std::size_t kMostEpochs = 100'000;
 constexpr double kMostLoss = 1e15;   // beyond, a training has come apart and no curve fits it
 constexpr double kMostNoise = 1e12;  // samples
 
 }  // namespace
 
-void JobBook::reconnect() {
+void TrainingHistory::reconnect() {
   last_counted_.reset();
   reported_at_.reset();
 }
 
-void JobBook::begin_attempt() {
+void TrainingHistory::begin_attempt() {
   reconnect();
-  paces_.clear();
+  speeds_.clear();
 }
 
-std::optional<IterationSample> JobBook::add(const Report& report, double now) {
+std::optional<IterationSample> TrainingHistory::add(const Report& report, double now) {
   heard_at_ = now;
   if (report.batch) batch_ = static_cast<double>(*report.batch);
   sub_steps_ = std::max(1, report.sub_steps);
@@ -46,9 +46,9 @@ std::optional<IterationSample> JobBook::add(const Report& report, double now) {
                 .iterations = done,
                 .batch = batch_,
                 .sub_steps = sub_steps_};
-      paces_.push_back({sample->seconds, samples / seconds, now});
-      if (paces_.size() > kKeptPaces) paces_.pop_front();
-      while (paces_.front().at < now - kPaceSeconds) paces_.pop_front();
+      speeds_.push_back({sample->seconds, samples / seconds, now});
+      if (speeds_.size() > kKeptSpeeds) speeds_.pop_front();
+      while (speeds_.front().at < now - kSpeedSeconds) speeds_.pop_front();
     }
   }
   last_counted_ = report.iteration;
@@ -56,7 +56,7 @@ std::optional<IterationSample> JobBook::add(const Report& report, double now) {
   return sample;
 }
 
-void JobBook::add(const Checkpointed& checkpointed, double now) {
+void TrainingHistory::add(const Checkpointed& checkpointed, double now) {
   heard_at_ = now;
   checkpoint_iteration_ = static_cast<double>(checkpointed.iteration);
   reported_at_ = now;  // writing it was no training
@@ -64,7 +64,7 @@ void JobBook::add(const Checkpointed& checkpointed, double now) {
 
 /// The loss after a whole epoch is the first one heard from there on. A job that goes back to a
 /// checkpoint does epochs again that are known already.
-void JobBook::keep_loss(const Report& report) {
+void TrainingHistory::keep_loss(const Report& report) {
   const bool has_loss = report.loss && std::abs(*report.loss) <= kMostLoss;
   if (has_loss) loss_ = report.loss;
   if (report.epoch) epoch_ = report.epoch;
@@ -74,15 +74,15 @@ void JobBook::keep_loss(const Report& report) {
   while (epoch_losses_.size() <= epochs) epoch_losses_.push_back(*report.loss);
 }
 
-TrainingFigures JobBook::figures(double now) const {
+TrainingFigures TrainingHistory::figures(double now) const {
   TrainingFigures figures;
   figures.iterations = static_cast<double>(iteration_);
   std::vector<double> seconds, samples;
-  for (const Pace& pace : paces_) {
-    seconds.push_back(pace.seconds);
-    samples.push_back(pace.samples_per_second);
+  for (const Speed& speed : speeds_) {
+    seconds.push_back(speed.seconds);
+    samples.push_back(speed.samples_per_second);
   }
-  if (!paces_.empty()) {
+  if (!speeds_.empty()) {
     figures.iterations_per_second = 1 / median(seconds);
     figures.samples_per_second = median(samples);
   }
@@ -93,13 +93,13 @@ TrainingFigures JobBook::figures(double now) const {
   return figures;
 }
 
-std::optional<TrainingReport> JobBook::report() const {
+std::optional<TrainingReport> TrainingHistory::report() const {
   if (!epoch_) return std::nullopt;
   const double loss = epoch_losses_.empty() ? loss_.value_or(0) : epoch_losses_.back();
   return TrainingReport{.epochs = *epoch_, .loss = loss, .noise_scale = noise_scale_};
 }
 
-void JobBook::losses(std::int64_t first, std::vector<double>& losses) const {
+void TrainingHistory::losses(std::int64_t first, std::vector<double>& losses) const {
   for (auto epoch = static_cast<std::size_t>(std::max<std::int64_t>(first, 0));
        epoch < epoch_losses_.size(); ++epoch)
     losses.push_back(epoch_losses_[epoch]);
