@@ -9,10 +9,10 @@
 
 #include "base/log_limit.h"
 #include "base/prometheus.h"
-#include "daemon/energy_looker.h"
+#include "daemon/energy_sampler.h"
 #include "daemon/launch.h"
 #include "daemon/life_log.h"
-#include "daemon/training_desk.h"
+#include "daemon/training_gateway.h"
 #include "daemon/use_phases.h"
 
 namespace berth {
@@ -79,10 +79,10 @@ struct Daemon::Parts {
     for (const Committed& committed : records) {
       log_life(log, committed, board);
       if (is_news(committed.record.body)) messages.post(committed);
-      if (desk && committed.change.past) desk->hub().forget(committed.change.job);
+      if (gateway && committed.change.past) gateway->hub().forget(committed.change.job);
     }
   }
-  void open_desk();
+  void open_gateway();
   [[nodiscard]] Result<void> open_power();
   void open_energy();
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> extra_env(JobNumber job,
@@ -102,7 +102,7 @@ struct Daemon::Parts {
   Time last_known;  // the last moment of the life before
   LogLimit limit;
   StatusBoard board;
-  std::unique_ptr<TrainingDesk> desk;  // told by the journal's thread: gone after it
+  std::unique_ptr<TrainingGateway> gateway;  // told by the journal's thread: gone after it
   JournalWriter journal_writer;
   std::unique_ptr<JournalThread> journal;
   std::unique_ptr<LocalHost> host;
@@ -140,7 +140,7 @@ Result<void> Daemon::Parts::begin() {
   std::vector<Message> heard;
   messages.take(heard);  // our own words
 
-  open_desk();
+  open_gateway();
   journal = std::make_unique<JournalThread>(journal_writer, [this](const Error& error) {
     {
       const std::lock_guard lock{error_mutex};
@@ -248,9 +248,9 @@ void Daemon::Parts::open_energy() {
   });
 }
 
-void Daemon::Parts::open_desk() {
+void Daemon::Parts::open_gateway() {
   if (options.training_socket.empty()) return;
-  auto opened = TrainingDesk::open(
+  auto opened = TrainingGateway::open(
       options.training_socket, options.state_dir + "/training.key",
       {.board = board,
        .clock = clock,
@@ -263,7 +263,7 @@ void Daemon::Parts::open_desk() {
        .wake_for_rates = [this] { messages.post(Question{.ask = [] {}}); },
        .log = &log});
   if (opened) {
-    desk = *std::move(opened);
+    gateway = *std::move(opened);
   } else {
     BERTH_LOG(log, Warn, "training", "training code will not be heard",
               {"why", opened.error().text()});
@@ -274,8 +274,8 @@ std::vector<std::pair<std::string, std::string>> Daemon::Parts::extra_env(JobNum
                                                                           AttemptId attempt) const {
   std::vector<std::pair<std::string, std::string>> env;
   if (options.extra_env) env = options.extra_env(job);
-  if (desk) {
-    for (auto& variable : desk->environment(job, attempt)) env.push_back(std::move(variable));
+  if (gateway) {
+    for (auto& variable : gateway->environment(job, attempt)) env.push_back(std::move(variable));
   }
   return env;
 }
@@ -290,8 +290,8 @@ void Daemon::Parts::make_service() {
                                                    .clock = clock,
                                                    .cluster = options.cluster,
                                                    .options = options.live,
-                                                   .training = desk ? &desk->hub() : nullptr,
-                                                   .hub = desk ? &desk->hub() : nullptr,
+                                                   .training = gateway ? &gateway->hub() : nullptr,
+                                                   .hub = gateway ? &gateway->hub() : nullptr,
                                                    .log = &log,
                                                    .power = power.get(),
                                                    .energy = energy.get()});
@@ -364,16 +364,17 @@ std::uint64_t Daemon::generation() const noexcept { return parts_->generation; }
 
 Result<void> Daemon::run() {
   BERTH_TRY_VOID(parts_->supervisor->recover(parts_->journal_writer.ledger()));
-  const EnergyLooker looker{*parts_->energy, parts_->clock};
+  const EnergySampler sampler{*parts_->energy, parts_->clock};
   parts_->shares_cores = shares_cores_by_curves(parts_->options.live);
   std::optional<UsePhases> phases;
-  if (parts_->desk)
+  if (parts_->gateway)
     phases.emplace(UsePhases::Parts{
         .board = parts_->board,
         .cluster = parts_->options.cluster,
         .gpus = GpuEnergy{parts_->options.power.nvml_library},
         .is_wanted = [this] { return parts_->shares_cores.load(); },
-        .tell = [this](JobNumber job, Phase phase) { parts_->desk->hub().see_phase(job, phase); }});
+        .tell = [this](JobNumber job,
+                       Phase phase) { parts_->gateway->hub().see_phase(job, phase); }});
   auto ended = parts_->scheduler->run();
   parts_->energy->keep(parts_->clock.now());
   parts_->messages.close();

@@ -21,7 +21,7 @@
 #include "daemon/live_executor.h"
 #include "daemon/message_queue.h"
 #include "daemon/status_board.h"
-#include "daemon/training_desk.h"
+#include "daemon/training_gateway.h"
 #include "daemon/why.h"
 #include "policies/registry.h"
 #include "store/store.h"

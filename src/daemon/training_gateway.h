@@ -17,7 +17,7 @@
 
 namespace berth {
 
-class TrainingDesk {
+class TrainingGateway {
  public:
   struct Parts {
     StatusBoard& board;
@@ -31,16 +31,16 @@ class TrainingDesk {
   };
   /// `key_file` is made if it is not there. The tokens of attempts follow from it, so that jobs
   /// that were started by an earlier life can go on speaking.
-  [[nodiscard]] static Result<std::unique_ptr<TrainingDesk>> open(const std::string& socket,
-                                                                  const std::string& key_file,
-                                                                  Parts parts);
+  [[nodiscard]] static Result<std::unique_ptr<TrainingGateway>> open(const std::string& socket,
+                                                                     const std::string& key_file,
+                                                                     Parts parts);
   [[nodiscard]] TrainingHub& hub() noexcept { return *hub_; }
   /// What an attempt finds in its environment.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment(
       JobNumber job, AttemptId attempt) const;
 
  private:
-  TrainingDesk(std::string socket, std::string key, Parts parts)
+  TrainingGateway(std::string socket, std::string key, Parts parts)
       : socket_(std::move(socket)), key_(std::move(key)), parts_(std::move(parts)) {}
   [[nodiscard]] std::string token(JobNumber job, AttemptId attempt) const;
   [[nodiscard]] std::optional<ExpectedAttempt> expected(JobNumber job) const;

@@ -1,11 +1,11 @@
-#include "daemon/energy_looker.h"
+#include "daemon/energy_sampler.h"
 
 #include <chrono>
 
 namespace berth {
 
-EnergyLooker::EnergyLooker(EnergyMeter& meter, const LiveClock& clock) {
-  const auto wait = meter.look(clock.now());
+EnergySampler::EnergySampler(EnergyMeter& meter, const LiveClock& clock) {
+  const auto wait = meter.sample(clock.now());
   if (!wait) return;
   thread_ = std::thread([this, &meter, &clock, first = *wait] {
     double seconds = first;
@@ -13,13 +13,13 @@ EnergyLooker::EnergyLooker(EnergyMeter& meter, const LiveClock& clock) {
     while (!leaving_.wait_for(lock, std::chrono::duration<double>(seconds),
                               [this] { return is_over_; })) {
       lock.unlock();
-      seconds = meter.look(clock.now()).value_or(seconds);
+      seconds = meter.sample(clock.now()).value_or(seconds);
       lock.lock();
     }
   });
 }
 
-EnergyLooker::~EnergyLooker() {
+EnergySampler::~EnergySampler() {
   {
     const std::lock_guard lock{mutex_};
     is_over_ = true;

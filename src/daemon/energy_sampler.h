@@ -1,4 +1,4 @@
-// Looks at a meter's counters as often as it asks for, in a thread of its own: counters wrap, and a
+// Samples a meter's counters as often as it asks for, in a thread of its own: counters wrap, and a
 // draw that nobody looks at is not known. Without counters there is no thread.
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace berth {
 
-class EnergyLooker {
+class EnergySampler {
  public:
-  EnergyLooker(EnergyMeter& meter, const LiveClock& clock);
-  ~EnergyLooker();
-  EnergyLooker(const EnergyLooker&) = delete;
-  EnergyLooker& operator=(const EnergyLooker&) = delete;
+  EnergySampler(EnergyMeter& meter, const LiveClock& clock);
+  ~EnergySampler();
+  EnergySampler(const EnergySampler&) = delete;
+  EnergySampler& operator=(const EnergySampler&) = delete;
 
  private:
   std::mutex mutex_;

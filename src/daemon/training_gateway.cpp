@@ -1,4 +1,4 @@
-#include "daemon/training_desk.h"
+#include "daemon/training_gateway.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -57,11 +57,13 @@ TrainingView view_of(const TrainingFigures& figures) {
 
 }  // namespace
 
-Result<std::unique_ptr<TrainingDesk>> TrainingDesk::open(const std::string& socket,
-                                                         const std::string& key_file, Parts parts) {
+Result<std::unique_ptr<TrainingGateway>> TrainingGateway::open(const std::string& socket,
+                                                               const std::string& key_file,
+                                                               Parts parts) {
   BERTH_TRY(std::string key, key_from(key_file));
-  std::unique_ptr<TrainingDesk> desk{new TrainingDesk(socket, std::move(key), std::move(parts))};
-  TrainingDesk& self = *desk;
+  std::unique_ptr<TrainingGateway> gateway{
+      new TrainingGateway(socket, std::move(key), std::move(parts))};
+  TrainingGateway& self = *gateway;
   BERTH_TRY(self.hub_,
             TrainingHub::open(
                 {.path = socket},
@@ -73,10 +75,10 @@ Result<std::unique_ptr<TrainingDesk>> TrainingDesk::open(const std::string& sock
                  .progressed = self.parts_.wake_for_rates,
                  .nonsense = [&self](JobNumber job,
                                      std::string_view why) { self.log_nonsense(job, why); }}));
-  return desk;
+  return gateway;
 }
 
-std::string TrainingDesk::token(JobNumber job, AttemptId attempt) const {
+std::string TrainingGateway::token(JobNumber job, AttemptId attempt) const {
   const std::string text = fmt::format("training {} {}", job, to_text(attempt));
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned length = 0;
@@ -89,12 +91,12 @@ std::string TrainingDesk::token(JobNumber job, AttemptId attempt) const {
   return hexadecimal;
 }
 
-std::vector<std::pair<std::string, std::string>> TrainingDesk::environment(
+std::vector<std::pair<std::string, std::string>> TrainingGateway::environment(
     JobNumber job, AttemptId attempt) const {
   return {{"BERTH_TRAINING_SOCKET", socket_}, {"BERTH_TRAINING_TOKEN", token(job, attempt)}};
 }
 
-std::optional<ExpectedAttempt> TrainingDesk::expected(JobNumber number) const {
+std::optional<ExpectedAttempt> TrainingGateway::expected(JobNumber number) const {
   const auto job = parts_.board.find(number);
   if (!job || !job->attempt) return std::nullopt;
   const auto account = find_account(job->spec->user);
@@ -109,13 +111,13 @@ std::optional<ExpectedAttempt> TrainingDesk::expected(JobNumber number) const {
                          .iterations = static_cast<double>(job->spec->iterations)};
 }
 
-void TrainingDesk::log_nonsense(JobNumber job, std::string_view why) const {
+void TrainingGateway::log_nonsense(JobNumber job, std::string_view why) const {
   if (parts_.log != nullptr)
     BERTH_LOG(*parts_.log, Warn, "training", "a job reports what makes no sense", {"job", job},
               {"why", why});
 }
 
-void TrainingDesk::show(JobNumber job, const TrainingFigures& figures) {
+void TrainingGateway::show(JobNumber job, const TrainingFigures& figures) {
   const std::int64_t heard =
       parts_.clock.wall() - static_cast<std::int64_t>(figures.last_heard_seconds_ago * 1e6);
   parts_.board.note(job, [&](JobNote& note) {
