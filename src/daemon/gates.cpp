@@ -45,7 +45,7 @@ std::string_view to_string(GateKind kind) noexcept {
     case GateKind::Dependency: return "dependency";
     case GateKind::Array: return "array";
     case GateKind::Quota: return "quota";
-    case GateKind::Pace: return "pace";
+    case GateKind::RetryDelay: return "pace";
     case GateKind::Fit: return "fit";
   }
   return "?";

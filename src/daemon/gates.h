@@ -26,8 +26,8 @@ enum class GateKind : std::uint8_t {
   Dependency,
   Array,
   Quota,
-  Pace,
-  Fit,  // the cluster, as it is described now, could never hold it
+  RetryDelay,  // "pace" for programs
+  Fit,         // the cluster, as it is described now, could never hold it
 };
 [[nodiscard]] std::string_view to_string(GateKind kind) noexcept;
 

@@ -86,7 +86,7 @@ std::vector<ShutGate> Gates::shut(JobNumber job, Time now) const {
   if (row.not_before > now) {
     const double seconds = to_seconds(row.not_before - now);
     shut.push_back(
-        {.kind = row.waits_for_begin ? GateKind::Begin : GateKind::Pace,
+        {.kind = row.waits_for_begin ? GateKind::Begin : GateKind::RetryDelay,
          // What is shown in lists is not written anew as time goes by: a moment stays true.
          .text = row.waits_for_begin
                      ? fmt::format("begins at {}", moment(row.spec->begin))

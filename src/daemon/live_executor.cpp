@@ -57,8 +57,8 @@ LiveExecutor::LiveExecutor(Parts parts)
         return kind->seconds_per_iteration;
       },
       .shown =
-          [this](JobId slot, const Pace& pace) {
-            if (parts_.show_pace) parts_.show_pace(number_of(slot), pace);
+          [this](JobId slot, const ProgressEstimate& progress) {
+            if (parts_.show_progress) parts_.show_progress(number_of(slot), progress);
           },
       .noted =
           [this](JobId slot, const LiveRates::Known& known) {

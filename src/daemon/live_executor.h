@@ -63,7 +63,7 @@ class LiveExecutor final : public Executor, public RunObserver {
     bool policy_minds_rates = false;  // it decides otherwise when a job turns out faster or slower
     SwitchCosts costs = {};           // believed
     /// How fast a running job gets on, for people.
-    std::function<void(JobNumber, const Pace&)> show_pace = {};
+    std::function<void(JobNumber, const ProgressEstimate&)> show_progress = {};
     NodePower* power = nullptr;  // absent: all nodes are on
     bool manages_power = false;  // the policy, or somebody beside it
     /// Newcomers come one in a pass: somebody among many has made an engine fail.

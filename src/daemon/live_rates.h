@@ -25,7 +25,7 @@
 #include "base/time.h"
 #include "core/executor.h"
 #include "core/job_table.h"
-#include "daemon/pace.h"
+#include "daemon/progress_estimate.h"
 #include "sim/neighbourhood.h"
 #include "training/training_channel.h"
 
@@ -51,7 +51,7 @@ class LiveRates {
     /// it asked for, if jobs of its kind have shown them.
     std::function<std::optional<double>(JobId)> seconds_per_iteration = {};
     /// What has changed, for people.
-    std::function<void(JobId, const Pace&)> shown = {};
+    std::function<void(JobId, const ProgressEstimate&)> shown = {};
     /// For recall() by another life.
     std::function<void(JobId, const Known&)> noted = {};
   };

@@ -47,7 +47,7 @@ WaitCode code_of(GateKind gate, const Gates& gates, JobNumber job) {
     case GateKind::Hold:  // who holds it the board knows
     case GateKind::Suspension: break;
     case GateKind::Begin: return WaitCode::BeginTime;
-    case GateKind::Pace: return WaitCode::Retry;
+    case GateKind::RetryDelay: return WaitCode::Retry;
     case GateKind::Dependency: return WaitCode::Dependency;
     case GateKind::Array: return WaitCode::ArrayLimit;
     case GateKind::Fit: return WaitCode::TooSmall;
@@ -333,28 +333,30 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   }};
   set_limits(gates);
   BERTH_TRY_VOID(set_uses(gates));
-  LiveExecutor executor{{.slots = slots,
-                         .cluster = parts_.cluster,
-                         .messages = parts_.messages,
-                         .supervisor = parts_.supervisor,
-                         .gates = gates,
-                         .clock = parts_.clock,
-                         .job = [&](JobNumber job) { return parts_.board.find(job); },
-                         .setting = [&](const auto& setting) { return apply(setting, gates); },
-                         .entitlements = [&] { return entitlements(*policy); },
-                         .pass_done = [&](Time now) { pass_done(now); },
-                         .training = parts_.training,
-                         .believed = &believed,
-                         .learnt = &*learnt_,
-                         .lengths = &estimator,
-                         .before_writing = [this] { keep_what_was_learnt(); },
-                         .policy_minds_rates = minds_rates(*policy),
-                         .costs = parts_.options.beliefs.costs,
-                         .show_pace = [&](JobNumber job, const Pace& pace) { show(job, pace); },
-                         .power = parts_.power,
-                         .manages_power = policy->traits().manages_power || power != nullptr,
-                         .one_at_a_time = trust_.is_careful,
-                         .can = live_abilities(parts_.training != nullptr, switches)}};
+  LiveExecutor executor{
+      {.slots = slots,
+       .cluster = parts_.cluster,
+       .messages = parts_.messages,
+       .supervisor = parts_.supervisor,
+       .gates = gates,
+       .clock = parts_.clock,
+       .job = [&](JobNumber job) { return parts_.board.find(job); },
+       .setting = [&](const auto& setting) { return apply(setting, gates); },
+       .entitlements = [&] { return entitlements(*policy); },
+       .pass_done = [&](Time now) { pass_done(now); },
+       .training = parts_.training,
+       .believed = &believed,
+       .learnt = &*learnt_,
+       .lengths = &estimator,
+       .before_writing = [this] { keep_what_was_learnt(); },
+       .policy_minds_rates = minds_rates(*policy),
+       .costs = parts_.options.beliefs.costs,
+       .show_progress = [&](JobNumber job,
+                            const ProgressEstimate& progress) { show(job, progress); },
+       .power = parts_.power,
+       .manages_power = policy->traits().manages_power || power != nullptr,
+       .one_at_a_time = trust_.is_careful,
+       .can = live_abilities(parts_.training != nullptr, switches)}};
   EngineLog log{
       {.executor = executor, .observer = executor, .slots = slots, .keep = [&](std::string pass) {
          memory.bytes += pass.size();
@@ -521,11 +523,11 @@ void Scheduler::keep_what_was_learnt() {
   for (RecordBody& record : records) parts_.supervisor.note(std::move(record));
 }
 
-void Scheduler::show(JobNumber job, const Pace& pace) {
-  const std::int64_t wall = parts_.clock.wall() + (pace.at - parts_.clock.now()).count();
+void Scheduler::show(JobNumber job, const ProgressEstimate& progress) {
+  const std::int64_t wall = parts_.clock.wall() + (progress.at - parts_.clock.now()).count();
   parts_.board.note(job, [&](JobNote& note) {
-    note.pace = pace;
-    note.pace_wall = wall;
+    note.progress = progress;
+    note.progress_wall = wall;
   });
 }
 

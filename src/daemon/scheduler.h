@@ -130,7 +130,7 @@ class Scheduler {
   void learn(Estimator& estimator, Trace& trace, std::int64_t until_wall) const;
   void pass_done(Time now);
   void tell_held_starts();
-  void show(JobNumber job, const Pace& pace);
+  void show(JobNumber job, const ProgressEstimate& progress);
   void keep_what_was_learnt();
   void tell_meter(Time now);
 

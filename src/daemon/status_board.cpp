@@ -146,17 +146,17 @@ WaitCode StatusBoard::code_of(const LedgerJob& job, LiveState state) const {
 namespace {
 
 /// So many microseconds later.
-PaceView pace_view(const Pace& pace, std::int64_t later) {
-  PaceView view{.rate = pace.rate};
-  view.source = pace.source == RateSource::Reports  ? "reports"
-                : pace.source == RateSource::Belief ? "belief"
-                                                    : "request";
-  if (pace.whole_seconds <= 0) return view;
+PaceView pace_view(const ProgressEstimate& progress, std::int64_t later) {
+  PaceView view{.rate = progress.rate};
+  view.source = progress.source == RateSource::Reports  ? "reports"
+                : progress.source == RateSource::Belief ? "belief"
+                                                        : "request";
+  if (progress.whole_seconds <= 0) return view;
   const double since = static_cast<double>(std::max<std::int64_t>(0, later)) * 1e-6;
-  const double done = pace.work_seconds + pace.rate * since;
-  view.progress = std::clamp(done / pace.whole_seconds, 0.0, 1.0);
-  if (pace.rate > 0 && done < pace.whole_seconds)
-    view.seconds_left = (pace.whole_seconds - done) / pace.rate;
+  const double done = progress.work_seconds + progress.rate * since;
+  view.progress = std::clamp(done / progress.whole_seconds, 0.0, 1.0);
+  if (progress.rate > 0 && done < progress.whole_seconds)
+    view.seconds_left = (progress.whole_seconds - done) / progress.rate;
   return view;
 }
 
@@ -186,8 +186,8 @@ JobView StatusBoard::view_of(const LedgerJob& job, std::int64_t wall, Rows rows)
       view.training->last_heard_seconds_ago =
           static_cast<double>(std::max<std::int64_t>(0, wall - note->second.training_heard)) * 1e-6;
     }
-    if (job.attempt && note->second.pace && view.state == LiveState::Running)
-      view.pace = pace_view(*note->second.pace, wall - note->second.pace_wall);
+    if (job.attempt && note->second.progress && view.state == LiveState::Running)
+      view.pace = pace_view(*note->second.progress, wall - note->second.progress_wall);
     if (!job.attempt) view.reason = note->second.waits_because;
   }
   view.code = code_of(job, view.state);

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "daemon/journal_writer.h"
-#include "daemon/pace.h"
+#include "daemon/progress_estimate.h"
 #include "daemon/service.h"
 #include "store/ledger.h"
 
@@ -33,8 +33,8 @@ struct JobNote {
   bool is_blocked = false;  // by a gate: it does not compete yet
   std::optional<TrainingView> training;
   std::int64_t training_heard = 0;                   // Unix microseconds
-  std::optional<Pace> pace{};                        // while it runs
-  std::int64_t pace_wall = 0;                        // Unix microseconds of its moment
+  std::optional<ProgressEstimate> progress{};        // while it runs
+  std::int64_t progress_wall = 0;                    // Unix microseconds of its moment
   std::optional<std::vector<std::int32_t>> cores{};  // bound to since its start
 };
 

@@ -25,7 +25,7 @@ std::string_view who_opens(GateKind kind, const JobView& job) {
     case GateKind::Begin:
     case GateKind::Dependency:
     case GateKind::Array: return "user";
-    case GateKind::Pace: break;
+    case GateKind::RetryDelay: break;
   }
   return "nobody";
 }
@@ -41,7 +41,7 @@ std::string key_to(const ShutGate& gate, const JobView& job) {
     case GateKind::Quota: return fmt::format("an admin: berth share set {}", gate.change);
     case GateKind::Fit: return fmt::format("ask for less: berth change {} gpus=N", job.number);
     case GateKind::Array:
-    case GateKind::Pace: break;
+    case GateKind::RetryDelay: break;
   }
   return {};
 }

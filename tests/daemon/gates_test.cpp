@@ -109,7 +109,7 @@ TEST_F(GatesTest, ARetryIsNoEnd) {
   EXPECT_EQ(ready(), Jobs{1});
   gates.ended(1, Outcome::Failed, false, now + std::chrono::seconds{2});
   EXPECT_EQ(ready(), Jobs{});
-  EXPECT_EQ(gates.shut(1, now)[0].kind, GateKind::Pace);
+  EXPECT_EQ(gates.shut(1, now)[0].kind, GateKind::RetryDelay);
   now += std::chrono::seconds{2};
   EXPECT_EQ(ready(), Jobs{1});
 }

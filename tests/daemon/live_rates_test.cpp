@@ -46,7 +46,8 @@ class LiveRatesTest : public testing::Test {
         .number = [](JobId job) { return JobNumber{job.value + 1}; },
         .whole = [](JobId) { return Duration{100s}; },
         .seconds_per_iteration = [this](JobId) { return learnt_; },
-        .shown = [this](JobId job, const Pace& pace) { shown_[job.value] = pace; }});
+        .shown = [this](JobId job,
+                        const ProgressEstimate& progress) { shown_[job.value] = progress; }});
   }
   void run(std::uint32_t job, std::uint64_t devices) {
     const Slice slice{.node = NodeId{0}, .gpus = 1, .devices = devices};
@@ -83,7 +84,7 @@ class LiveRatesTest : public testing::Test {
   SaidTraining book_;
   std::optional<RateModel> model_;
   std::optional<LiveRates> rates_;
-  std::map<std::uint32_t, Pace> shown_;
+  std::map<std::uint32_t, ProgressEstimate> shown_;
   std::optional<double> learnt_;  // seconds of an iteration
   std::vector<RateChange> changes_;
   Time now_{1000s};
