@@ -68,9 +68,9 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<std::vector<AttemptView>> attempts(const Caller& caller,
                                                           JobNumber job) override;
   [[nodiscard]] Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
-  [[nodiscard]] Answer<std::vector<Deed>> act(const Caller& caller, Verb verb,
-                                              const JobFilter& which, const std::string& why,
-                                              int signal) override;
+  [[nodiscard]] Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
+                                                    const JobFilter& which, const std::string& why,
+                                                    int signal) override;
   [[nodiscard]] Answer<JobView> change(const Caller& caller, JobNumber job,
                                        const std::string& changes) override;
   [[nodiscard]] Answer<std::string> why(const Caller& caller, JobNumber job) override;
@@ -112,11 +112,11 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<void> name_owner(const Caller& caller, JobSpec& spec);
   [[nodiscard]] Answer<std::optional<Submitted>> known_key(const JobSpec& spec);
   [[nodiscard]] Answer<std::vector<JobNumber>> chosen(const Caller& caller, const JobFilter& which,
-                                                      std::vector<Deed>& deeds);
+                                                      std::vector<VerbResult>& results);
   [[nodiscard]] Answer<ChangeRecord> change_in(const Ledger& ledger, const Caller& caller,
                                                JobNumber job, const std::string& changes);
-  [[nodiscard]] Deed wish(const Caller& caller, Verb verb, JobNumber job, const std::string& why,
-                          int signal);
+  [[nodiscard]] VerbResult wish(const Caller& caller, Verb verb, JobNumber job,
+                                const std::string& why, int signal);
   [[nodiscard]] JobView shown_to(const Caller& caller, JobView view) const;
   struct Told {  // a request, and what somebody else may see of it
     std::shared_ptr<const JobSpec> whole{}, shown{};

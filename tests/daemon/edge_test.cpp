@@ -23,8 +23,8 @@ TEST(Edge, ACancelBetweenTheIntentAndTheSpawnIsCarriedOut) {
     });
     // The first batch of records that a supervisor acts on holds the intent.
     world.at_point("supervisor.written", 1, [&job](LiveService& service) {
-      const auto deeds = service.act(kRoot, Verb::Cancel, only(job), "", 0);
-      ASSERT_TRUE(deeds && deeds->front().is_done);
+      const auto results = service.act(kRoot, Verb::Cancel, only(job), "", 0);
+      ASSERT_TRUE(results && results->front().is_done);
     });
   };
   LiveWorld calm{{}};

@@ -129,7 +129,7 @@ TEST_P(RestartWithPower, AtAnyInstantChangesNothing) {
     const Workload load = draw_sleeping(GetParam(), seed);
     const auto programs = [](LiveWorld& world) {
       world.set_program([](const std::string& what, const std::string&) {
-        return LiveWorld::ProgramDeed{.seconds = what == "resume" ? 7.25 : 1.125};
+        return LiveWorld::ProgramBehaviour{.seconds = what == "resume" ? 7.25 : 1.125};
       });
       world.at(60.5, [](LiveService& service) {
         ASSERT_TRUE(service.set_node(kRoot, "n0", "down", "a fan"));

@@ -54,8 +54,8 @@ class FakeService final : public Service {
   Answer<JobView> job(const Caller& caller, JobNumber job) override;
   Answer<std::vector<AttemptView>> attempts(const Caller& caller, JobNumber job) override;
   Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
-  Answer<std::vector<Deed>> act(const Caller& caller, Verb verb, const JobFilter& which,
-                                const std::string& why, int signal) override;
+  Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb, const JobFilter& which,
+                                      const std::string& why, int signal) override;
   Answer<JobView> change(const Caller& caller, JobNumber job, const std::string& changes) override;
   Answer<std::string> why(const Caller& caller, JobNumber job) override;
   ClusterView cluster(const Caller& caller) override;
@@ -91,7 +91,8 @@ class FakeService final : public Service {
 
   void note(const char* what, const Caller& caller);
   [[nodiscard]] Answer<Submitted> accept(const Caller& caller, JobSpec spec);
-  [[nodiscard]] Deed do_to(JobView& job, const Caller& caller, Verb verb, const std::string& why);
+  [[nodiscard]] VerbResult do_to(JobView& job, const Caller& caller, Verb verb,
+                                 const std::string& why);
   void tell(const std::string& kind, JobNumber job, const std::string& user,
             const std::string& json);
   void tell_state(const JobView& job);

@@ -45,8 +45,8 @@ LiveWorld::~LiveWorld() = default;
 std::int64_t LiveWorld::wall_micros() const { return kWallOffset + wall_offset_ + micros_; }
 std::string LiveWorld::boot_id() const { return fmt::format("boot-{}", boots_); }
 
-void LiveWorld::at(double seconds, Deed deed) {
-  script_.emplace(static_cast<std::int64_t>(seconds * 1e6) + 1'000'000, std::move(deed));
+void LiveWorld::at(double seconds, ScriptStep step) {
+  script_.emplace(static_cast<std::int64_t>(seconds * 1e6) + 1'000'000, std::move(step));
 }
 
 void LiveWorld::crash_at(std::uint64_t point, CrashKind kind) {
@@ -54,8 +54,8 @@ void LiveWorld::crash_at(std::uint64_t point, CrashKind kind) {
   crash_kind_ = kind;
 }
 
-void LiveWorld::at_point(std::string name, std::uint64_t passing, Deed deed) {
-  at_points_.emplace(std::pair{std::move(name), passing}, std::move(deed));
+void LiveWorld::at_point(std::string name, std::uint64_t passing, ScriptStep step) {
+  at_points_.emplace(std::pair{std::move(name), passing}, std::move(step));
 }
 
 void LiveWorld::crash_at_time(double seconds, CrashKind kind) {
@@ -144,12 +144,12 @@ bool LiveWorld::step(std::optional<std::int64_t> until) {
     host_.step(micros_);
     return true;
   }
-  const Deed deed = script_.begin()->second;
+  const ScriptStep action = script_.begin()->second;
   script_.erase(script_.begin());
   try {
-    deed(*life_->service);
+    action(*life_->service);
   } catch (const CrashHere&) {
-    script_.emplace(micros_ + 1000, deed);
+    script_.emplace(micros_ + 1000, action);
     throw;
   }
   return true;
@@ -185,8 +185,8 @@ bool LiveWorld::live() {
       dying_at_ = name;
       throw CrashHere{};
     }
-    const auto deed = at_points_.extract({std::string(name), passing});
-    if (!deed.empty()) deed.mapped()(*life_->service);
+    const auto step = at_points_.extract({std::string(name), passing});
+    if (!step.empty()) step.mapped()(*life_->service);
   }};
   try {
     if (!begin_life()) return false;

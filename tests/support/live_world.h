@@ -68,21 +68,21 @@ class LiveWorld final : public ClockSource {
   explicit LiveWorld(WorldOptions options);
   ~LiveWorld() override;
 
-  using Deed = std::function<void(LiveService&)>;
+  using ScriptStep = std::function<void(LiveService&)>;
   /// Somebody does this after so many seconds of the world, and does it again if the scheduler dies
   /// meanwhile.
-  void at(double seconds, Deed deed);
+  void at(double seconds, ScriptStep step);
   /// The scheduler dies when it passes the n-th crash point of its life (from 1).
   void crash_at(std::uint64_t point, CrashKind kind);
   /// Somebody else does this at the n-th passing of a point, between the two steps it stands
   /// between; once.
-  void at_point(std::string name, std::uint64_t passing, Deed deed);
+  void at_point(std::string name, std::uint64_t passing, ScriptStep step);
   /// The scheduler dies at this second of the world.
   void crash_at_time(double seconds, CrashKind kind);
   /// The disk fails after so many operations; the scheduler must leave, and unsynced bytes are
   /// lost.
   void fail_disk_after(std::uint64_t operations, DiskFault fault);
-  /// Inside a deed: the configuration is read again, and says this.
+  /// Inside a step: the configuration is read again, and says this.
   void set_options(const SchedulerOptions& options);
   void jump_wall_clock(double seconds) { wall_offset_ += static_cast<std::int64_t>(seconds * 1e6); }
   void set_space_left(std::uint64_t bytes);
@@ -94,14 +94,14 @@ class LiveWorld final : public ClockSource {
   void set_cluster(const std::string& cluster) { cluster_ = *load_cluster(cluster); }
   /// What a program does to the machine of a node: `seconds` later it is off or on, unless the
   /// program fails. Asked with "suspend", "resume" or "check", and the node's name.
-  struct ProgramDeed {
+  struct ProgramBehaviour {
     double seconds = 1;
     bool fails = false;
     bool hangs = false;  // until it is killed
   };
   void set_program(
-      std::function<ProgramDeed(const std::string& what, const std::string& node)> deed) {
-    program_ = std::move(deed);
+      std::function<ProgramBehaviour(const std::string& what, const std::string& node)> behaviour) {
+    program_ = std::move(behaviour);
   }
   /// What programs were asked for, in all lives: "suspend n0".
   [[nodiscard]] const std::vector<std::string>& asked() const noexcept { return asked_; }
@@ -135,7 +135,7 @@ class LiveWorld final : public ClockSource {
   void count_fault(std::string_view what);
   /// Submits as root; the answer is kept as acknowledged.
   JobNumber submit(LiveService& service, JobSpec spec);
-  /// Inside a deed.
+  /// Inside a step.
   [[nodiscard]] Why why(JobNumber job, bool may_see_all = true) const;
   [[nodiscard]] std::optional<std::string> refusal_of(const JobSpec& spec) const;
   /// Somebody was told that it is taken: it must never be lost, and a key is one job for ever.
@@ -183,13 +183,13 @@ class LiveWorld final : public ClockSource {
   Rng sleep_rng_;
   WildTraining training_;
   HonestTraining honest_;
-  std::multimap<std::int64_t, Deed> script_;
+  std::multimap<std::int64_t, ScriptStep> script_;
   std::unique_ptr<Life> life_;
   std::uint64_t points_ = 0;
   std::optional<std::uint64_t> crash_at_;
   CrashKind crash_kind_ = CrashKind::Kill;
   std::map<std::string, std::uint64_t> names_;
-  std::map<std::pair<std::string, std::uint64_t>, Deed> at_points_;
+  std::map<std::pair<std::string, std::uint64_t>, ScriptStep> at_points_;
   int lives_ = 0;
   std::set<JobNumber> acknowledged_;
   std::map<std::string, JobNumber> keys_;
@@ -206,7 +206,7 @@ class LiveWorld final : public ClockSource {
   std::vector<std::string> acts_;
   std::map<JobNumber, JobView> over_;
   std::vector<std::string> violations_;
-  std::function<ProgramDeed(const std::string&, const std::string&)> program_;
+  std::function<ProgramBehaviour(const std::string&, const std::string&)> program_;
   std::vector<std::string> asked_;
   std::set<std::string> machines_off_;
   std::map<std::string, double> on_their_way_;  // "resume n0": until when

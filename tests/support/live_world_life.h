@@ -84,16 +84,17 @@ class LiveWorld::WorldPrograms final : public ProgramRunner {
                              : order.program == "/bin/false" ? "suspend"
                                                              : "check";
     world_.asked_.push_back(what + " " + order.node);
-    const ProgramDeed deed = world_.program_ ? world_.program_(what, order.node) : ProgramDeed{};
+    const ProgramBehaviour program =
+        world_.program_ ? world_.program_(what, order.node) : ProgramBehaviour{};
     const double limit = to_seconds(order.limit);
-    const bool is_late = deed.hangs || deed.seconds > limit;
+    const bool is_late = program.hangs || program.seconds > limit;
     const std::weak_ptr<bool> alive = alive_;
     // Who is asked twice finds a machine that is on its way.
     auto& way = world_.on_their_way_[what + " " + order.node];
-    if (way <= world_.seconds()) way = world_.seconds() + (is_late ? limit : deed.seconds);
+    if (way <= world_.seconds()) way = world_.seconds() + (is_late ? limit : program.seconds);
     world_.at(way - 1, [=, this](LiveService&) {
       if (alive.expired()) return;
-      ProgramEnd end{.ticket = order.ticket, .is_good = !is_late && !deed.fails};
+      ProgramEnd end{.ticket = order.ticket, .is_good = !is_late && !program.fails};
       if (!end.is_good) end.why = is_late ? "killed" : "exit 3";
       if (end.is_good && what == "suspend") world_.machines_off_.insert(order.node);
       if (end.is_good && what == "resume") world_.machines_off_.erase(order.node);

@@ -124,9 +124,9 @@ class FilledService final : public Service {
     if (query.before) return PastPage{all_jobs(), std::nullopt};
     return PastPage{all_jobs(), "1700000000000004.12"};
   }
-  Answer<std::vector<Deed>> act(const Caller&, Verb, const JobFilter&, const std::string&,
-                                int) override {
-    return std::vector<Deed>{{12, true, "cancelled"}, {13, false, kOddText}};
+  Answer<std::vector<VerbResult>> act(const Caller&, Verb, const JobFilter&, const std::string&,
+                                      int) override {
+    return std::vector<VerbResult>{{12, true, "cancelled"}, {13, false, kOddText}};
   }
   Answer<JobView> change(const Caller&, JobNumber number, const std::string&) override {
     return full_job(number);
