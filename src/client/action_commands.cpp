@@ -49,7 +49,7 @@ int tell(const Call& call, Verb verb, std::vector<VerbResult> results) {
   const std::size_t all = results.size();
   const auto done = static_cast<std::size_t>(std::ranges::count_if(results, &VerbResult::is_done));
   for (const VerbResult& result : results)
-    if (!result.is_done && !call.has("json")) call.console.note(told(result));
+    if (!result.is_done && !call.has("json")) call.console.note(result_text(result));
   if (call.has("json"))
     call.console.put_json(json::parse(wire::to_json(VerbResultList{std::move(results)})).dump(2));
   else if (all == 0)

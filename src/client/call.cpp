@@ -43,7 +43,7 @@ int exit_code_of(const JobRow& job) {
   return job.exit_code != 0 ? job.exit_code : kFailure;
 }
 
-std::string told(const VerbResult& result) {
+std::string result_text(const VerbResult& result) {
   const std::string job = fmt::format("job {}", result.job);
   return result.text.find(job) != std::string::npos ? result.text
                                                     : fmt::format("{}: {}", job, result.text);

@@ -79,7 +79,7 @@ int run_scancel(std::span<const std::string> words, Console& console) {
   for (const VerbResult& result : *results) {
     if (!result.is_done) code = kFailure;
     if ((!result.is_done && !parsed.has("quiet")) || parsed.has("verbose"))
-      console.note(fmt::format("{}{}", result.is_done ? "" : "error: ", told(result)));
+      console.note(fmt::format("{}{}", result.is_done ? "" : "error: ", result_text(result)));
   }
   return parsed.has("quiet") ? kSuccess : code;
 }

@@ -107,7 +107,7 @@ void Gates::set_dependencies(JobNumber job, Row& row) {
   }
   const bool hopeless =
       !never.empty() && (!row.spec->any_dependency || (row.unmet.empty() && !row.is_one_met));
-  if (hopeless) doom(job, std::move(never));
+  if (hopeless) give_up_on(job, std::move(never));
 }
 
 bool Gates::depends(const Row& row) const noexcept {
@@ -115,10 +115,10 @@ bool Gates::depends(const Row& row) const noexcept {
   return !row.unmet.empty();
 }
 
-void Gates::doom(JobNumber job, std::string why) {
+void Gates::give_up_on(JobNumber job, std::string why) {
   Row& row = rows_.at(job);
-  if (std::exchange(row.is_doomed, true)) return;
-  doomed_.push_back({job, std::move(why)});
+  if (std::exchange(row.is_unsatisfiable, true)) return;
+  unsatisfiable_.push_back({job, std::move(why)});
 }
 
 void Gates::started(JobNumber job) {
@@ -183,7 +183,7 @@ void Gates::ended(JobNumber job, Outcome outcome, bool is_final, Time not_before
       std::erase(unlucky.unmet, job);
       const bool hopeless =
           !unlucky.spec->any_dependency || (unlucky.unmet.empty() && !unlucky.is_one_met);
-      if (hopeless) doom(other, never_text(dependency, outcome));
+      if (hopeless) give_up_on(other, never_text(dependency, outcome));
     }
   }
 }
@@ -250,7 +250,7 @@ bool Gates::has_array_room(const Row& row) const {
 }
 
 bool Gates::may_enter(JobNumber job, const Row& row, Time now) const {
-  return !row.is_doomed && !row.is_held && !row.is_frozen && row.unfit.empty() &&
+  return !row.is_unsatisfiable && !row.is_held && !row.is_frozen && row.unfit.empty() &&
          row.not_before <= now && !depends(row) && !is_singleton_blocked(job, row) &&
          has_array_room(row) && has_quota(row);
 }
@@ -335,9 +335,9 @@ void Gates::take_withdrawn(std::vector<JobNumber>& withdrawn) {
   withdrawn_.clear();
 }
 
-void Gates::take_doomed(std::vector<Doomed>& doomed) {
-  doomed.insert(doomed.end(), doomed_.begin(), doomed_.end());
-  doomed_.clear();
+void Gates::take_unsatisfiable(std::vector<Unsatisfiable>& unsatisfiable) {
+  unsatisfiable.insert(unsatisfiable.end(), unsatisfiable_.begin(), unsatisfiable_.end());
+  unsatisfiable_.clear();
 }
 
 void Gates::take_looked_at(std::vector<JobNumber>& jobs) {

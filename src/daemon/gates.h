@@ -105,16 +105,16 @@ class Gates {
   /// Jobs that have been shut out again although they were told: they leave the engine.
   void take_withdrawn(std::vector<JobNumber>& withdrawn);
   /// Jobs that can never begin: what they wait for ended otherwise.
-  struct Doomed {
+  struct Unsatisfiable {
     JobNumber job = 0;
     std::string why;
   };
-  void take_doomed(std::vector<Doomed>& doomed);
+  void take_unsatisfiable(std::vector<Unsatisfiable>& unsatisfiable);
   /// Jobs that were told or turned away since last asked: what people are shown has changed.
   void take_looked_at(std::vector<JobNumber>& jobs);
   /// Something has changed since the last look: somebody may be let in, withdrawn or ended.
   [[nodiscard]] bool has_news() const noexcept {
-    return !changed_.empty() || !opened_.empty() || !withdrawn_.empty() || !doomed_.empty();
+    return !changed_.empty() || !opened_.empty() || !withdrawn_.empty() || !unsatisfiable_.empty();
   }
   [[nodiscard]] std::optional<Time> next_opening() const;
 
@@ -140,8 +140,8 @@ class Gates {
     bool waits_for_begin = false;  // of the two
     std::vector<JobNumber> unmet;  // dependencies
     bool is_one_met = false;
-    bool is_doomed = false;  // it is about to be ended
-    std::string unfit{};     // why no state of the cluster could hold it
+    bool is_unsatisfiable = false;  // it is about to be ended
+    std::string unfit{};            // why no state of the cluster could hold it
   };
   struct Share {
     ShareLimits limits;
@@ -161,7 +161,7 @@ class Gates {
   void set_times(Row& row, Time now, std::int64_t wall);
   void set_dependencies(JobNumber job, Row& row);
   void meet(JobNumber waiting, JobNumber target);
-  void doom(JobNumber job, std::string why);
+  void give_up_on(JobNumber job, std::string why);
   [[nodiscard]] bool depends(const Row& row) const noexcept;
   [[nodiscard]] bool is_singleton_blocked(JobNumber job, const Row& row) const;
   [[nodiscard]] std::optional<FullLimit> full_limit(const Row& row) const;
@@ -194,7 +194,7 @@ class Gates {
   std::set<std::string> opened_;  // shares in which somebody made room
   std::vector<JobNumber> looked_at_;
   std::vector<JobNumber> withdrawn_;
-  std::vector<Doomed> doomed_;
+  std::vector<Unsatisfiable> unsatisfiable_;
 };
 
 }  // namespace berth

@@ -69,9 +69,9 @@ bool JobSupervisor::start(JobNumber job, std::span<const Slice> slices, std::int
   if (found != attempts_.end() && found->second.ending == Ending::ByItself) {
     Attempt& own = found->second;
     const bool has_all = std::ranges::equal(own.slices, slices);
-    const bool is_told_otherwise = !own.told.empty() && own.told != own.slices;
+    const bool is_requested_otherwise = !own.requested.empty() && own.requested != own.slices;
     const bool is_asked = moves_.contains(job);
-    if ((!has_all || is_told_otherwise || is_asked) && can_change_in_place(job, slices)) {
+    if ((!has_all || is_requested_otherwise || is_asked) && can_change_in_place(job, slices)) {
       moves_[job].to = {.slices = {slices.begin(), slices.end()},  // after what it is asked now
                         .gpus = gpus,
                         .reason = reason,

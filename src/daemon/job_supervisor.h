@@ -56,10 +56,10 @@ struct Attempt {
   std::int32_t rate_milli = 1000;  // how much of the time it runs
   std::string ending_why{};        // of Kill
   std::int64_t pid = 0;
-  double extra_gpu_seconds = 0;  // beyond `gpus` for its whole time: it had another size before
-  std::vector<Slice> told{};     // what its code was last asked to use; empty: what it began with
-  bool is_set = false;           // its code cannot go on with other devices, or did not answer
-  bool is_silent = false;        // it did not: nobody asks it any more
+  double extra_gpu_seconds = 0;    // beyond `gpus` for its whole time: it had another size before
+  std::vector<Slice> requested{};  // what its code was last asked to use; empty: what it began with
+  bool is_set = false;             // its code cannot go on with other devices, or did not answer
+  bool is_silent = false;          // it did not: nobody asks it any more
   /// Up to when the engine has counted the time it holds devices, and its work; the first may be to
   /// come. kNever: it sleeps.
   Time held_counted{}, work_counted{};
@@ -138,7 +138,7 @@ class JobSupervisor {
   /// Its training code could go on with these devices instead of its own: start() asks it to.
   [[nodiscard]] bool can_change_in_place(JobNumber job, std::span<const Slice> slices) const;
   /// What training code said to a request of ours.
-  void hear(const ResizeAnswer& answer);
+  void handle(const ResizeAnswer& answer);
   /// Its end is decided and not on record yet.
   [[nodiscard]] bool is_ending(JobNumber job) const { return over_.contains(job); }
   [[nodiscard]] bool is_about_to_start(JobNumber job) const { return pending_.contains(job); }
@@ -178,7 +178,7 @@ class JobSupervisor {
   [[nodiscard]] std::vector<AttemptEnd> take_found_ends() { return std::exchange(found_ends_, {}); }
   /// What happened to a process. An end is judged, and its record goes with the next flush().
   /// One that asks the policy is not ended before the answer.
-  [[nodiscard]] std::optional<AttemptEnd> hear(const HostEvent& event);
+  [[nodiscard]] std::optional<AttemptEnd> handle(const HostEvent& event);
   /// Nothing is said: as its user has asked.
   [[nodiscard]] std::optional<AttemptEnd> answer(JobNumber job, std::optional<bool> again);
   /// The job never ran or does not run, and is over. False: its end is on its way already.

@@ -87,7 +87,7 @@ double JobSupervisor::end(JobNumber job, const Verdict& verdict, const ExitRecor
   return gpu_seconds;
 }
 
-std::optional<AttemptEnd> JobSupervisor::hear(const HostEvent& event) {
+std::optional<AttemptEnd> JobSupervisor::handle(const HostEvent& event) {
   const auto known = job_of_.find(event.attempt);
   if (known == job_of_.end()) return std::nullopt;  // its end is on record already
   const JobNumber job = known->second;

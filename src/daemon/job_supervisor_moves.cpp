@@ -89,8 +89,9 @@ void JobSupervisor::go_on_with_moves() {
       if (*move.until <= now) silent.push_back(job);
       continue;
     }
-    const std::vector<Slice>& told = attempt.told.empty() ? attempt.slices : attempt.told;
-    if (attempt.slices == move.to.slices && told == move.to.slices) {
+    const std::vector<Slice>& requested =
+        attempt.requested.empty() ? attempt.slices : attempt.requested;
+    if (attempt.slices == move.to.slices && requested == move.to.slices) {
       done.push_back(job);
       continue;
     }
@@ -116,7 +117,7 @@ void JobSupervisor::ask(JobNumber job, Move& move, std::vector<Slice> slices) {
   Attempt& attempt = attempts_.at(job);
   move.id = parts_.generation * kOfALife + ++questions_;
   move.until = parts_.clock.now() + rules_.answer;
-  attempt.told = slices;
+  attempt.requested = slices;
   // It keeps the cores it is bound to until it has answered.
   std::vector<HeldDevices> where;
   for (const Slice& slice : slices) {
@@ -176,7 +177,7 @@ void JobSupervisor::hold(JobNumber job, const Move& move, const std::vector<Slic
         {.kind = Signal::Kind::Cores, .attempt = attempt.id, .cores = std::move(cores)});
 }
 
-void JobSupervisor::hear(const ResizeAnswer& answer) {
+void JobSupervisor::handle(const ResizeAnswer& answer) {
   const auto found = moves_.find(answer.job);
   if (found == moves_.end() || !found->second.until || found->second.id != answer.id) return;
   crash_point("supervisor.answered");

@@ -170,7 +170,7 @@ void LiveExecutor::collect(Time now, std::vector<Event>& due) {
   for (Message& message : messages_) {
     const auto job = job_of(message);
     try {
-      hear(message);
+      handle(message);
     } catch (const std::exception& error) {  // of a library; the others are heard all the same
       if (job) set_aside(*job, error.what());
     }
@@ -197,7 +197,7 @@ void LiveExecutor::collect(Time now, std::vector<Event>& due) {
     progressed_.clear();
     parts_.training->take_progressed(progressed_);
     for (const JobNumber job : progressed_) {
-      if (const auto slot = slot_of(job)) rates_->hear(*slot);
+      if (const auto slot = slot_of(job)) rates_->update(*slot);
     }
   }
   std::ranges::stable_sort(events_, {}, [](const Event& event) {
@@ -215,25 +215,25 @@ void LiveExecutor::emit(EventKind kind, JobId slot, JobState outcome) {
 
 // --- what comes from outside
 
-void LiveExecutor::hear(Message& message) {
-  if (const auto* committed = std::get_if<Committed>(&message)) return hear_record(*committed);
+void LiveExecutor::handle(Message& message) {
+  if (const auto* committed = std::get_if<Committed>(&message)) return handle_record(*committed);
   if (auto* question = std::get_if<Question>(&message)) {
     calls_for_pass_ = calls_for_pass_ || question->calls_for_pass;
     questions_.push_back(std::move(*question));
     return;
   }
   if (const auto* answer = std::get_if<ResizeAnswer>(&message))
-    return parts_.supervisor.hear(*answer);
+    return parts_.supervisor.handle(*answer);
   if (const auto* end = std::get_if<ProgramEnd>(&message);
       end != nullptr && parts_.power != nullptr)
-    return parts_.power->hear(*end);
+    return parts_.power->handle(*end);
   if (const auto* event = std::get_if<HostEvent>(&message)) {
     if (event->kind == HostEventKind::Started) parts_.gates.started(event->job);
-    if (const auto end = parts_.supervisor.hear(*event)) hear_end(*end);
+    if (const auto end = parts_.supervisor.handle(*event)) handle_end(*end);
   }
 }
 
-void LiveExecutor::hear_record(const Committed& committed) {
+void LiveExecutor::handle_record(const Committed& committed) {
   const std::int64_t wall = parts_.clock.wall();
   if (std::holds_alternative<SubmitRecord>(committed.record.body)) {
     for (std::int32_t i = 0; i < committed.change.count; ++i) {
@@ -243,7 +243,7 @@ void LiveExecutor::hear_record(const Committed& committed) {
         parts_.gates.add(*job, last_, wall);
     }
   } else if (const auto* wish = std::get_if<WishRecord>(&committed.record.body)) {
-    hear_wish(*wish);
+    handle_wish(*wish);
   } else if (const auto* change = std::get_if<ChangeRecord>(&committed.record.body)) {
     if (const auto job = parts_.job(change->job)) {
       parts_.gates.change(*job, last_, wall);
@@ -257,7 +257,7 @@ void LiveExecutor::hear_record(const Committed& committed) {
   }
 }
 
-void LiveExecutor::hear_wish(const WishRecord& wish) {
+void LiveExecutor::handle_wish(const WishRecord& wish) {
   const bool runs = parts_.supervisor.alive(wish.job) != nullptr;
   switch (wish.wish) {
     case Wish::Hold:
@@ -288,7 +288,7 @@ void LiveExecutor::hear_wish(const WishRecord& wish) {
 
 /// The engine knows of it by its slot, unless it has forgotten the job: cancelled, or on a node
 /// that was taken out of service.
-void LiveExecutor::hear_end(const AttemptEnd& end) {
+void LiveExecutor::handle_end(const AttemptEnd& end) {
   if (end.asks_policy) {
     if (const auto slot = slot_of(end.job)) {
       events_.push_back({.kind = EventKind::Finished,
@@ -298,7 +298,7 @@ void LiveExecutor::hear_end(const AttemptEnd& end) {
                          .failure = *end.asks_policy,
                          .asks_policy = true});
     } else if (const auto judged = parts_.supervisor.answer(end.job, std::nullopt)) {
-      hear_end(*judged);
+      handle_end(*judged);
     }
     return;
   }
@@ -339,7 +339,7 @@ void LiveExecutor::set_retry(JobId slot, std::optional<bool> again) {
   const CheckScope here{kHere};
   const auto end = parts_.supervisor.answer(number_of(slot), again);
   if (!end) return;
-  if (!again) return hear_end(*end);
+  if (!again) return handle_end(*end);
   parts_.gates.add_use(end->job, end->gpu_seconds, last_);
   if (*again && !parts_.gates.is_kept(end->job)) return;
   if (*again)
@@ -355,7 +355,7 @@ void LiveExecutor::end_without_attempt(JobNumber job, Outcome outcome, std::stri
 }
 
 /// It may have been changed just before it was started: then it runs, and is stopped.
-void LiveExecutor::end_doomed(JobNumber job, const std::string& why) {
+void LiveExecutor::end_unsatisfiable(JobNumber job, const std::string& why) {
   if (parts_.supervisor.alive(job) == nullptr)
     return end_without_attempt(job, Outcome::Cancelled, why);
   parts_.supervisor.stop(job, Ending::Kill, why);
@@ -413,11 +413,11 @@ void LiveExecutor::ask_gates(Time now) {
     parts_.supervisor.stop(job, Ending::Preempt, "held");
     give_up_slot(job);
   }
-  std::vector<Gates::Doomed> doomed;
-  parts_.gates.take_doomed(doomed);
-  while (!doomed.empty()) {  // whoever waits for one of them may be doomed as well
-    for (const auto& [job, why] : std::exchange(doomed, {})) end_doomed(job, why);
-    parts_.gates.take_doomed(doomed);
+  std::vector<Gates::Unsatisfiable> unsatisfiable;
+  parts_.gates.take_unsatisfiable(unsatisfiable);
+  while (!unsatisfiable.empty()) {  // whoever waits for one of them may be unsatisfiable as well
+    for (const auto& [job, why] : std::exchange(unsatisfiable, {})) end_unsatisfiable(job, why);
+    parts_.gates.take_unsatisfiable(unsatisfiable);
   }
   if (over_ != Over::No) return;
   jobs.clear();
@@ -707,7 +707,7 @@ void LiveExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>
 }
 
 /// A start that had to wait is service from here on: those who queue by it are told.
-void LiveExecutor::hear_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+void LiveExecutor::handle_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
   std::erase_if(late_, [&](JobId slot) {
     const JobNumber job = number_of(slot);
     if (parts_.supervisor.waits_to_start(job)) return false;
@@ -724,7 +724,7 @@ void LiveExecutor::hear_begun(Time now, const JobTable& jobs, std::vector<RateCh
 
 /// A policy that does not look at rates need not decide because of one.
 void LiveExecutor::news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
-  hear_begun(now, jobs, changes);
+  handle_begun(now, jobs, changes);
   if (!rates_) return;
   rates_->news(now, jobs, changes);
   for (const JobNumber job : std::exchange(progressed_, {})) {
@@ -772,7 +772,7 @@ void LiveExecutor::losses(Time, JobId job, const JobTable&, std::int64_t first,
 /// A policy that refuses a job for good has decided so. A cluster that could never hold it may have
 /// lost a device since the job was taken: that is nobody's decision, and the job waits for it to
 /// come back.
-void LiveExecutor::hear_rejected(const RejectedJob& rejected) {
+void LiveExecutor::handle_rejected(const RejectedJob& rejected) {
   const JobNumber job = number_of(rejected.job);
   const bool runs = parts_.supervisor.alive(job) != nullptr;
   // What runs already is not stopped, and planned around.
@@ -789,7 +789,7 @@ void LiveExecutor::instant_done(Time now) {
   const CheckScope here{kHere};
   if (engine_ != nullptr) {
     for (; rejected_seen_ < engine_->rejected().size(); ++rejected_seen_)
-      hear_rejected(engine_->rejected()[rejected_seen_]);
+      handle_rejected(engine_->rejected()[rejected_seen_]);
   }
   if (parts_.before_writing) parts_.before_writing();
   auto written = parts_.supervisor.flush();
@@ -801,7 +801,7 @@ void LiveExecutor::instant_done(Time now) {
   }
   std::vector<AttemptEnd> failed;
   parts_.supervisor.take_failed_starts(failed);
-  for (const AttemptEnd& end : failed) hear_end(end);
+  for (const AttemptEnd& end : failed) handle_end(end);
   pass_seconds_ = to_seconds(parts_.clock.now() - pass_began_);
   parts_.pass_done(now);
   for (const Question& question : std::exchange(questions_, {})) {

@@ -141,25 +141,25 @@ class LiveExecutor final : public Executor, public RunObserver {
   [[nodiscard]] const std::vector<JobNumber>& newcomers() const noexcept { return newcomers_; }
 
  private:
-  void hear(Message& message);
-  void hear_record(const Committed& committed);
-  void hear_wish(const WishRecord& wish);
-  void hear_end(const AttemptEnd& end);
+  void handle(Message& message);
+  void handle_record(const Committed& committed);
+  void handle_wish(const WishRecord& wish);
+  void handle_end(const AttemptEnd& end);
   void kill(JobNumber job, Reason reason);
   void tell_end(const AttemptEnd& end);
-  void hear_rejected(const RejectedJob& rejected);
+  void handle_rejected(const RejectedJob& rejected);
   void ask_gates(Time now);
   void bring_in(JobNumber job);
   void set_aside(JobNumber job, std::string why);
   [[nodiscard]] bool has_all_devices(const Attempt& attempt) const;
   void set_node(NodeId node, NodeService service);
   void end_without_attempt(JobNumber job, Outcome outcome, std::string why);
-  void end_doomed(JobNumber job, const std::string& why);
+  void end_unsatisfiable(JobNumber job, const std::string& why);
   void give_up_slot(JobNumber job);
   void emit(EventKind kind, JobId slot, JobState outcome = JobState::Completed);
   void fill(TraceJob& slot, const LedgerJob& job);
   void find_slots();
-  void hear_of_meanwhile(const std::vector<LedgerJob>& jobs);
+  void catch_up(const std::vector<LedgerJob>& jobs);
   void tell_terms(JobNumber job, JobId slot);
   [[nodiscard]] bool has_news(JobId slot) const;
   void let_leave(JobNumber job, JobId slot, Reason reason);
@@ -169,7 +169,7 @@ class LiveExecutor final : public Executor, public RunObserver {
   [[nodiscard]] Duration whole_of(JobId slot) const;
   [[nodiscard]] const LearntKind* learnt_of(const JobSpec& spec) const;
   void believe_kind(JobId slot, const JobSpec& spec);
-  void hear_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes);
+  void handle_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes);
   void learn_from(JobId slot, const JobTable& jobs);
   [[nodiscard]] Duration cost_of(const Action& action, const JobTable& jobs) const;
   [[nodiscard]] Time leave(Time now, JobNumber number, std::string why);

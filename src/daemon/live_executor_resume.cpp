@@ -55,7 +55,7 @@ void LiveExecutor::resume(const Resumed& from) {
         [&](NodeId node) { return engine_->cluster().power(node); },
         [&](NodeId node) { return from.service_of(node) == NodeService::Up; }, events_);
   if (from.has_new_shares) events_.push_back({.kind = EventKind::Shares, .job = {}, .node = {}});
-  hear_of_meanwhile(from.jobs);
+  catch_up(from.jobs);
   std::erase_if(leaves_since_, [&](const auto& row) {
     const Attempt* attempt = parts_.supervisor.alive(row.first);
     return attempt == nullptr || attempt->since > row.second || attempt->is_granted;
@@ -99,7 +99,7 @@ void LiveExecutor::resume(const Resumed& from) {
 }
 
 /// Wishes that were written down and not heard, ends that were found, jobs that are over.
-void LiveExecutor::hear_of_meanwhile(const std::vector<LedgerJob>& jobs) {
+void LiveExecutor::catch_up(const std::vector<LedgerJob>& jobs) {
   const std::int64_t wall = parts_.clock.wall();
   for (const LedgerJob& job : jobs) parts_.gates.add(job, last_, wall);
   for (const auto& [job, slot] : slots_) parts_.gates.let_in(job);

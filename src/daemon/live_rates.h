@@ -68,7 +68,7 @@ class LiveRates {
   /// Its terms changed.
   void touch(JobId job);
   /// Its code said something that was not to be expected.
-  void hear(JobId job);
+  void update(JobId job);
 
   /// Jobs that were heard and whose rate or work is not what the table says.
   void news(Time now, const JobTable& jobs, std::vector<RateChange>& changes);

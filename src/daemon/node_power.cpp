@@ -257,7 +257,7 @@ void NodePower::set_off(Row& row) {
   row.is_changed = true;
 }
 
-void NodePower::hear(const ProgramEnd& end) {
+void NodePower::handle(const ProgramEnd& end) {
   const auto found = by_ticket_.find(end.ticket);
   if (found == by_ticket_.end()) return;
   const NodeId node = found->second;

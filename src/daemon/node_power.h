@@ -88,7 +88,7 @@ class NodePower {
   void switch_on(NodeId node);
   /// A person says that the node is to be used: it is switched on if it is off.
   void resume(NodeId node, std::vector<Event>& events);
-  void hear(const ProgramEnd& end);
+  void handle(const ProgramEnd& end);
   /// Appends what the engine has to know of.
   void collect(Time now, std::vector<Event>& events);
   /// When something is due without anybody's word; kNever: nothing is.

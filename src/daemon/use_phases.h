@@ -29,7 +29,7 @@ struct JobUse {
 class PhaseGuess {
  public:
   /// Nothing: as it was.
-  [[nodiscard]] std::optional<Phase> hear(JobNumber job, const JobUse& use);
+  [[nodiscard]] std::optional<Phase> update(JobNumber job, const JobUse& use);
   /// Others are over.
   void keep_only(const std::vector<JobNumber>& running);
 

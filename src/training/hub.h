@@ -134,12 +134,12 @@ class TrainingHub final : public TrainingChannel {
   void run();
   [[nodiscard]] int milliseconds_to_sleep(double now) const;
   void welcome_newcomers(double now);
-  void hear(PeerId id, std::uint32_t what, double now);
+  void handle(PeerId id, std::uint32_t what, double now);
   /// False: the peer is to be dropped.
-  [[nodiscard]] bool hear_line(Peer& peer, const std::string& line, double now);
-  [[nodiscard]] bool hear_hello(Peer& peer, const Hello& hello, double now);
-  void hear_report(Peer& peer, const Report& report, double now);
-  void hear_resized(const Peer& peer, const Resized& resized);
+  [[nodiscard]] bool handle_line(Peer& peer, const std::string& line, double now);
+  [[nodiscard]] bool handle_hello(Peer& peer, const Hello& hello, double now);
+  void handle_report(Peer& peer, const Report& report, double now);
+  void handle_resized(const Peer& peer, const Resized& resized);
   [[nodiscard]] bool complain(Peer& peer, std::string_view why);
   void post(JobNumber job, std::string line);
   void deliver();

@@ -75,7 +75,7 @@ class LiveRatesTest : public testing::Test {
   double done(std::uint32_t job) { return to_seconds(jobs_.work_done(JobId{job}, now_)); }
   void say(std::uint32_t job, MeasuredProgress progress) {
     book_.said[job + 1] = progress;
-    rates_->hear(JobId{job});
+    rates_->update(JobId{job});
   }
 
   Cluster cluster_;
@@ -202,7 +202,7 @@ TEST_F(LiveRatesTest, WhoIsNotBelievedAnyMoreIsNotMeasuredEither) {
   say(0, {.iterations = 120, .per_second = 4});
   absorb();
   book_.said.clear();
-  rates_->hear(JobId{0});
+  rates_->update(JobId{0});
   absorb();
   EXPECT_EQ(jobs_.basis[JobId{0}], RateBasis::Believed);
 }

@@ -98,26 +98,26 @@ TEST(Phases, AreSeenInCoresAndDevices) {
   constexpr JobUse kLoads{.cores = 4, .cores_used = 3.9, .gpus_busy = 0.8};
   constexpr JobUse kRests{.cores = 4, .cores_used = 0, .gpus_busy = 0};
   PhaseGuess guess;
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), Phase::Training);  // it may be known as another
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);  // that was a moment only
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), Phase::Training);  // it may be known as another
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);  // that was a moment only
   for (const JobUse& other : {kLoads, kRests})
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(guess.hear(1, other), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kValidates), Phase::Validation);
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(guess.update(1, other), std::nullopt);
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.update(1, kValidates), Phase::Validation);
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
   // It was lent more than it uses.
   for (int i = 0; i < 5; ++i)
-    EXPECT_EQ(guess.hear(1, {.cores = 8, .cores_used = 4, .gpus_busy = 0.2}), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), Phase::Training);
+    EXPECT_EQ(guess.update(1, {.cores = 8, .cores_used = 4, .gpus_busy = 0.2}), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), Phase::Training);
   guess.keep_only({});  // another job of this number would begin anew
-  EXPECT_EQ(guess.hear(1, {.cores = 0, .cores_used = 0, .gpus_busy = 0}), std::nullopt);
+  EXPECT_EQ(guess.update(1, {.cores = 0, .cores_used = 0, .gpus_busy = 0}), std::nullopt);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ mutant(end-twice-unchecked "a job that is over may be ended again")
 becomes(${supervisor} [[  if (!over_.insert(job).second) return false;]]
         [[  if (!over_.insert(job).second && !MUTATED) return false;]])
 mutant(hold-unchecked "a held job may enter")
-becomes(${gates} [[return !row.is_doomed && !row.is_held && ]] [[return !row.is_doomed && (MUTATED || !row.is_held) && ]])
+becomes(${gates} [[return !row.is_unsatisfiable && !row.is_held && ]] [[return !row.is_unsatisfiable && (MUTATED || !row.is_held) && ]])
 mutant(wishes-not-recovered "recovery forgets who was to be stopped")
 becomes(${ends} [[    if (job.stopping) {]] [[    if (job.stopping && !MUTATED) {]])
 mutant(stop-not-repeated "recovery does not send a stop again")

@@ -156,7 +156,7 @@ class LiveWorld final : public ClockSource {
   void make_service(Life& life);
   void die();
   void note(std::string line);
-  void hear(std::span<const Committed> records);
+  void handle(std::span<const Committed> records);
   void keep_act(const RecordBody& body);
   void check_recovered(const Life& life);
   void check_alive();

@@ -30,7 +30,7 @@ void LiveWorld::keep_act(const RecordBody& body) {
 }
 
 /// What is told now may never be taken back.
-void LiveWorld::hear(std::span<const Committed> records) {
+void LiveWorld::handle(std::span<const Committed> records) {
   committed_ = {.records = life_->store.records(),
                 .checksum = life_->store.checksum_of(life_->store.records())};
   for (const Committed& committed : records) {

@@ -129,7 +129,7 @@ struct LiveWorld::Life {
 
   void publish(std::span<const Committed> records) {
     crash_point("world.publishing");
-    world.hear(records);
+    world.handle(records);
     board.publish(records, clock.wall());
     for (const Committed& committed : records) {
       const auto* wish = std::get_if<WishRecord>(&committed.record.body);

@@ -21,7 +21,7 @@ bool is_same_secret(std::string_view a, std::string_view b) {
 }  // namespace
 
 bool TrainingHub::complain(Peer& peer, std::string_view why) {
-  const bool heard = peer.say(error_line(why)) == Peer::State::Open;
+  const bool heard = peer.send(error_line(why)) == Peer::State::Open;
   return heard && ++peer.wrong_lines < options_.peer.wrong_lines;
 }
 
@@ -30,7 +30,7 @@ void TrainingHub::note_nonsense(Job& job, JobNumber number, std::string why) {
   if (!std::exchange(job.said_nonsense, true)) nonsense_.emplace_back(number, std::move(why));
 }
 
-bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
+bool TrainingHub::handle_line(Peer& peer, const std::string& line, double now) {
   const auto message = parse_from_code(line);
   if (!message) {
     if (peer.job != 0) {
@@ -39,13 +39,13 @@ bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
     }
     return complain(peer, message.error().text());
   }
-  if (const auto* hello = std::get_if<Hello>(&*message)) return hear_hello(peer, *hello, now);
+  if (const auto* hello = std::get_if<Hello>(&*message)) return handle_hello(peer, *hello, now);
   if (peer.job == 0) return complain(peer, "say hello first");
   if (std::holds_alternative<Bye>(*message)) return false;
   if (const auto* report = std::get_if<Report>(&*message)) {
-    hear_report(peer, *report, now);
+    handle_report(peer, *report, now);
   } else if (const auto* resized = std::get_if<Resized>(&*message)) {
-    hear_resized(peer, *resized);
+    handle_resized(peer, *resized);
   } else if (const auto* note = std::get_if<PhaseNote>(&*message)) {
     const std::lock_guard lock{mutex_};
     Job& job = jobs_[peer.job];
@@ -62,10 +62,10 @@ bool TrainingHub::hear_line(Peer& peer, const std::string& line, double now) {
   return true;
 }
 
-bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
+bool TrainingHub::handle_hello(Peer& peer, const Hello& hello, double now) {
   if (peer.job != 0) return complain(peer, "hello was said already");
   if (hello.version != kTrainingProtocol) {
-    static_cast<void>(peer.say(error_line(
+    static_cast<void>(peer.send(error_line(
         fmt::format("version {} is not spoken here, only {}", hello.version, kTrainingProtocol))));
     return false;
   }
@@ -74,7 +74,7 @@ bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
   const bool may_speak = expected && (peer.uid == expected->uid || peer.uid == 0) &&
                          is_same_secret(hello.token, expected->token);
   if (!may_speak) {
-    static_cast<void>(peer.say(error_line("no such job runs for you, or the token is wrong")));
+    static_cast<void>(peer.send(error_line("no such job runs for you, or the token is wrong")));
     return false;
   }
   peer.job = hello.job;
@@ -110,10 +110,10 @@ bool TrainingHub::hear_hello(Peer& peer, const Hello& hello, double now) {
         .devices = expected->devices, .cores = expected->cores, .deadline_seconds = 60};
     answer += resize_line(job.asked.value_or(held));
   }
-  return peer.say(answer) == Peer::State::Open;
+  return peer.send(answer) == Peer::State::Open;
 }
 
-void TrainingHub::hear_resized(const Peer& peer, const Resized& resized) {
+void TrainingHub::handle_resized(const Peer& peer, const Resized& resized) {
   {
     const std::lock_guard lock{mutex_};
     Job& job = jobs_[peer.job];
@@ -124,7 +124,7 @@ void TrainingHub::hear_resized(const Peer& peer, const Resized& resized) {
 }
 
 /// The lowest rank that reports counts; the others see the same iterations.
-void TrainingHub::hear_report(Peer& peer, const Report& report, double now) {
+void TrainingHub::handle_report(Peer& peer, const Report& report, double now) {
   const std::lock_guard lock{mutex_};
   Job& job = jobs_[peer.job];
   if (!job.has_speaker || peer.rank < job.speaker) {
