@@ -19,14 +19,14 @@ namespace berth {
 namespace {
 
 using namespace std::chrono_literals;
-using api::Door;
-using api::DoorLimits;
+using api::CallerClass;
+using api::ConnectionLimiter;
+using api::ConnectionLimits;
 using api::Holder;
-using api::Room;
 
 // --- the rules, without sockets
 
-struct Someone final : api::Guest {
+struct Someone final : api::LimitedConnection {
   bool waits = true;
   [[nodiscard]] bool is_waiting() const noexcept override { return waits; }
 };
@@ -35,32 +35,33 @@ class Doors : public ::testing::Test {
  protected:
   /// "in", "refused: CAUSE", or who gave way to it.
   std::string come(const Holder& holder, const std::string& name, bool waits = true) {
-    const Door::Answer answer = door.ask(holder, now);
+    const ConnectionLimiter::Answer answer = limiter.ask(holder, now);
     if (!answer.may_enter) return "refused: " + std::string(answer.cause);
     std::string said = "in";
     if (answer.gives_way) {
       said = fmt::format("for {}: {}", names.at(answer.gives_way.get()), answer.cause);
-      door.leave(answer.gives_way);
+      limiter.leave(answer.gives_way);
     }
-    const auto guest = std::make_shared<Someone>();
-    guest->waits = waits;
-    names[guest.get()] = name;
-    kept.push_back(guest);
-    door.enter(guest, holder, now);
+    const auto connection = std::make_shared<Someone>();
+    connection->waits = waits;
+    names[connection.get()] = name;
+    kept.push_back(connection);
+    limiter.enter(connection, holder, now);
     return said;
   }
-  Door door{DoorLimits{.strangers = 4,
-                       .of_one_address = 3,
-                       .users = 4,
-                       .of_one_user = 3,
-                       .admins = 2,
-                       .of_one_admin = 2}};
-  Door::Clock::time_point now{};
-  std::map<api::Guest*, std::string> names;
-  std::vector<std::shared_ptr<api::Guest>> kept;
-  const Holder near{Room::Strangers, "near"}, far{Room::Strangers, "far"};
-  const Holder ann{Room::Users, "ann"}, bob{Room::Users, "bob"}, cy{Room::Users, "cy"};
-  const Holder root{Room::Admins, "root"};
+  ConnectionLimiter limiter{ConnectionLimits{.strangers = 4,
+                                             .of_one_address = 3,
+                                             .users = 4,
+                                             .of_one_user = 3,
+                                             .admins = 2,
+                                             .of_one_admin = 2}};
+  ConnectionLimiter::Clock::time_point now{};
+  std::map<api::LimitedConnection*, std::string> names;
+  std::vector<std::shared_ptr<api::LimitedConnection>> kept;
+  const Holder near{CallerClass::Strangers, "near"}, far{CallerClass::Strangers, "far"};
+  const Holder ann{CallerClass::Users, "ann"}, bob{CallerClass::Users, "bob"},
+      cy{CallerClass::Users, "cy"};
+  const Holder root{CallerClass::Admins, "root"};
 };
 
 TEST_F(Doors, AStrangerIsNeverRefusedTheOldestGoes) {
@@ -68,7 +69,8 @@ TEST_F(Doors, AStrangerIsNeverRefusedTheOldestGoes) {
   EXPECT_EQ(come(near, "d"), "for a: address");
   EXPECT_EQ(come(far, "e"), "in");
   EXPECT_EQ(come(far, "f"), "for b: strangers") << "because near has more";
-  EXPECT_EQ(come({Room::Strangers, "third"}, "g"), "for e: strangers") << "far and near have two";
+  EXPECT_EQ(come({CallerClass::Strangers, "third"}, "g"), "for e: strangers")
+      << "far and near have two";
 }
 
 TEST_F(Doors, RoomsDoNotTakeEachOthersPlaces) {
@@ -108,9 +110,9 @@ TEST_F(Doors, LoopbackIsOneAddressAndSoIsANetworkOfSix) {
 }
 
 TEST_F(Doors, LimitsFitIntoTheDescriptorsThereAre) {
-  const DoorLimits all = api::fitted({}, 65'536);
-  EXPECT_EQ(all.users, DoorLimits{}.users);
-  const DoorLimits few = api::fitted({}, 1'024);
+  const ConnectionLimits all = api::fitted({}, 65'536);
+  EXPECT_EQ(all.users, ConnectionLimits{}.users);
+  const ConnectionLimits few = api::fitted({}, 1'024);
   EXPECT_LE(few.strangers + few.users + few.admins, 768U);
   EXPECT_LE(few.of_one_user, few.users / 2);
   EXPECT_GE(few.admins, 32U);
@@ -275,7 +277,7 @@ TEST_F(CrowdedServer, AThousandConnectionsOfOneUserAreThatUsersTrouble) {
 }
 
 TEST_F(CrowdedServer, AStreamCountsAsItsUsers) {
-  options_.limits.door.of_one_user = 3;
+  options_.limits.connections.of_one_user = 3;
   start();
   std::vector<testing::RawClient> streams;
   for (int i = 0; i < 3; ++i) {
