@@ -36,6 +36,7 @@
 #include "model/cluster.h"
 #include "store/ledger.h"
 #include "training/training_channel.h"
+#include "why/held_start.h"
 
 namespace berth {
 
@@ -63,14 +64,6 @@ struct Attempt {
   /// Up to when the engine has counted the time it holds devices, and its work; the first may be to
   /// come. kNever: it sleeps.
   Time held_counted{}, work_counted{};
-};
-
-/// Why a start that the engine has made waits: for an attempt that is not stopped yet.
-struct HeldStart {
-  JobNumber job = 0;
-  JobNumber behind = 0;       // the job on its devices
-  std::optional<Time> until;  // when that one is stopped; nothing: when it ends by itself
-  std::string why;            // for people
 };
 
 /// The end of an attempt, already judged and on its way into the journal.

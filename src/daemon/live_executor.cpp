@@ -413,7 +413,7 @@ void LiveExecutor::ask_gates(Time now) {
     parts_.supervisor.stop(job, Ending::Preempt, "held");
     give_up_slot(job);
   }
-  std::vector<Gates::Unsatisfiable> unsatisfiable;
+  std::vector<UnsatisfiableJob> unsatisfiable;
   parts_.gates.take_unsatisfiable(unsatisfiable);
   while (!unsatisfiable.empty()) {  // whoever waits for one of them may be unsatisfiable as well
     for (const auto& [job, why] : std::exchange(unsatisfiable, {})) end_unsatisfiable(job, why);

@@ -19,7 +19,7 @@
 #include "daemon/service.h"
 #include "daemon/status_board.h"
 #include "daemon/tokens.h"
-#include "daemon/why.h"
+#include "wire/why.h"
 
 namespace berth {
 

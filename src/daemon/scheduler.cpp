@@ -7,9 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check_scope.h"
-#include "core/trial.h"
 #include "cpu/cpu_tuner.h"
-#include "daemon/forked.h"
+#include "daemon/explain.h"
 #include "daemon/live_abilities.h"
 #include "model/job_spec_json.h"
 #include "placements/placements.h"
@@ -432,48 +431,27 @@ Result<Scheduler::Next> Scheduler::run_engine() {
 }
 
 Why Scheduler::explain(const JobView& job, bool may_see_all) const {
-  // What needs a lock, the board's or the C library's for local time, is asked before the copy.
-  Explainer::Asked asked{.job = job,
-                         .shut = running_->gates.shut(job.number, parts_.clock.now()),
-                         .record = std::nullopt,
-                         .may_see_all = may_see_all,
-                         .held_start = std::nullopt};
+  AskedJob asked{.job = job,
+                 .shut = running_->gates.shut(job.number, parts_.clock.now()),
+                 .may_see_all = may_see_all,
+                 .is_frozen = running_->gates.is_frozen(job.number)};
   for (const HeldStart& start : parts_.supervisor.held_starts()) {
     if (start.job == job.number) asked.held_start = start;
   }
   // Not even in a copy is an engine asked to bear what no job can have.
+  std::optional<LedgerJob> record;
   if (!running_->executor.slot_of(job.number) && impossible_numbers(*job.spec).empty())
-    asked.record = parts_.board.find(job.number);
-  const auto text = in_a_copy([&] {
-    return to_json(Explainer{{.engine = running_->engine,
-                              .slots = running_->slots,
-                              .executor = running_->executor,
-                              .gates = running_->gates,
-                              .clock = parts_.clock}}
-                       .explain(asked));
-  });
-  auto why = text ? why_from_json(*text) : Result<Why>{fail("the copy did not answer")};
-  if (why) return *std::move(why);
-  return {.job = job.number,
-          .state = job.state,
-          .summary = "no answer could be found in time: ask again",
-          .reasons = {},
-          .would_start = {}};
+    record = parts_.board.find(job.number);
+  return explain_in_a_copy({running_->engine, running_->slots, running_->executor, parts_.clock},
+                           asked, record);
 }
 
 std::optional<std::string> Scheduler::refusal_of(const JobSpec& spec) const {
   LedgerJob job;
   job.spec = std::make_shared<const JobSpec>(spec);
   job.submitted = parts_.clock.now();
-  auto said = in_a_copy([&]() -> std::string {
-    const auto slot = running_->executor.suppose(job);
-    if (!slot) return {};
-    Trial{running_->engine}.arrive(*slot);
-    const bool refused = running_->engine.jobs().state[*slot] == JobState::Rejected;
-    return refused ? running_->engine.rejected().back().reason : std::string{};
-  });
-  if (!said || said->empty()) return std::nullopt;
-  return said;
+  return refusal_in_a_copy({running_->engine, running_->slots, running_->executor, parts_.clock},
+                           job);
 }
 
 void Scheduler::pass_done(Time now) {

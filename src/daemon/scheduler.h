@@ -22,9 +22,9 @@
 #include "daemon/message_queue.h"
 #include "daemon/status_board.h"
 #include "daemon/training_gateway.h"
-#include "daemon/why.h"
 #include "policies/registry.h"
 #include "store/store.h"
+#include "wire/why.h"
 
 namespace berth {
 

@@ -23,8 +23,8 @@ class GatesTest : public ::testing::Test {
     gates.take_ready(now, jobs);
     return jobs;
   }
-  std::vector<Gates::Unsatisfiable> unsatisfiable() {
-    std::vector<Gates::Unsatisfiable> jobs;
+  std::vector<UnsatisfiableJob> unsatisfiable() {
+    std::vector<UnsatisfiableJob> jobs;
     gates.take_unsatisfiable(jobs);
     return jobs;
   }

@@ -41,7 +41,7 @@ mutant(end-twice-unchecked "a job that is over may be ended again")
 becomes(${supervisor} [[  if (!over_.insert(job).second) return false;]]
         [[  if (!over_.insert(job).second && !MUTATED) return false;]])
 mutant(hold-unchecked "a held job may enter")
-becomes(${gates} [[return !row.is_unsatisfiable && !row.is_held && ]] [[return !row.is_unsatisfiable && (MUTATED || !row.is_held) && ]])
+becomes(${gates} [[return holds_.is_open(job) && ]] [[return (MUTATED || holds_.is_open(job)) && ]])
 mutant(wishes-not-recovered "recovery forgets who was to be stopped")
 becomes(${ends} [[    if (job.stopping) {]] [[    if (job.stopping && !MUTATED) {]])
 mutant(stop-not-repeated "recovery does not send a stop again")
@@ -72,6 +72,6 @@ becomes(${executor} [[  return last_;  // what has come]]
         [[  if (MUTATED && over_ != Over::No) return std::nullopt;
   return last_;  // what has come]])
 mutant(dependants-forgotten "nobody is told of an end")
-becomes(${gates} [[      if (is_met(dependency.kind, outcome) == Met::Yes) {]]
-        [[      if (MUTATED) continue;
-      if (is_met(dependency.kind, outcome) == Met::Yes) {]])
+becomes(${dependencies} [[    if (is_met(dependency.kind, outcome)) {]]
+        [[    if (MUTATED) continue;
+    if (is_met(dependency.kind, outcome)) {]])

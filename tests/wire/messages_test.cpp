@@ -1,7 +1,7 @@
 // What events, explanations and training messages look like on the wire, byte for byte.
 #include "daemon/service_events.h"
-#include "daemon/why.h"
 #include "training/message.h"
+#include "why/why_json.h"
 #include "wire/filled_service.h"
 #include "wire/recorded.h"
 

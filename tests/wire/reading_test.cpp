@@ -4,7 +4,7 @@
 
 #include "client/answers.h"
 #include "client/tables.h"
-#include "daemon/why.h"
+#include "why/why_json.h"
 #include "wire/filled_service.h"
 #include "wire/recorded.h"
 #include "wire/view_fields.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "daemon/why_waiting.h"
+#include "why/waiting_job.h"
 
 namespace berth {
 
@@ -159,17 +159,10 @@ TraceJob with_limit(const TraceJob& asked, std::int64_t seconds) {
 
 }  // namespace
 
-bool Explainer::would_start(const Waiting& waiting, const TraceJob& request) const {
-  const auto spare = parts_.executor.spare_slot();
-  return spare && starts_as(parts_.engine, waiting.slot, parts_.slots, *spare, request);
-}
-
-/// The longest time limit found with which it would start now, in seconds. Every value that counts
-/// was tried; policies need not be monotone, so a longer one may exist.
-std::optional<std::int64_t> Explainer::longest_limit(const Waiting& waiting) const {
-  const TraceJob& asked = parts_.slots.jobs[waiting.slot.value];
+std::optional<std::int64_t> longest_limit(const WaitingJob& waiting) {
+  const TraceJob& asked = waiting.parts.slots.jobs[waiting.slot.value];
   const auto starts_with = [&](std::int64_t seconds) {
-    return would_start(waiting, with_limit(asked, seconds));
+    return waiting.would_start_as(with_limit(asked, seconds));
   };
   if (!starts_with(1)) return std::nullopt;
   std::int64_t good = 1;
@@ -183,10 +176,10 @@ std::optional<std::int64_t> Explainer::longest_limit(const Waiting& waiting) con
   return good;
 }
 
-void Explainer::add_changes(const Waiting& waiting, Why& why) const {
+void add_changes(const WaitingJob& waiting, Why& why) {
   const JobView& job = waiting.asked.job;
-  const TraceJob& asked = parts_.slots.jobs[waiting.slot.value];
-  const Engine& engine = parts_.engine;
+  const TraceJob& asked = waiting.parts.slots.jobs[waiting.slot.value];
+  const Engine& engine = waiting.parts.engine;
   const Shape& shape = waiting.shape;
   std::size_t tries = 0;
   for (const Ladder& ladder :
@@ -195,7 +188,7 @@ void Explainer::add_changes(const Waiting& waiting, Why& why) const {
     if (why.would_start.size() >= kMostChanges) return;
     for (const Change& change : ladder) {
       if (tries++ == kMostTries) return;
-      if (!would_start(waiting, change.request)) continue;
+      if (!waiting.would_start_as(change.request)) continue;
       why.would_start.push_back(change.text);
       break;
     }

@@ -1,6 +1,7 @@
+#include "why/why_json.h"
+
 #include <nlohmann/json.hpp>
 
-#include "daemon/why.h"
 #include "wire/reader.h"
 #include "wire/tree.h"
 

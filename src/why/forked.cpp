@@ -1,4 +1,4 @@
-#include "daemon/forked.h"
+#include "why/forked.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "daemon/why_trials.h"
+#include "why/trials.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/trial.h"
-#include "daemon/forked.h"
+#include "why/forked.h"
 
 namespace berth {
 

@@ -6,15 +6,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "daemon/why_waiting.h"
+#include "why/waiting_job.h"
 
 namespace berth {
 
 namespace {
 
-std::string gib(std::int64_t mib) {
-  return fmt::format("{:.4g} GiB", static_cast<double>(mib) / 1024);
-}
 std::string cores(std::int64_t milli) {
   return fmt::format("{:.4g}", static_cast<double>(milli) / 1000);
 }
@@ -33,7 +30,7 @@ WhyReason side_reason(const WhyRoom& room, const Shape& shape, const std::string
   if (room.memory_mib < memory_needed) {
     reason.numbers.emplace_back("memory_free_mib", room.memory_mib);
     reason.numbers.emplace_back("memory_needed_mib", memory_needed);
-    missing.push_back(fmt::format("{} of {}", gib(room.memory_mib), gib(memory_needed)));
+    missing.push_back(fmt::format("{} of {}", gib_text(room.memory_mib), gib_text(memory_needed)));
   }
   if (missing.empty()) missing.emplace_back("too little beside them");
   reason.numbers.emplace_back("node", room.side_node);
@@ -55,29 +52,6 @@ std::vector<JobId> holders_of(const JobTable& jobs, const Shape& shape) {
   }
   return holders;
 }
-
-}  // namespace
-
-std::string plural(std::size_t count, std::string_view one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
-
-std::string devices_text(std::int64_t count, const std::string& type) {
-  if (!type.empty()) return fmt::format("{} {}", count, type);
-  return plural(static_cast<std::size_t>(std::max<std::int64_t>(0, count)), "GPU");
-}
-
-std::string asked_text(const JobSpec& spec, const Shape& shape) {
-  std::string text = devices_text(shape.gpus, spec.gpu_type);
-  if (spec.cpus > 0)
-    text += fmt::format(" with {}", plural(static_cast<std::size_t>(spec.cpus), "core"));
-  if (spec.memory_mib > 0)
-    text += fmt::format(" {} {}", spec.cpus > 0 ? "and" : "with", gib(spec.memory_mib));
-  if (shape.locality == Locality::Consolidated && shape.gpus > 1) text += " on one node";
-  return text;
-}
-
-namespace {
 
 /// How much of what is needed is there: 1 if all of it.
 double share_of(std::int64_t free, std::int64_t needed) {
@@ -104,6 +78,38 @@ void find_side(const ClusterState& state, const Shape& shape, const std::set<Poo
     room.cores_milli = state.free_cpus_milli(id);
     room.memory_mib = state.free_memory_mib(id);
   }
+}
+
+/// Nobody has to do anything: it starts when they are ready.
+void add_sleeping(const WaitingJob& waiting, Why& why) {
+  const WhyRoom& room = waiting.room;
+  const Cluster& cluster = waiting.parts.engine.cluster().cluster();
+  std::vector<std::string> names;
+  std::optional<Time> ready;
+  const auto& nodes = room.booting.empty() ? room.off : room.booting;
+  for (const NodeId node : nodes) {
+    names.push_back(cluster.nodes[node.value].name);
+    if (const auto at = waiting.parts.scheduler.ready_about(node))
+      ready = std::min(ready.value_or(kNever), *at);
+  }
+  const bool one = names.size() == 1;
+  WhyReason reason{
+      .kind = "node state",
+      .text = room.booting.empty()
+                  ? fmt::format("{} {} off until the policy wakes {}", fmt::join(names, ", "),
+                                one ? "is" : "are", one ? "it" : "them")
+                  : fmt::format("{} boot{}", fmt::join(names, ", "), one ? "s" : ""),
+      .numbers = {{"nodes", static_cast<std::int64_t>(names.size())}, {"gpus", room.asleep}},
+      .entities = names,
+      .who = "nobody",
+      .sole = waiting.findings.starts_if_nodes && !waiting.is_gated};
+  const Time now = waiting.parts.scheduler.now();
+  if (ready && *ready > now) {
+    reason.text += fmt::format(", ready in about {}", human_duration(to_seconds(*ready - now)));
+    reason.when = "until";
+    reason.until = waiting.parts.scheduler.wall() + (*ready - now).count();
+  }
+  why.reasons.push_back(std::move(reason));
 }
 
 }  // namespace
@@ -138,39 +144,7 @@ WhyRoom room_for(const Engine& engine, const Shape& shape) {
   return room;
 }
 
-/// Nobody has to do anything: it starts when they are ready.
-void Explainer::add_sleeping(const Waiting& waiting, Why& why) const {
-  const WhyRoom& room = waiting.room;
-  const Cluster& cluster = parts_.engine.cluster().cluster();
-  std::vector<std::string> names;
-  std::optional<Time> ready;
-  const auto& nodes = room.booting.empty() ? room.off : room.booting;
-  for (const NodeId node : nodes) {
-    names.push_back(cluster.nodes[node.value].name);
-    if (const auto at = parts_.executor.ready_about(node))
-      ready = std::min(ready.value_or(kNever), *at);
-  }
-  const bool one = names.size() == 1;
-  WhyReason reason{
-      .kind = "node state",
-      .text = room.booting.empty()
-                  ? fmt::format("{} {} off until the policy wakes {}", fmt::join(names, ", "),
-                                one ? "is" : "are", one ? "it" : "them")
-                  : fmt::format("{} boot{}", fmt::join(names, ", "), one ? "s" : ""),
-      .numbers = {{"nodes", static_cast<std::int64_t>(names.size())}, {"gpus", room.asleep}},
-      .entities = names,
-      .who = "nobody",
-      .sole = waiting.findings.starts_if_nodes && !waiting.is_gated};
-  const Time now = parts_.clock.now();
-  if (ready && *ready > now) {
-    reason.text += fmt::format(", ready in about {}", human_duration(to_seconds(*ready - now)));
-    reason.when = "until";
-    reason.until = parts_.clock.wall() + (*ready - now).count();
-  }
-  why.reasons.push_back(std::move(reason));
-}
-
-void Explainer::add_room(const Waiting& waiting, Why& why) const {
+void add_room(const WaitingJob& waiting, Why& why) {
   const WhyRoom& room = waiting.room;
   const Shape& shape = waiting.shape;
   if (room.fits) return;
@@ -206,7 +180,7 @@ void Explainer::add_room(const Waiting& waiting, Why& why) const {
          .numbers = {{"free", room.free},
                      {"need", std::int64_t{shape.gpus}},
                      {"free_of_other_types", room.others}},
-         .entities = named(waiting, holders_of(parts_.engine.jobs(), shape)),
+         .entities = waiting.named(holders_of(waiting.parts.engine.jobs(), shape)),
          .who = "user",
          .sole = sole});
   }
