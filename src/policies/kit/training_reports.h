@@ -1,7 +1,7 @@
-// What the training code of a job has said, as far as it makes sense. People write that code: it
-// may report nothing, nothing new, less than before, or numbers that are none. Nonsense counts as
-// silence, so that no fit, sort or forecast ever meets it; that a job falls back behind what it
-// said before is possible and for the reader to bear.
+// What the training code of a job reports, without what makes no sense. People write that code: it
+// may report nothing, nothing new, less than before, or values that are not numbers. Nonsense
+// counts as silence, so that no fit, sort or forecast ever meets it. A job may still fall back
+// behind what it reported before: that is for the reader to handle.
 #pragma once
 
 #include <cmath>
@@ -14,11 +14,11 @@
 namespace berth {
 
 inline constexpr double kMostEpochs = 1e9;
-inline constexpr double kLargestLoss = 1e30;        // either way
-inline constexpr double kLargestNoiseScale = 1e12;  // of samples
+inline constexpr double kLargestLoss = 1e30;        // either sign
+inline constexpr double kLargestNoiseScale = 1e12;  // samples
 
 [[nodiscard]] inline bool is_sensible_loss(double loss) noexcept {
-  return std::abs(loss) <= kLargestLoss;  // false for what is no number
+  return std::abs(loss) <= kLargestLoss;  // false for NaN
 }
 
 [[nodiscard]] inline bool is_sensible(const TrainingReport& report) noexcept {
@@ -26,15 +26,15 @@ inline constexpr double kLargestNoiseScale = 1e12;  // of samples
          report.noise_scale >= 0 && report.noise_scale <= kLargestNoiseScale;
 }
 
-[[nodiscard]] inline std::optional<TrainingReport> heard(const View& view, JobId job) {
+[[nodiscard]] inline std::optional<TrainingReport> sensible_report(const View& view, JobId job) {
   const auto report = view.report(job);
   if (!report || !is_sensible(*report)) return std::nullopt;
   return report;
 }
 
 /// Appends the loss after each whole epoch from `first` on, up to the first that makes no sense.
-inline void heard_losses(const View& view, JobId job, std::int64_t first,
-                         std::vector<double>& losses) {
+inline void sensible_losses(const View& view, JobId job, std::int64_t first,
+                            std::vector<double>& losses) {
   std::size_t at = losses.size();
   view.losses(job, first, losses);
   while (at < losses.size() && is_sensible_loss(losses[at])) ++at;
