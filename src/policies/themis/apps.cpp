@@ -79,9 +79,9 @@ void Apps::put_on_offer(JobId job) {
   pools_[rows_[job].pool].ended.push_back(job);
 }
 
-std::int64_t Apps::gpus_on_offer(PoolId pool) const noexcept {
+std::int64_t Apps::gpus_of_ended(PoolId pool) const noexcept {
   std::int64_t sum = 0;
-  for (const JobId job : pools_[pool].ended) sum += rows_[job].on_offer ? rows_[job].held : 0;
+  for (const JobId job : pools_[pool].ended) sum += rows_[job].held;
   return sum;
 }
 

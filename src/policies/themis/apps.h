@@ -60,7 +60,7 @@ class Apps {
     return pools_[pool].ended;
   }
   [[nodiscard]] bool is_on_offer(JobId job) const noexcept { return rows_[job].on_offer; }
-  [[nodiscard]] std::int64_t gpus_on_offer(PoolId pool) const noexcept;
+  [[nodiscard]] std::int64_t gpus_of_ended(PoolId pool) const noexcept;
   void close_offer(PoolId pool);
 
   [[nodiscard]] const Market& market(PoolId pool) const noexcept { return pools_[pool].market; }

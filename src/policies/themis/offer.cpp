@@ -34,10 +34,8 @@ void draw_map(const View& view, const Plan& plan, const Apps& apps, Offer& offer
   const ClusterState& state = plan.cluster();
   for (std::int32_t count = 1; count <= state.largest_node(offer.pool); ++count)
     for (const NodeId node : state.nodes_with(offer.pool, count)) free[node] = count;
-  for (const JobId job : apps.ended(offer.pool)) {
-    if (!apps.is_on_offer(job)) continue;
+  for (const JobId job : apps.ended(offer.pool))
     for (const Slice& slice : plan.slices(job)) free[slice.node] += slice.gpus;
-  }
   std::vector<std::int32_t> counts;
   std::vector<std::uint32_t> racks;
   for (const auto& [node, count] : free) {
@@ -52,7 +50,7 @@ void draw_map(const View& view, const Plan& plan, const Apps& apps, Offer& offer
 
 Offer make_offer(const View& view, const Plan& plan, const Apps& apps, PoolId pool,
                  Slowdown slowdown) {
-  const std::int64_t gpus = plan.cluster().free_gpus(pool) + apps.gpus_on_offer(pool);
+  const std::int64_t gpus = plan.cluster().free_gpus(pool) + apps.gpus_of_ended(pool);
   Offer offer{.pool = pool, .left = static_cast<std::int32_t>(gpus)};
   if (gpus > 0 && distance_counts(view, slowdown)) draw_map(view, plan, apps, offer);
   return offer;

@@ -57,7 +57,7 @@ void Themis::hold_auction(Pass& pass, PoolId pool) {
   const View& view = pass.view;
   const Plan& plan = pass.plan;
   const Market& market = apps_.market(pool);
-  const std::int64_t gpus = plan.cluster().free_gpus(pool) + apps_.gpus_on_offer(pool);
+  const std::int64_t gpus = plan.cluster().free_gpus(pool) + apps_.gpus_of_ended(pool);
   // Nobody wants them, or there are none: all leases continue.
   if (market.empty() || gpus == 0) return;
   if (!market.first_starving() && market.smallest() > gpus) {
