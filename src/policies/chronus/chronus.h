@@ -3,9 +3,9 @@
 //
 // Time is cut into terms of equal length. Who runs is decided where a term begins: jobs whose plan
 // (promises.h, lease_plan.h) has a lease there, then best-effort jobs by least work left
-// (term_choice.h). A lease that is renewed costs nothing; in between, idle GPUs go to whoever fits.
-// Leases are placed in aligned blocks and push best-effort jobs aside, which may move; those are
-// placed by the run's placement (placing.h) and, if distance costs speed, moved closer together
+// (term_choice.h). A lease that is renewed costs nothing; in between, idle GPUs go to jobs that
+// fit. Leases are placed in aligned blocks and push best-effort jobs aside, which may move; those
+// are placed by the run's placement (placing.h) and, if distance costs speed, moved closer together
 // (closeness.h).
 //
 // Assumes: run times are estimated, and stopping and starting again costs at most `restart`, which

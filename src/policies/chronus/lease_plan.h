@@ -90,7 +90,7 @@ class LeasePlan {
   /// By position: who does. Nothing: too many jobs or terms for the exact search, or it found no
   /// answer; then nothing has changed.
   [[nodiscard]] std::optional<std::vector<bool>> make_way(std::span<const LeaseGuest> guests);
-  /// Terms before this one are past, whoever held them.
+  /// Terms before this one are past, whether or not they were used.
   void advance(Term first);
 
  private:

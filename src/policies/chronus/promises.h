@@ -41,7 +41,7 @@ class Promises {
   /// Terms before this one are past.
   void advance(Term first);
 
-  /// Whoever has a promise, ascending.
+  /// Jobs with a promise, ascending.
   [[nodiscard]] const std::set<JobId>& jobs() const noexcept { return jobs_; }
   [[nodiscard]] bool has(JobId job) const noexcept { return rows_[job].is_promised; }
   [[nodiscard]] bool is_broken(JobId job) const noexcept { return rows_[job].is_broken; }

@@ -7,8 +7,8 @@
 //                 stay there if their rates together beat taking turns (packing.h)
 //   migration     to where a neighbour left, away from neighbours that slow a job down, and to
 //                 empty loosely used servers (migration.h)
-//   grow-shrink   a job that may grow takes the idle GPUs of its server, and gives them back to
-//                 whoever comes (growth.h)
+//   grow-shrink   a job that may grow takes the idle GPUs of its server, and gives them back when
+//                 another job needs them (growth.h)
 //
 // Knows nothing of durations; utilisation and memory of a model are known from watching it. A job
 // of up to one server's GPUs lives on one server, a larger gang on whole servers of its own. The

@@ -1,6 +1,6 @@
 // Grow-shrink: a job that may be larger than it asked to be takes GPUs of its server that have been
-// idle for a while, and gives them back as soon as somebody else of the server needs them. A job is
-// grown if it holds more GPUs than it asked for; nothing else is remembered.
+// idle for a while, and gives them back as soon as another job of the server needs them. A job that
+// holds more GPUs than it asked for is a grown one; no list of them is kept.
 #pragma once
 
 #include <cstdint>

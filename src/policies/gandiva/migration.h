@@ -1,6 +1,6 @@
-// Migration: to where somebody left, away from bad company, off loosely used servers, and between
-// the affinity classes of a pool. A job that has moved stays for a while; packed and grown jobs do
-// not move.
+// Migration: to where a job has left, away from neighbours that slow a job down, off loosely used
+// servers, and between the affinity classes of a pool. A job that has moved stays for a while;
+// packed and grown jobs do not move.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 // split over those of its jobs that live there, as their tickets. Each quantum the jobs of a type
 // are looked at by stride (stride.h). A job that fits into a server has one as its home and takes
 // its turns there, so that a turn costs a suspension and no migration; larger ones take whatever
-// servers are free when it is their turn. Devices left over go to anybody who waits, which makes
+// servers are free when it is their turn. Devices left over go to jobs that wait, which makes
 // the place its home. While jobs wait, one job per type and quantum moves from the server with the
 // most tickets per GPU to the one with the fewest.
 //

@@ -1,7 +1,7 @@
 // Who owns how much of each device type: every user its tickets' part of every type that its jobs
-// can use, after trading. Whose jobs gain little from fast devices sells them to whoever gains
-// most, for slow ones, one fast device at a time, at a rate that leaves nobody worse off than with
-// its own part of every type. Knows no engine.
+// can use, after trading. A user whose jobs gain little from fast devices sells them for slow ones
+// to the user that gains most, one fast device at a time, at a rate that leaves neither worse off
+// than with its own part of every type. Knows no engine.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,9 @@
 // predicted finish-time fairness, less the makespan that remains.
 //
 // Rigid gangs, one kind of device. Assumes estimates of run times. Between rounds free devices go
-// to whoever fits, the most urgent first. A plan costs O(GPU-rounds log jobs) some fifty times over
-// at most; it is made when the window is over, and when jobs or servers came or went, at the next
-// round or, for many jobs, some rounds later.
+// to jobs that fit, the most urgent first. A plan costs O(GPU-rounds log jobs) some fifty times
+// over at most; it is made when the window is over, and when jobs or servers came or went, at the
+// next round or, for many jobs, some rounds later.
 #pragma once
 
 #include <optional>
@@ -59,8 +59,8 @@ class Shockwave final : public Policy {
   std::vector<std::vector<JobId>> planned_;  // rounds that are left of the window, the next last
   std::size_t rounds_kept_ = 0;              // since the last plan
   bool is_changed_ = false;                  // jobs or servers came or went since the last plan
-  bool is_waiting_ = false;                  // somebody holds nothing
-  Rounds rounds_;                            // the first one as soon as somebody waits
+  bool is_waiting_ = false;                  // some job holds nothing
+  Rounds rounds_;                            // the first one as soon as a job waits
   BlockedSet<ShapeId> blocked_;              // in a pass
 };
 

@@ -4,7 +4,7 @@
 //
 // T_id of a job is what it would have taken on its n-th part of the cluster: for what it did in
 // past rounds at the rate of that part then, for the rest at the present one. Assumes estimates of
-// run times. Between rounds free devices go to whoever fits, in the order of the round.
+// run times. Between rounds free devices go to jobs that fit, in the order of the round.
 // A round costs O(50 jobs + jobs log jobs), an event between rounds the waiting jobs.
 #pragma once
 

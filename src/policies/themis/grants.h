@@ -1,6 +1,6 @@
-// From what apps have won to devices in the plan, with the leases that go with them. GPUs that stay
-// with a job cost nothing; a gang that finds no place although it won enough GPUs (cores, memory,
-// closeness) leaves them to whoever does find one.
+// Turns what apps have won into devices in the plan, and begins the leases that go with them. GPUs
+// that stay with a job cost nothing. If a gang finds no place although it won enough GPUs (cores,
+// memory, closeness), they go to waiting apps that do.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Who wants GPUs of one pool: apps without any in the order in which they lost their last one, apps
-// that have some by their rho, and all of them by the smallest number that helps, so that one that
-// fits is drawn at random in O(distinct sizes). Every change is O(log apps).
+// The apps that want GPUs of one pool: those without any by how long they have had none, those with
+// some by their rho, and all of them by the smallest number that helps, so that drawing one that
+// fits at random costs O(distinct sizes). Every change is O(log apps).
 #pragma once
 
 #include <cstdint>
@@ -40,9 +40,9 @@ class Market {
 
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size() + hungry_.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-  /// The smallest number of GPUs that helps anybody; the market is not empty.
+  /// The smallest number of GPUs that helps any app; the market is not empty.
   [[nodiscard]] std::int32_t smallest() const noexcept { return by_unit_.begin()->first; }
-  /// By the time since when they have nothing.
+  /// Apps without GPUs, longest first.
   [[nodiscard]] const std::set<std::pair<Time, AppId>>& waiting() const noexcept {
     return waiting_;
   }
@@ -53,7 +53,7 @@ class Market {
   [[nodiscard]] std::optional<AppId> first_starving() const noexcept {
     return starving_.empty() ? std::nullopt : std::optional{starving_.begin()->second};
   }
-  /// Anybody whom `most` GPUs help, each with the same chance.
+  /// One of the apps that `most` GPUs help, each with the same chance.
   [[nodiscard]] std::optional<AppId> draw(std::int32_t most, Rng& rng) const;
 
  private:

@@ -3,7 +3,7 @@
 // The unit of fairness is the app: the jobs of one study or group, or a job by itself. Its rho is
 // when it will end here over when it would have ended on a private share of the cluster
 // (fairness.h). GPUs are granted as leases. When some are free, those of ended leases included,
-// they are offered to the worst-off part of the apps; each says what so many of them are worth to
+// they are offered to the worst-off part of the apps; each bids what any number of them is worth to
 // it, the auction shares them out (common/partial_allocation.h, or placed_auction.h where distance
 // counts), and hidden payments make it pay to tell the truth. What is left goes to other apps at
 // random, then to the bidders that are worst off. An app splits its GPUs among its jobs; GPUs that
