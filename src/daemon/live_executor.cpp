@@ -261,7 +261,7 @@ void LiveExecutor::handle_wish(const WishRecord& wish) {
   const bool runs = parts_.supervisor.alive(wish.job) != nullptr;
   switch (wish.wish) {
     case Wish::Hold:
-      parts_.gates.hold(wish.job, runs || parts_.supervisor.is_about_to_start(wish.job));
+      parts_.gates.hold(wish.job, runs || parts_.supervisor.waits_to_start(wish.job));
       break;
     case Wish::Release: parts_.gates.release(wish.job); break;
     case Wish::Cancel:
@@ -275,7 +275,7 @@ void LiveExecutor::handle_wish(const WishRecord& wish) {
       if (runs) parts_.supervisor.stop(wish.job, Ending::Requeue, wish.why);
       break;
     case Wish::Suspend:
-      parts_.gates.freeze(wish.job, runs || parts_.supervisor.is_about_to_start(wish.job));
+      parts_.gates.freeze(wish.job, runs || parts_.supervisor.waits_to_start(wish.job));
       parts_.supervisor.freeze(wish.job);
       break;
     case Wish::Resume:
@@ -405,7 +405,7 @@ void LiveExecutor::set_node(NodeId node, NodeService service) {
 
 void LiveExecutor::ask_gates(Time now) {
   parts_.gates.shut_spent([&](JobNumber job) {
-    return parts_.supervisor.alive(job) != nullptr || parts_.supervisor.is_about_to_start(job);
+    return parts_.supervisor.alive(job) != nullptr || parts_.supervisor.waits_to_start(job);
   });
   std::vector<JobNumber> jobs;
   parts_.gates.take_withdrawn(jobs);

@@ -16,6 +16,7 @@
 #include "daemon/past_cursor.h"
 #include "daemon/waiting_cycle.h"
 #include "model/job_spec_json.h"
+#include "why/why_json.h"
 
 namespace berth {
 
