@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "policies/goodput/restart_factor.h"
-#include "policies/kit/heard.h"
+#include "policies/kit/training_reports.h"
 
 namespace berth {
 
@@ -77,7 +77,7 @@ GoodputSubject GoodputJobs::subject(const View& view, JobId job, PoolId pool) co
 bool GoodputJobs::hear(const View& view, JobId job) {
   Facts& facts = facts_[job.value];
   if (facts.is_silent) return false;
-  const auto report = heard(view, job);
+  const auto report = sensible_report(view, job);
   if (!report) return false;
   if (!(report->noise_scale > 0)) {
     facts.is_silent = true;
@@ -114,7 +114,7 @@ bool GoodputJobs::watch(const View& view, JobId job) {
   const double first =
       own_total_batch(view.believed(), subject(view, job, view.jobs.allocation[job].pool));
   const double total = 1.0 * gang.gpus * terms.batch;
-  const auto report = heard(view, job);
+  const auto report = sensible_report(view, job);
   const double phi = report && report->noise_scale > 0 ? report->noise_scale : first;
   const double seconds = total / first * statistical_efficiency(phi, first, total) / rate;
   StepTimes step{.gang = gang, .per_step = per_step};
