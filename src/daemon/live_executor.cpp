@@ -651,8 +651,7 @@ Time LiveExecutor::leave(Time now, JobNumber number, std::string why) {
   return kind != nullptr ? until + seconds_to_duration(kind->stop_seconds) : until;
 }
 
-Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
-  static_cast<void>(jobs);
+Time LiveExecutor::stop(Time now, const Action& action, const JobTable&) {
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   late_.erase(action.job);
@@ -689,8 +688,7 @@ void LiveExecutor::kill(JobNumber job, Reason reason) {
   slots_.erase(job);
 }
 
-void LiveExecutor::adjust(Time now, const Action& action, const JobTable& jobs) {
-  static_cast<void>(now);
+void LiveExecutor::adjust(Time, const Action& action, const JobTable& jobs) {
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   if (action.kind == ActionKind::SetCores)
