@@ -1,14 +1,18 @@
 // What policies share: kinds of jobs, beliefs by kind, queues by kind, attempts that are undone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/device_mask.h"
 #include "policies/common/job_list.h"
 #include "policies/common/speed_curve.h"
 #include "policies/kit/beliefs.h"
+#include "policies/kit/blocked_set.h"
+#include "policies/kit/groups.h"
 #include "policies/kit/memo.h"
 #include "policies/kit/pass.h"
 #include "policies/kit/waiting_jobs.h"
@@ -120,6 +124,133 @@ TEST(WaitingJobs, AreTriedByKeyAndAKindWithoutAPlaceIsLeftAlone) {
   pass([](JobId) { return Tried::Started; });
   EXPECT_EQ(tried, (std::vector<std::uint32_t>{1}));
   EXPECT_EQ(waiting.active(), (std::vector<KindId>{KindId{2}}));
+}
+
+TEST(WaitingJobs, StayBlockedOverSeveralPassesUntilDevicesComeBack) {
+  WaitingByShape waiting;
+  waiting.push(ShapeId{0}, JobId{0});
+  waiting.push(ShapeId{1}, JobId{1});
+  std::vector<std::uint32_t> tried;
+  const auto resume = [&](Tried answer) {
+    tried.clear();
+    waiting.resume([](ShapeId) { return true; },
+                   [&](JobId job) {
+                     tried.push_back(job.value);
+                     return answer;
+                   });
+    return tried;
+  };
+  EXPECT_EQ(resume(Tried::NoPlace), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_TRUE(waiting.is_blocked(ShapeId{0}));
+  EXPECT_EQ(waiting.first(), std::nullopt);
+  waiting.push(ShapeId{2}, JobId{2});
+  EXPECT_EQ(resume(Tried::Started), (std::vector<std::uint32_t>{2}));
+  waiting.unblock();
+  EXPECT_EQ(resume(Tried::Started), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_TRUE(waiting.empty());
+}
+
+// Whoever makes way for a job waits again, perhaps in the same group and before it.
+TEST(WaitingJobs, MayBePushedWhileOneOfThemStarts) {
+  WaitingByShape waiting;
+  const ShapeId shape{0};
+  waiting.push(shape, JobId{5});
+  std::vector<std::uint32_t> tried;
+  waiting.pass([](ShapeId) { return true; },
+               [&](JobId job) {
+                 tried.push_back(job.value);
+                 if (job != JobId{5}) return Tried::NoPlace;
+                 waiting.push(shape, JobId{3});
+                 return Tried::Started;
+               });
+  EXPECT_EQ(tried, (std::vector<std::uint32_t>{5, 3}));
+  EXPECT_EQ(waiting.pop(shape).job, JobId{3});
+  EXPECT_TRUE(waiting.empty());
+}
+
+TEST(WaitingJobs, AGroupIsActiveWhileSomebodyWaitsInIt) {
+  WaitingByShape waiting;
+  for (std::uint32_t i = 0; i < 5; ++i) waiting.push(ShapeId{i}, JobId{i});
+  waiting.forget(ShapeId{1}, JobId{1});
+  waiting.forget(ShapeId{1}, JobId{1});
+  waiting.pop(ShapeId{4});
+  waiting.push(ShapeId{1}, JobId{1});
+  std::vector<ShapeId> active = waiting.active();
+  std::ranges::sort(active);
+  EXPECT_EQ(active, (std::vector<ShapeId>{{0}, {1}, {2}, {3}}));
+  EXPECT_TRUE(waiting.empty(ShapeId{4}));
+  EXPECT_TRUE(waiting.empty(ShapeId{99}));
+  std::vector<JobId> jobs;
+  waiting.drain(jobs);
+  EXPECT_EQ(jobs.size(), 4U);
+  EXPECT_TRUE(waiting.empty());
+}
+
+TEST(Groups, NumberKeysInTheOrderInWhichTheyAreSeen) {
+  Groups<std::pair<int, ShapeId>> groups;
+  EXPECT_EQ(groups.of({7, ShapeId{1}}), GroupId{0});
+  EXPECT_EQ(groups.of({3, ShapeId{1}}), GroupId{1});
+  EXPECT_EQ(groups.of({7, ShapeId{1}}), GroupId{0});
+  EXPECT_EQ(groups[GroupId{1}].first, 3);
+  EXPECT_EQ(groups.size(), 2U);
+}
+
+TEST(BlockedSet, ForgetsEverythingWhenItIsCleared) {
+  BlockedSet<ShapeId> blocked;
+  EXPECT_FALSE(blocked.has(ShapeId{0}));
+  blocked.add(ShapeId{3});
+  blocked.add(ShapeId{4});
+  blocked.remove(ShapeId{4});
+  EXPECT_TRUE(blocked.has(ShapeId{3}));
+  EXPECT_FALSE(blocked.has(ShapeId{2}));
+  EXPECT_FALSE(blocked.has(ShapeId{4}));
+  blocked.clear();
+  EXPECT_FALSE(blocked.has(ShapeId{3}));
+}
+
+TEST(BlockedPlaces, TellPoolsApart) {
+  BlockedPlaces blocked;
+  blocked.begin(3);
+  blocked.add(ShapeId{1}, PoolId{2});
+  EXPECT_TRUE(blocked.has(ShapeId{1}, PoolId{2}));
+  EXPECT_FALSE(blocked.has(ShapeId{1}, PoolId{1}));
+  EXPECT_FALSE(blocked.has(ShapeId{2}, PoolId{2}));
+  blocked.clear();
+  EXPECT_FALSE(blocked.has(ShapeId{1}, PoolId{2}));
+}
+
+TEST(BlockedSet, AShapeThatWasDeclinedIsNotTriedAgain) {
+  const Scenario scenario = jobs_of({{.submit = 0, .gpus = 8, .duration = 10},
+                                     {.submit = 0, .gpus = 8, .duration = 10},
+                                     {.submit = 0, .gpus = 4, .duration = 10}});
+  Looking policy{[](Pass& pass) {
+    BlockedSet<ShapeId> blocked;
+    EXPECT_TRUE(try_start_unblocked(pass.plan, blocked, JobId{0}));
+    EXPECT_FALSE(try_start_unblocked(pass.plan, blocked, JobId{1}));
+    pass.plan.preempt(JobId{0});
+    EXPECT_FALSE(try_start_unblocked(pass.plan, blocked, JobId{1}));  // nobody said so
+    EXPECT_TRUE(try_start_unblocked(pass.plan, blocked, JobId{2}));
+  }};
+  static_cast<void>(run_with(scenario, policy));
+}
+
+TEST(Pass, AJobThatCannotStartAgainStaysWhereItIs) {
+  const Scenario scenario = jobs_of({{.submit = 0, .gpus = 4, .duration = 10}});
+  Looking policy{[](Pass& pass) {
+    EXPECT_TRUE(pass.plan.try_start(JobId{0}));
+    const std::vector<Slice> before = devices_of(pass.plan, JobId{0});
+    const auto restart = [&](bool starts) {
+      return try_restart(pass.plan, JobId{0}, Reason::Locality, [&] {
+        EXPECT_FALSE(pass.plan.holds(JobId{0}));
+        return starts && pass.plan.try_start(JobId{0});
+      });
+    };
+    EXPECT_FALSE(restart(false));
+    EXPECT_EQ(devices_of(pass.plan, JobId{0}), before);
+    EXPECT_TRUE(restart(true));
+    EXPECT_TRUE(pass.plan.holds(JobId{0}));
+  }};
+  static_cast<void>(run_with(scenario, policy));
 }
 
 TEST(Pass, AnAttemptThatFailsNeverWas) {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "policies/common/restart_factor.h"
-#include "policies/kit/heard.h"
+#include "policies/kit/training_reports.h"
 
 namespace berth::goodput {
 
@@ -78,7 +78,7 @@ Subject Jobs::subject(const View& view, JobId job, PoolId pool) const {
 bool Jobs::update_noise(const View& view, JobId job) {
   Facts& facts = facts_[job];
   if (facts.is_silent) return false;
-  const auto report = heard(view, job);
+  const auto report = sensible_report(view, job);
   if (!report) return false;
   if (!(report->noise_scale > 0)) {
     facts.is_silent = true;
@@ -110,7 +110,7 @@ bool Jobs::observe_step(const View& view, JobId job) {
   const double first =
       own_total_batch(view.believed(), subject(view, job, view.jobs.allocation[job].pool));
   const double total = 1.0 * gang.gpus * terms.batch;
-  const auto report = heard(view, job);
+  const auto report = sensible_report(view, job);
   const double phi = report && report->noise_scale > 0 ? report->noise_scale : first;
   const double seconds = total / first * statistical_efficiency(phi, first, total) / rate;
   StepTimes step{.gang = gang, .per_step = per_step};

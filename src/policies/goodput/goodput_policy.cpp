@@ -10,7 +10,7 @@ void GoodputPolicy::on_arrival(const View& view, JobId job) {
 }
 
 void GoodputPolicy::on_requeue(const View& view, JobId job) {
-  waiting_.push(view.jobs.kind[job], {0, job});
+  waiting_.push(view.jobs.kind[job], job);
   clock_.stir(view.now);
 }
 
@@ -52,7 +52,7 @@ void GoodputPolicy::list_waiting(Pass& pass) {
   drained_.clear();
   waiting_.drain(drained_);
   for (const JobId job : jobs_.active()) {
-    if (!pass.plan.holds(job)) waiting_.push(pass.view.jobs.kind[job], {0, job});
+    if (!pass.plan.holds(job)) waiting_.push(pass.view.jobs.kind[job], job);
   }
 }
 

@@ -10,7 +10,7 @@ void Guests::add(const View& view, JobId job) {
   if (view.jobs.is_running(job)) {
     running_.insert(job);
   } else {
-    waiting_.push(view.jobs.shape[job], {0, job});
+    waiting_.push(view.jobs.shape[job], job);
   }
 }
 
@@ -21,7 +21,7 @@ void Guests::remove(const View& view, JobId job) {
 
 void Guests::requeue(const View& view, JobId job) {
   running_.erase(job);
-  waiting_.push(view.jobs.shape[job], {0, job});
+  waiting_.push(view.jobs.shape[job], job);
 }
 
 void Guests::start_waiting(Pass& pass) {

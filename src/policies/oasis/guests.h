@@ -30,7 +30,7 @@ class Guests {
       if (plan.pool_of(guest) != pool) continue;
       plan.preempt(guest, Reason::Reservation);
       running_.erase_at(i);
-      waiting_.push(plan.shape_of(guest), {0, guest});
+      waiting_.push(plan.shape_of(guest), guest);
       if (is_enough()) return true;
     }
     return false;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "policies/kit/beliefs.h"
-#include "policies/kit/heard.h"
+#include "policies/kit/training_reports.h"
 
 namespace berth::optimus {
 
@@ -37,7 +37,7 @@ void Predictions::add(const View& view, JobId job) {
 
 void Predictions::remove(const View& view, JobId job) {
   if (view.jobs.state[job] == JobState::Completed) {
-    if (const auto report = heard(view, job)) {
+    if (const auto report = sensible_report(view, job)) {
       Mean& mean = usual_epochs_[view.jobs.profile[job]];
       mean.sum += report->epochs;
       ++mean.count;
@@ -104,7 +104,7 @@ void Predictions::observe(const View& view, JobId job) {
 
 void Predictions::take_losses(const View& view, JobId job, Trainee& trainee) {
   new_losses_.clear();
-  heard_losses(view, job, trainee.next_epoch, new_losses_);
+  sensible_losses(view, job, trainee.next_epoch, new_losses_);
   if (new_losses_.empty()) return;
   for (const double loss : new_losses_)
     trainee.losses.push_back({static_cast<double>(trainee.next_epoch++), loss});
@@ -122,7 +122,7 @@ Forecast Predictions::from_estimate(const View& view, JobId job) const {
 
 Forecast Predictions::forecast(const View& view, JobId job) const {
   if (options_.work == WorkSource::Estimate) return from_estimate(view, job);
-  const auto report = heard(view, job);
+  const auto report = sensible_report(view, job);
   const double done = to_seconds(view.jobs.work_done(job, view.now));
   if (!report || !(report->epochs > 0) || !(done > 0)) return from_estimate(view, job);
   const Trainee& trainee = of(job);

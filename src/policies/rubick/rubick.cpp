@@ -192,10 +192,8 @@ void Rubick::note_start(const Pass& pass, JobId job, PoolId pool) {
 }
 
 void Rubick::change_size(Pass& pass, PoolId pool, const Target& target) {
-  const bool changed = pass.attempt([&] {
-    pass.plan.preempt(target.job, Reason::Growth);
-    return start(pass, pool, target.job, target.gpus);
-  });
+  const bool changed = try_restart(pass.plan, target.job, Reason::Growth,
+                                   [&] { return start(pass, pool, target.job, target.gpus); });
   if (changed) ++rows_[target.job].restarts;
 }
 
