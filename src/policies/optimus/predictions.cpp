@@ -1,16 +1,16 @@
-#include "policies/optimus/beliefs.h"
+#include "policies/optimus/predictions.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "policies/kit/beliefs.h"
 #include "policies/kit/training_reports.h"
 
 namespace berth::optimus {
 
 namespace {
 
-constexpr double kOverrunShare = 0.05;  // of the work done, left once a job outlives its estimate
-constexpr double kSameSpeed = 0.01;     // a speed this close to the known one is nothing new
+constexpr double kSameSpeed = 0.01;  // a speed this close to the known one is nothing new
 
 /// A fraction of a device stays one; a job does not grow beyond one sample per GPU.
 ElasticRange range_of(const View& view, JobId job, const ElasticRule& rule, std::int32_t batch) {
@@ -25,25 +25,17 @@ std::int32_t split_batch(std::int32_t whole, std::int32_t gpus) noexcept {
   return std::max(1, (whole + gpus / 2) / gpus);
 }
 
-Standing standing_of(const View& view, JobId job, PoolId pool) {
-  Standing standing{.profile = view.jobs.profile[job], .pool = pool};
-  standing.reference = view.jobs.reference[job];
-  standing.gpus = standing.wanted = view.gpus(job);
-  standing.batch = view.jobs.batch[job];
-  return standing;
-}
-
 }  // namespace
 
-void Beliefs::add(const View& view, JobId job) {
-  const Standing own = standing_of(view, job, PoolId{0});
-  const std::int32_t whole =
-      std::max(1, view.believed().batch_of(own) * std::max(1, view.gpus(job)));
+void Predictions::add(const View& view, JobId job) {
+  const Kind& kind = view.kind(job);
+  const std::int32_t own = view.believed().batch_of(standing_of(view, view.jobs.kind[job], PoolId{0}, 1));
+  const std::int32_t whole = std::max(1, own * std::max(1, kind.wanted));
   Trainee& trainee = trainees_.emplace(job, Trainee{whole}).first->second;
   trainee.range = range_of(view, job, options_.elastic, whole);
 }
 
-void Beliefs::remove(const View& view, JobId job) {
+void Predictions::remove(const View& view, JobId job) {
   if (view.jobs.state[job] == JobState::Completed) {
     if (const auto report = sensible_report(view, job)) {
       Mean& mean = usual_epochs_[view.jobs.profile[job]];
@@ -54,29 +46,26 @@ void Beliefs::remove(const View& view, JobId job) {
   trainees_.erase(job);
 }
 
-std::int32_t Beliefs::batch_on(const View& view, JobId job, std::int32_t gpus) const {
+std::int32_t Predictions::batch_on(const View& view, JobId job, std::int32_t gpus) const {
   if (gpus == view.gpus(job)) return 0;
   return split_batch(of(job).whole_batch, gpus);
 }
 
-const std::vector<double>& Beliefs::rates(const View& view, JobId job, PoolId pool) {
-  const Trainee& trainee = of(job);
-  Standing standing = standing_of(view, job, pool);
-  const Kind kind{standing.profile, pool,           standing.reference,
-                  standing.wanted,  standing.batch, trainee.range.most};
-  const auto [entry, is_new] = rates_.try_emplace(kind);
-  if (!is_new) return entry->second;
-  entry->second.push_back(0);
-  for (std::int32_t gpus = 1; gpus <= trainee.range.most; ++gpus) {
-    standing.gpus = gpus;
-    standing.level = view.believed().best_level(pool, gpus);
+const std::vector<double>& Predictions::rates(const View& view, JobId job, PoolId pool) {
+  const KindId kind = view.jobs.kind[job];
+  std::vector<double>& rates = rates_.of(
+      kind, [&] { return std::vector<std::vector<double>>(view.cluster.pools()); })[pool.value];
+  if (!rates.empty()) return rates;
+  rates.push_back(0);
+  for (std::int32_t gpus = 1; gpus <= of(job).range.most; ++gpus) {
+    Standing standing = standing_of(view, kind, pool, gpus);
     standing.terms.batch = batch_on(view, job, gpus);
-    entry->second.push_back(view.believed().alone(standing));
+    rates.push_back(view.believed().alone(standing));
   }
-  return entry->second;
+  return rates;
 }
 
-void Beliefs::assign(const View& view, JobId job, PoolId pool) {
+void Predictions::assign(const View& view, JobId job, PoolId pool) {
   Trainee& trainee = trainees_.at(job);
   if (trainee.pool == pool) return;
   trainee.pool = pool;
@@ -87,14 +76,14 @@ void Beliefs::assign(const View& view, JobId job, PoolId pool) {
 }
 
 /// Sample runs before the first interval, with 1, 2, 4, ... GPUs: they show what is believed.
-void Beliefs::seed(Trainee& trainee) const {
+void Predictions::seed(Trainee& trainee) const {
   for (std::int32_t gpus = 1; gpus <= trainee.range.most; gpus *= 2) {
     const double rate = (*trainee.believed)[static_cast<std::size_t>(gpus)];
     if (rate > 0) trainee.speeds.add({.workers = gpus}, rate);
   }
 }
 
-void Beliefs::observe(const View& view, JobId job) {
+void Predictions::observe(const View& view, JobId job) {
   Trainee& trainee = trainees_.at(job);
   const double rate = view.jobs.rate[job].value();
   const TaskCounts tasks{.workers = view.jobs.granted[job]};
@@ -113,7 +102,7 @@ void Beliefs::observe(const View& view, JobId job) {
   if (options_.work == WorkSource::Losses) take_losses(view, job, trainee);
 }
 
-void Beliefs::take_losses(const View& view, JobId job, Trainee& trainee) {
+void Predictions::take_losses(const View& view, JobId job, Trainee& trainee) {
   new_losses_.clear();
   sensible_losses(view, job, trainee.next_epoch, new_losses_);
   if (new_losses_.empty()) return;
@@ -124,14 +113,14 @@ void Beliefs::take_losses(const View& view, JobId job, Trainee& trainee) {
   trainee.curve = fit_losses(trainee.losses, options_.fit);
 }
 
-Forecast Beliefs::from_estimate(const View& view, JobId job) const {
+Forecast Predictions::from_estimate(const View& view, JobId job) const {
   const double done = to_seconds(view.jobs.work_done(job, view.now));
   double left = to_seconds(view.estimated_left(job));
-  if (left <= 0) left = std::max(1.0, kOverrunShare * done);
+  if (left <= 0) left = std::max(1.0, kOverrunShare * done);  // it outlived its estimate
   return {.work_left = left, .is_young = done < options_.young_share * (done + left)};
 }
 
-Forecast Beliefs::forecast(const View& view, JobId job) const {
+Forecast Predictions::forecast(const View& view, JobId job) const {
   if (options_.work == WorkSource::Estimate) return from_estimate(view, job);
   const auto report = sensible_report(view, job);
   const double done = to_seconds(view.jobs.work_done(job, view.now));
@@ -147,7 +136,7 @@ Forecast Beliefs::forecast(const View& view, JobId job) const {
           .is_young = report->epochs < options_.young_share * (report->epochs + left)};
 }
 
-double Beliefs::speed(const Trainee& trainee, std::int32_t gpus) const noexcept {
+double Predictions::speed(const Trainee& trainee, std::int32_t gpus) const noexcept {
   const TaskCounts tasks{.workers = gpus};
   if (const auto measured = trainee.speeds.measured(tasks)) return *measured;
   if (options_.speed == SpeedSource::Fit && trainee.speeds.is_ready())

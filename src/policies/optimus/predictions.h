@@ -1,4 +1,4 @@
-// What Optimus believes of the active jobs: how much work is left, and how fast each goes with how
+// What Optimus predicts of the active jobs: how much work is left, and how fast each goes with how
 // many GPUs. Work left comes from the losses a job reports, otherwise from its estimated run time;
 // speed from what was measured where it ran, otherwise from its profile or from a curve fitted to a
 // few sample runs. All in reference seconds, the unit of traced durations. A program that really
@@ -9,7 +9,6 @@
 // w GPUs each takes a w-th of it.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,6 +16,7 @@
 
 #include "core/view.h"
 #include "policies/common/elastic.h"
+#include "policies/kit/memo.h"
 #include "policies/optimus/loss_fit.h"
 #include "policies/optimus/speed_fit.h"
 
@@ -25,7 +25,7 @@ namespace berth::optimus {
 enum class WorkSource : std::uint8_t { Losses, Estimate };
 enum class SpeedSource : std::uint8_t { Profile, Fit };
 
-struct BeliefOptions {
+struct PredictionOptions {
   ElasticRule elastic;
   WorkSource work = WorkSource::Losses;
   SpeedSource speed = SpeedSource::Profile;
@@ -54,9 +54,9 @@ struct Trainee {
   std::optional<LossModel> curve;
 };
 
-class Beliefs {
+class Predictions {
  public:
-  explicit Beliefs(const BeliefOptions& options) : options_(options) {}
+  explicit Predictions(const PredictionOptions& options) : options_(options) {}
 
   void add(const View& view, JobId job);
   /// A job that trained to its end tells how long those of its model train.
@@ -76,16 +76,6 @@ class Beliefs {
   [[nodiscard]] std::int32_t batch_on(const View& view, JobId job, std::int32_t gpus) const;
 
  private:
-  /// Jobs alike to the rate model.
-  struct Kind {
-    ProfileId profile;
-    PoolId pool;
-    PoolId reference;
-    std::int32_t wanted = 1;
-    std::int32_t batch = 0;
-    std::int32_t most = 1;
-    friend auto operator<=>(const Kind&, const Kind&) = default;
-  };
   struct Mean {
     double sum = 0;
     double count = 0;
@@ -94,11 +84,11 @@ class Beliefs {
   void take_losses(const View& view, JobId job, Trainee& trainee);
   void seed(Trainee& trainee) const;
 
-  BeliefOptions options_;
+  PredictionOptions options_;
   std::map<JobId, Trainee> trainees_;
-  std::map<Kind, std::vector<double>> rates_;  // addresses stay
-  std::map<ProfileId, Mean> usual_epochs_;     // of finished jobs
-  std::vector<double> new_losses_;             // scratch
+  Memo<KindId, std::vector<std::vector<double>>> rates_;  // by pool, GPUs; addresses stay
+  std::map<ProfileId, Mean> usual_epochs_;                // of finished jobs
+  std::vector<double> new_losses_;                        // scratch
 };
 
 }  // namespace berth::optimus
