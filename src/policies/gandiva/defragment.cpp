@@ -1,30 +1,10 @@
-#include "policies/gandiva/introspection.h"
+#include "policies/gandiva/defragment.h"
 
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <utility>
-
-#include "base/int128.h"
 
 namespace berth::gandiva {
-
-void SeenRate::raise_to(const SeenRate& other) noexcept {
-  const bool is_better =
-      are_alike(*this, other) ? other.value > value : other.is_measured && other.is_seen();
-  if (is_better) *this = other;
-}
-
-double packing_score(const PackedRates& a, const PackedRates& b) noexcept {
-  const auto share = [](const PackedRates& rates) {
-    return rates.isolated > 0 ? rates.packed / rates.isolated : 0.0;
-  };
-  return share(a) + share(b);
-}
-
-bool is_worth_moving(double speed_here, double speed_there, double horizon, double cost) noexcept {
-  return (speed_there - speed_here) * horizon > speed_there * cost;
-}
 
 namespace {
 
@@ -99,24 +79,6 @@ std::vector<Move> defragment(std::vector<Occupied> servers, double threshold) {
     change_free(*target, -gpus);
   }
   return moves;
-}
-
-std::int32_t grown(std::int32_t current, std::int32_t most, std::int32_t free,
-                   GrowStep step) noexcept {
-  const std::int32_t wanted = step == GrowStep::Double ? current * 2 : current + free;
-  return std::max(current, std::min({wanted, most, current + free}));
-}
-
-std::map<AffinityClass, std::int64_t> deserved(const std::map<AffinityClass, std::int64_t>& demand,
-                                               std::int64_t gpus) {
-  std::int64_t total = 0;
-  for (const auto& [affinity, gpus_wanted] : demand) total += gpus_wanted;
-  std::map<AffinityClass, std::int64_t> shares;
-  for (const auto& [affinity, gpus_wanted] : demand) {
-    const Int128 share = total == 0 ? Int128{0} : Int128{gpus} * gpus_wanted / total;
-    shares[affinity] = std::min(gpus_wanted, static_cast<std::int64_t>(share));
-  }
-  return shares;
 }
 
 }  // namespace berth::gandiva
