@@ -1,4 +1,4 @@
-// A complete scheduler in one process: store, scribe, host, engine and service, wired together in
+// A complete scheduler in one process: store, journal writer, host, engine and service, wired together in
 // the order in which they may fail. The API and the command line stand in front of its service.
 #pragma once
 

@@ -57,8 +57,8 @@ LiveExecutor::LiveExecutor(Parts parts)
         return kind->seconds_per_iteration;
       },
       .shown =
-          [this](JobId slot, const Pace& pace) {
-            if (parts_.show_pace) parts_.show_pace(number_of(slot), pace);
+          [this](JobId slot, const ProgressEstimate& progress) {
+            if (parts_.show_progress) parts_.show_progress(number_of(slot), progress);
           },
       .noted =
           [this](JobId slot, const LiveRates::Known& known) {
@@ -106,7 +106,7 @@ void LiveExecutor::begin(const std::vector<LedgerJob>& jobs,
 /// nothing.
 void LiveExecutor::adopt_or_leave(const std::set<NodeId>& out_of_service) {
   std::vector<JobNumber> alone;
-  for (const auto& [number, attempt] : parts_.yard.attempts()) {
+  for (const auto& [number, attempt] : parts_.supervisor.attempts()) {
     if (attempt.ending != Ending::ByItself || slot_of(number)) continue;
     const auto record = parts_.job(number);
     const bool is_aside = record && record->is_held && record->held_by == kSchedulerName;
@@ -118,9 +118,10 @@ void LiveExecutor::adopt_or_leave(const std::set<NodeId>& out_of_service) {
         });
     (elsewhere ? alone : adopting_).push_back(number);
   }
-  for (const JobNumber job : alone) parts_.yard.leave_alone(job);
-  std::ranges::sort(adopting_, std::ranges::greater{},
-                    [&](JobNumber job) { return std::tuple(parts_.yard.alive(job)->since, job); });
+  for (const JobNumber job : alone) parts_.supervisor.leave_alone(job);
+  std::ranges::sort(adopting_, std::ranges::greater{}, [&](JobNumber job) {
+    return std::tuple(parts_.supervisor.alive(job)->since, job);
+  });
   // Slots in order of number: between equals the earlier submit comes first.
   std::vector<JobNumber> in_order = adopting_;
   std::ranges::sort(in_order);
@@ -149,10 +150,10 @@ std::optional<Time> LiveExecutor::advance(Time wakeup) {
   if (!std::exchange(is_new_, false) && !anything) {
     const Time opening = parts_.gates.next_opening().value_or(kNever);
     const Time power = parts_.power != nullptr ? parts_.power->next_due() : kNever;
-    parts_.inbox.wait(std::min({wakeup, opening, power, parts_.yard.next_due()}));
+    parts_.messages.wait(std::min({wakeup, opening, power, parts_.supervisor.next_due()}));
   }
   messages_.clear();
-  parts_.inbox.take(messages_);
+  parts_.messages.take(messages_);
   for (const Message& message : messages_) {
     if (std::holds_alternative<StopOrder>(message)) over_ = Over::Stop;
   }
@@ -169,7 +170,7 @@ void LiveExecutor::collect(Time now, std::vector<Event>& due) {
   for (Message& message : messages_) {
     const auto job = job_of(message);
     try {
-      hear(message);
+      handle(message);
     } catch (const std::exception& error) {  // of a library; the others are heard all the same
       if (job) set_aside(*job, error.what());
     }
@@ -196,7 +197,7 @@ void LiveExecutor::collect(Time now, std::vector<Event>& due) {
     progressed_.clear();
     parts_.training->take_progressed(progressed_);
     for (const JobNumber job : progressed_) {
-      if (const auto slot = slot_of(job)) rates_->hear(*slot);
+      if (const auto slot = slot_of(job)) rates_->update(*slot);
     }
   }
   std::ranges::stable_sort(events_, {}, [](const Event& event) {
@@ -214,38 +215,39 @@ void LiveExecutor::emit(EventKind kind, JobId slot, JobState outcome) {
 
 // --- what comes from outside
 
-void LiveExecutor::hear(Message& message) {
-  if (const auto* committed = std::get_if<Committed>(&message)) return hear_record(*committed);
+void LiveExecutor::handle(Message& message) {
+  if (const auto* committed = std::get_if<Committed>(&message)) return handle_record(*committed);
   if (auto* question = std::get_if<Question>(&message)) {
     calls_for_pass_ = calls_for_pass_ || question->calls_for_pass;
     questions_.push_back(std::move(*question));
     return;
   }
-  if (const auto* answer = std::get_if<ResizeAnswer>(&message)) return parts_.yard.hear(*answer);
+  if (const auto* answer = std::get_if<ResizeAnswer>(&message))
+    return parts_.supervisor.handle(*answer);
   if (const auto* end = std::get_if<ProgramEnd>(&message);
       end != nullptr && parts_.power != nullptr)
-    return parts_.power->hear(*end);
+    return parts_.power->handle(*end);
   if (const auto* event = std::get_if<HostEvent>(&message)) {
     if (event->kind == HostEventKind::Started) parts_.gates.started(event->job);
-    if (const auto end = parts_.yard.hear(*event)) hear_end(*end);
+    if (const auto end = parts_.supervisor.handle(*event)) handle_end(*end);
   }
 }
 
-void LiveExecutor::hear_record(const Committed& committed) {
+void LiveExecutor::handle_record(const Committed& committed) {
   const std::int64_t wall = parts_.clock.wall();
   if (std::holds_alternative<SubmitRecord>(committed.record.body)) {
     for (std::int32_t i = 0; i < committed.change.count; ++i) {
       const auto job = parts_.job(committed.change.job + static_cast<JobNumber>(i));
       // A new engine has read the board, and may hear of the same job again.
-      if (job && !parts_.gates.knows(job->number) && !parts_.yard.is_ending(job->number))
+      if (job && !parts_.gates.knows(job->number) && !parts_.supervisor.is_ending(job->number))
         parts_.gates.add(*job, last_, wall);
     }
   } else if (const auto* wish = std::get_if<WishRecord>(&committed.record.body)) {
-    hear_wish(*wish);
+    handle_wish(*wish);
   } else if (const auto* change = std::get_if<ChangeRecord>(&committed.record.body)) {
     if (const auto job = parts_.job(change->job)) {
       parts_.gates.change(*job, last_, wall);
-      parts_.yard.set_limit(job->number, job->spec->time_limit);
+      parts_.supervisor.set_limit(job->number, job->spec->time_limit);
     }
   } else if (const auto* setting = std::get_if<SettingRecord>(&committed.record.body)) {
     const SettingEffect effect = parts_.setting(*setting);
@@ -255,30 +257,30 @@ void LiveExecutor::hear_record(const Committed& committed) {
   }
 }
 
-void LiveExecutor::hear_wish(const WishRecord& wish) {
-  const bool runs = parts_.yard.alive(wish.job) != nullptr;
+void LiveExecutor::handle_wish(const WishRecord& wish) {
+  const bool runs = parts_.supervisor.alive(wish.job) != nullptr;
   switch (wish.wish) {
     case Wish::Hold:
-      parts_.gates.hold(wish.job, runs || parts_.yard.is_about_to_start(wish.job));
+      parts_.gates.hold(wish.job, runs || parts_.supervisor.waits_to_start(wish.job));
       break;
     case Wish::Release: parts_.gates.release(wish.job); break;
     case Wish::Cancel:
       if (!parts_.job(wish.job)) break;  // it was over before we heard
-      parts_.yard.stop(wish.job, Ending::Cancel, wish.why);
+      parts_.supervisor.stop(wish.job, Ending::Cancel, wish.why);
       if (const auto slot = slot_of(wish.job)) emit(EventKind::Cancel, *slot);
       slots_.erase(wish.job);
       if (!runs) end_without_attempt(wish.job, Outcome::Cancelled, "cancelled");
       break;
     case Wish::Requeue:
-      if (runs) parts_.yard.stop(wish.job, Ending::Requeue, wish.why);
+      if (runs) parts_.supervisor.stop(wish.job, Ending::Requeue, wish.why);
       break;
     case Wish::Suspend:
-      parts_.gates.freeze(wish.job, runs || parts_.yard.is_about_to_start(wish.job));
-      parts_.yard.freeze(wish.job);
+      parts_.gates.freeze(wish.job, runs || parts_.supervisor.waits_to_start(wish.job));
+      parts_.supervisor.freeze(wish.job);
       break;
     case Wish::Resume:
       parts_.gates.thaw(wish.job);
-      parts_.yard.thaw(wish.job);
+      parts_.supervisor.thaw(wish.job);
       break;
     case Wish::Preempt: break;  // ours
   }
@@ -286,7 +288,7 @@ void LiveExecutor::hear_wish(const WishRecord& wish) {
 
 /// The engine knows of it by its slot, unless it has forgotten the job: cancelled, or on a node
 /// that was taken out of service.
-void LiveExecutor::hear_end(const AttemptEnd& end) {
+void LiveExecutor::handle_end(const AttemptEnd& end) {
   if (end.asks_policy) {
     if (const auto slot = slot_of(end.job)) {
       events_.push_back({.kind = EventKind::Finished,
@@ -295,8 +297,8 @@ void LiveExecutor::hear_end(const AttemptEnd& end) {
                          .node = {},
                          .failure = *end.asks_policy,
                          .asks_policy = true});
-    } else if (const auto judged = parts_.yard.answer(end.job, std::nullopt)) {
-      hear_end(*judged);
+    } else if (const auto judged = parts_.supervisor.answer(end.job, std::nullopt)) {
+      handle_end(*judged);
     }
     return;
   }
@@ -328,16 +330,16 @@ void LiveExecutor::tell_end(const AttemptEnd& end) {
   }
   // After a preemption, however it went, the engine has it waiting or started anew already; after
   // another end too, if it preempted it before that.
-  if (end.ending != Ending::Preempt && !parts_.yard.waits_to_start(end.job))
+  if (end.ending != Ending::Preempt && !parts_.supervisor.waits_to_start(end.job))
     emit(EventKind::Lost, *slot);
 }
 
 /// The engine has it waiting, or over, by the same answer.
 void LiveExecutor::set_retry(JobId slot, std::optional<bool> again) {
   const CheckScope here{kHere};
-  const auto end = parts_.yard.answer(number_of(slot), again);
+  const auto end = parts_.supervisor.answer(number_of(slot), again);
   if (!end) return;
-  if (!again) return hear_end(*end);
+  if (!again) return handle_end(*end);
   parts_.gates.add_use(end->job, end->gpu_seconds, last_);
   if (*again && !parts_.gates.is_kept(end->job)) return;
   if (*again)
@@ -348,14 +350,15 @@ void LiveExecutor::set_retry(JobId slot, std::optional<bool> again) {
 }
 
 void LiveExecutor::end_without_attempt(JobNumber job, Outcome outcome, std::string why) {
-  if (parts_.yard.end_without_attempt(job, outcome, std::move(why)))
+  if (parts_.supervisor.end_without_attempt(job, outcome, std::move(why)))
     parts_.gates.ended(job, outcome, true);
 }
 
 /// It may have been changed just before it was started: then it runs, and is stopped.
-void LiveExecutor::end_doomed(JobNumber job, const std::string& why) {
-  if (parts_.yard.alive(job) == nullptr) return end_without_attempt(job, Outcome::Cancelled, why);
-  parts_.yard.stop(job, Ending::Kill, why);
+void LiveExecutor::end_unsatisfiable(JobNumber job, const std::string& why) {
+  if (parts_.supervisor.alive(job) == nullptr)
+    return end_without_attempt(job, Outcome::Cancelled, why);
+  parts_.supervisor.stop(job, Ending::Kill, why);
   if (const auto slot = slot_of(job)) emit(EventKind::Cancel, *slot);
   slots_.erase(job);
 }
@@ -364,7 +367,7 @@ void LiveExecutor::give_up_slot(JobNumber job) {
   const auto slot = slots_.find(job);
   if (slot == slots_.end()) return;
   emit(EventKind::Withdrawn, slot->second);
-  parts_.yard.forget_start(job);  // the engine will not know of it
+  parts_.supervisor.forget_start(job);  // the engine will not know of it
   slots_.erase(slot);
 }
 
@@ -377,15 +380,15 @@ void LiveExecutor::set_node(NodeId node, NodeService service) {
   }
   const bool is_news = out_of_service_.insert(node).second;
   if (!is_news && service == NodeService::Drained) return;
-  for (const auto& [job, attempt] : parts_.yard.attempts()) {
+  for (const auto& [job, attempt] : parts_.supervisor.attempts()) {
     const bool here =
         std::ranges::any_of(attempt.slices, [&](const Slice& slice) { return slice.node == node; });
     if (!here) continue;
     if (service == NodeService::Drained) {
-      parts_.yard.leave_alone(job);
+      parts_.supervisor.leave_alone(job);
       give_up_slot(job);
     } else {
-      parts_.yard.stop(job, Ending::Preempt, "its node was taken down");
+      parts_.supervisor.stop(job, Ending::Preempt, "its node was taken down");
     }
   }
   if (!is_news) return;  // a policy loses a node once
@@ -402,19 +405,19 @@ void LiveExecutor::set_node(NodeId node, NodeService service) {
 
 void LiveExecutor::ask_gates(Time now) {
   parts_.gates.shut_spent([&](JobNumber job) {
-    return parts_.yard.alive(job) != nullptr || parts_.yard.is_about_to_start(job);
+    return parts_.supervisor.alive(job) != nullptr || parts_.supervisor.waits_to_start(job);
   });
   std::vector<JobNumber> jobs;
   parts_.gates.take_withdrawn(jobs);
   for (const JobNumber job : jobs) {
-    parts_.yard.stop(job, Ending::Preempt, "held");
+    parts_.supervisor.stop(job, Ending::Preempt, "held");
     give_up_slot(job);
   }
-  std::vector<Gates::Doomed> doomed;
-  parts_.gates.take_doomed(doomed);
-  while (!doomed.empty()) {  // whoever waits for one of them may be doomed as well
-    for (const auto& [job, why] : std::exchange(doomed, {})) end_doomed(job, why);
-    parts_.gates.take_doomed(doomed);
+  std::vector<UnsatisfiableJob> unsatisfiable;
+  parts_.gates.take_unsatisfiable(unsatisfiable);
+  while (!unsatisfiable.empty()) {  // whoever waits for one of them may be unsatisfiable as well
+    for (const auto& [job, why] : std::exchange(unsatisfiable, {})) end_unsatisfiable(job, why);
+    parts_.gates.take_unsatisfiable(unsatisfiable);
   }
   if (over_ != Over::No) return;
   jobs.clear();
@@ -433,7 +436,7 @@ void LiveExecutor::ask_gates(Time now) {
 
 void LiveExecutor::bring_in(JobNumber number) {
   const auto job = parts_.job(number);
-  if (!job || parts_.yard.is_ending(number)) return;
+  if (!job || parts_.supervisor.is_ending(number)) return;
   // An older version may have written down a change that no engine could bear.
   if (const auto faults = impossible_numbers(*job->spec); !faults.empty())
     return set_aside(number, fmt::format("{}", fmt::join(faults, "; ")));
@@ -453,8 +456,8 @@ void LiveExecutor::bring_in(JobNumber number) {
 void LiveExecutor::set_aside(JobNumber job, std::string why) {
   const auto record = parts_.job(job);
   if (!record || (record->is_held && record->held_by == kSchedulerName)) return;
-  parts_.yard.set_aside(job, std::move(why));
-  parts_.gates.hold(job, parts_.yard.alive(job) != nullptr);
+  parts_.supervisor.set_aside(job, std::move(why));
+  parts_.gates.hold(job, parts_.supervisor.alive(job) != nullptr);
   give_up_slot(job);
 }
 
@@ -600,7 +603,7 @@ void LiveExecutor::learn_from(JobId slot, const JobTable& jobs) {
       parts_.learnt->learn_beside(spec, kind_of(*other->spec),
                                   measured->seconds_per_iteration / *measured->alone_seconds, wall);
   }
-  const Attempt* attempt = parts_.yard.alive(number);
+  const Attempt* attempt = parts_.supervisor.alive(number);
   if (attempt == nullptr) return;
   const double ran = to_seconds(last_ - attempt->since);
   parts_.learnt->learn_start(
@@ -611,22 +614,22 @@ void LiveExecutor::learn_from(JobId slot, const JobTable& jobs) {
 StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable& jobs) {
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
-  const bool stays =
-      parts_.yard.start(job, action.slices, action.gpus, action.reason, action.terms.cores_milli);
-  parts_.yard.set_rate(job, action.terms.throttle_milli);
+  const bool stays = parts_.supervisor.start(job, action.slices, action.gpus, action.reason,
+                                             action.terms.cores_milli);
+  parts_.supervisor.set_rate(job, action.terms.throttle_milli);
   if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
   if (rates_)
     rates_->enter(action.job, action.pool, action.slices,
                   stays ? LiveRates::Attempt::SameOne : LiveRates::Attempt::New);
   if (!stays) {
     // Whoever waits holds nothing: when it does we say as soon as we know (news()).
-    if (parts_.yard.waits_to_start(job)) late_.insert(action.job);
-    const Time from = std::max({now, parts_.yard.start_waits_until(job).value_or(now),
-                                parts_.yard.start_waits_for_ends(job).value_or(now)});
+    if (parts_.supervisor.waits_to_start(job)) late_.insert(action.job);
+    const Time from = std::max({now, parts_.supervisor.start_waits_until(job).value_or(now),
+                                parts_.supervisor.start_waits_for_ends(job).value_or(now)});
     return {.held_from = from, .work_from = from + cost_of(action, jobs)};
   }
   // It was there before this engine, was about to make way, or slept.
-  const Attempt& attempt = *parts_.yard.alive(job);
+  const Attempt& attempt = *parts_.supervisor.alive(job);
   return {.held_from = attempt.held_counted == kNever ? now : attempt.held_counted,
           .work_from = std::min(now, attempt.work_counted),
           .phase = parts_.training != nullptr ? parts_.training->phase(job) : Phase::Training};
@@ -635,8 +638,8 @@ StartReceipt LiveExecutor::start(Time now, const Action& action, const JobTable&
 /// Until when it is believed to hold its devices: for as long as the rules let it go on, and while
 /// it saves.
 Time LiveExecutor::leave(Time now, JobNumber number, std::string why) {
-  const bool runs = parts_.yard.alive(number) != nullptr;
-  const Time until = std::max(now, parts_.yard.preempt(number, std::move(why)));
+  const bool runs = parts_.supervisor.alive(number) != nullptr;
+  const Time until = std::max(now, parts_.supervisor.preempt(number, std::move(why)));
   if (runs) {
     leaves_since_[number] = until;
     notes_.push_back(
@@ -648,25 +651,24 @@ Time LiveExecutor::leave(Time now, JobNumber number, std::string why) {
   return kind != nullptr ? until + seconds_to_duration(kind->stop_seconds) : until;
 }
 
-Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
-  static_cast<void>(jobs);
+Time LiveExecutor::stop(Time now, const Action& action, const JobTable&) {
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   late_.erase(action.job);
   if (rates_) rates_->leave(action.job);
   switch (action.kind) {
-    case ActionKind::Suspend: parts_.yard.suspend(job); break;
+    case ActionKind::Suspend: parts_.supervisor.suspend(job); break;
     case ActionKind::Kill:
       if (slots_.contains(job)) kill(job, action.reason);  // its user may have stopped it already
       break;
     default:
       if (action.reason == Reason::Retry) break;
       // Its start on the new devices follows at once.
-      if (changes_devices(action.kind) && parts_.yard.can_change_in_place(job, action.slices))
+      if (changes_devices(action.kind) && parts_.supervisor.can_change_in_place(job, action.slices))
         break;
       if (action.reason != Reason::NodeLost)
         return leave(now, job, std::string{to_string(action.reason)});
-      parts_.yard.stop(job, Ending::Preempt, std::string{to_string(action.reason)});
+      parts_.supervisor.stop(job, Ending::Preempt, std::string{to_string(action.reason)});
       break;
   }
   return now;
@@ -680,19 +682,20 @@ void LiveExecutor::discard(Time, const Action& action, const JobTable&) {
 }
 
 void LiveExecutor::kill(JobNumber job, Reason reason) {
-  parts_.yard.stop(job, Ending::Kill, std::string{to_string(reason)});
-  if (parts_.yard.alive(job) == nullptr)
+  parts_.supervisor.stop(job, Ending::Kill, std::string{to_string(reason)});
+  if (parts_.supervisor.alive(job) == nullptr)
     end_without_attempt(job, Outcome::Cancelled, by_policy(to_string(reason)));
   slots_.erase(job);
 }
 
-void LiveExecutor::adjust(Time now, const Action& action, const JobTable& jobs) {
-  static_cast<void>(now);
+void LiveExecutor::adjust(Time, const Action& action, const JobTable& jobs) {
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   if (action.kind == ActionKind::SetCores)
-    parts_.yard.set_cores(job, (action.terms.cores_milli * jobs.granted[action.job] + 999) / 1000);
-  if (action.kind == ActionKind::SetShare) parts_.yard.set_rate(job, action.terms.throttle_milli);
+    parts_.supervisor.set_cores(job,
+                                (action.terms.cores_milli * jobs.granted[action.job] + 999) / 1000);
+  if (action.kind == ActionKind::SetShare)
+    parts_.supervisor.set_rate(job, action.terms.throttle_milli);
   if (parts_.training != nullptr) parts_.training->tell(job, action.terms);
   if (rates_) rates_->touch(action.job);
 }
@@ -702,11 +705,11 @@ void LiveExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>
 }
 
 /// A start that had to wait is service from here on: those who queue by it are told.
-void LiveExecutor::hear_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
+void LiveExecutor::handle_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
   std::erase_if(late_, [&](JobId slot) {
     const JobNumber job = number_of(slot);
-    if (parts_.yard.waits_to_start(job)) return false;
-    const Attempt* attempt = parts_.yard.alive(job);
+    if (parts_.supervisor.waits_to_start(job)) return false;
+    const Attempt* attempt = parts_.supervisor.alive(job);
     if (attempt == nullptr || !jobs.is_running(slot)) return true;
     changes.push_back({.job = slot,
                        .rate = jobs.rate[slot],
@@ -719,7 +722,7 @@ void LiveExecutor::hear_begun(Time now, const JobTable& jobs, std::vector<RateCh
 
 /// A policy that does not look at rates need not decide because of one.
 void LiveExecutor::news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
-  hear_begun(now, jobs, changes);
+  handle_begun(now, jobs, changes);
   if (!rates_) return;
   rates_->news(now, jobs, changes);
   for (const JobNumber job : std::exchange(progressed_, {})) {
@@ -749,7 +752,7 @@ JobPast LiveExecutor::past(JobId slot) const {
                .slices = {}};
   if (const auto learnt = profile_of_.find(slot); learnt != profile_of_.end())
     past.profile = learnt->second;
-  const Attempt* attempt = parts_.yard.alive(job->number);
+  const Attempt* attempt = parts_.supervisor.alive(job->number);
   if (attempt != nullptr && attempt->ending == Ending::ByItself) past.slices = attempt->slices;
   return past;
 }
@@ -767,11 +770,11 @@ void LiveExecutor::losses(Time, JobId job, const JobTable&, std::int64_t first,
 /// A policy that refuses a job for good has decided so. A cluster that could never hold it may have
 /// lost a device since the job was taken: that is nobody's decision, and the job waits for it to
 /// come back.
-void LiveExecutor::hear_rejected(const RejectedJob& rejected) {
+void LiveExecutor::handle_rejected(const RejectedJob& rejected) {
   const JobNumber job = number_of(rejected.job);
-  const bool runs = parts_.yard.alive(job) != nullptr;
+  const bool runs = parts_.supervisor.alive(job) != nullptr;
   // What runs already is not stopped, and planned around.
-  if (runs) parts_.yard.leave_alone(job);
+  if (runs) parts_.supervisor.leave_alone(job);
   slots_.erase(job);
   if (!rejected.by_policy)
     parts_.gates.refuse(
@@ -784,10 +787,10 @@ void LiveExecutor::instant_done(Time now) {
   const CheckScope here{kHere};
   if (engine_ != nullptr) {
     for (; rejected_seen_ < engine_->rejected().size(); ++rejected_seen_)
-      hear_rejected(engine_->rejected()[rejected_seen_]);
+      handle_rejected(engine_->rejected()[rejected_seen_]);
   }
   if (parts_.before_writing) parts_.before_writing();
-  auto written = parts_.yard.flush();
+  auto written = parts_.supervisor.flush();
   if (written && parts_.power != nullptr) written = parts_.power->flush();
   if (!written) {
     over_ = Over::Failed;
@@ -795,8 +798,8 @@ void LiveExecutor::instant_done(Time now) {
     return;
   }
   std::vector<AttemptEnd> failed;
-  parts_.yard.take_failed_starts(failed);
-  for (const AttemptEnd& end : failed) hear_end(end);
+  parts_.supervisor.take_failed_starts(failed);
+  for (const AttemptEnd& end : failed) handle_end(end);
   pass_seconds_ = to_seconds(parts_.clock.now() - pass_began_);
   parts_.pass_done(now);
   for (const Question& question : std::exchange(questions_, {})) {

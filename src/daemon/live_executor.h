@@ -1,5 +1,5 @@
 // The real world below the engine. It waits for what people, processes and clocks do, gives jobs
-// that may compete a slot of the engine's trace, and hands decisions to the yard. It decides
+// that may compete a slot of the engine's trace, and hands decisions to the supervisor. It decides
 // nothing itself.
 #pragma once
 
@@ -17,14 +17,14 @@
 #include "core/engine_log.h"
 #include "core/executor.h"
 #include "daemon/gates.h"
-#include "daemon/inbox.h"
+#include "daemon/job_supervisor.h"
 #include "daemon/learnt.h"
 #include "daemon/live_rates.h"
+#include "daemon/message_queue.h"
 #include "daemon/node_power.h"
-#include "daemon/yard.h"
 #include "model/trace.h"
 #include "sim/sim_executor.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
 
 namespace berth {
 
@@ -44,8 +44,8 @@ class LiveExecutor final : public Executor, public RunObserver {
   struct Parts {
     Trace& slots;  // as many as the engine will ever see; empty ones
     const Cluster& cluster;
-    Inbox& inbox;
-    Yard& yard;
+    MessageQueue& messages;
+    JobSupervisor& supervisor;
     Gates& gates;
     const LiveClock& clock;
     std::function<std::optional<LedgerJob>(JobNumber)> job;  // as it is on record
@@ -55,15 +55,15 @@ class LiveExecutor final : public Executor, public RunObserver {
     std::function<Entitlements()> entitlements;
     /// After a pass, in which nothing is in the middle of changing.
     std::function<void(Time)> pass_done;
-    TrainingBook* training = nullptr;
+    TrainingChannel* training = nullptr;
     RateModel* believed = nullptr;  // absent: every job runs at rate 1; grows by what is learnt
-    LearntBook* learnt = nullptr;   // what jobs have shown of themselves
+    LearntKinds* learnt = nullptr;  // what jobs have shown of themselves
     LearntLengths* lengths = nullptr;
     std::function<void()> before_writing = {};
     bool policy_minds_rates = false;  // it decides otherwise when a job turns out faster or slower
     SwitchCosts costs = {};           // believed
     /// How fast a running job gets on, for people.
-    std::function<void(JobNumber, const Pace&)> show_pace = {};
+    std::function<void(JobNumber, const ProgressEstimate&)> show_progress = {};
     NodePower* power = nullptr;  // absent: all nodes are on
     bool manages_power = false;  // the policy, or somebody beside it
     /// Newcomers come one in a pass: somebody among many has made an engine fail.
@@ -141,25 +141,25 @@ class LiveExecutor final : public Executor, public RunObserver {
   [[nodiscard]] const std::vector<JobNumber>& newcomers() const noexcept { return newcomers_; }
 
  private:
-  void hear(Message& message);
-  void hear_record(const Committed& committed);
-  void hear_wish(const WishRecord& wish);
-  void hear_end(const AttemptEnd& end);
+  void handle(Message& message);
+  void handle_record(const Committed& committed);
+  void handle_wish(const WishRecord& wish);
+  void handle_end(const AttemptEnd& end);
   void kill(JobNumber job, Reason reason);
   void tell_end(const AttemptEnd& end);
-  void hear_rejected(const RejectedJob& rejected);
+  void handle_rejected(const RejectedJob& rejected);
   void ask_gates(Time now);
   void bring_in(JobNumber job);
   void set_aside(JobNumber job, std::string why);
   [[nodiscard]] bool has_all_devices(const Attempt& attempt) const;
   void set_node(NodeId node, NodeService service);
   void end_without_attempt(JobNumber job, Outcome outcome, std::string why);
-  void end_doomed(JobNumber job, const std::string& why);
+  void end_unsatisfiable(JobNumber job, const std::string& why);
   void give_up_slot(JobNumber job);
   void emit(EventKind kind, JobId slot, JobState outcome = JobState::Completed);
   void fill(TraceJob& slot, const LedgerJob& job);
   void find_slots();
-  void hear_of_meanwhile(const std::vector<LedgerJob>& jobs);
+  void catch_up(const std::vector<LedgerJob>& jobs);
   void tell_terms(JobNumber job, JobId slot);
   [[nodiscard]] bool has_news(JobId slot) const;
   void let_leave(JobNumber job, JobId slot, Reason reason);
@@ -169,7 +169,7 @@ class LiveExecutor final : public Executor, public RunObserver {
   [[nodiscard]] Duration whole_of(JobId slot) const;
   [[nodiscard]] const LearntKind* learnt_of(const JobSpec& spec) const;
   void believe_kind(JobId slot, const JobSpec& spec);
-  void hear_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes);
+  void handle_begun(Time now, const JobTable& jobs, std::vector<RateChange>& changes);
   void learn_from(JobId slot, const JobTable& jobs);
   [[nodiscard]] Duration cost_of(const Action& action, const JobTable& jobs) const;
   [[nodiscard]] Time leave(Time now, JobNumber number, std::string why);

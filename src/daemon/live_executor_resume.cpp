@@ -1,6 +1,6 @@
 // A new life of the scheduler, with an engine that has been told again what the last one was told:
 // it knows its jobs and where they are. What happened while nobody listened becomes news for it,
-// and the yard is told what the engine still wants.
+// and the supervisor is told what the engine still wants.
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -55,9 +55,9 @@ void LiveExecutor::resume(const Resumed& from) {
         [&](NodeId node) { return engine_->cluster().power(node); },
         [&](NodeId node) { return from.service_of(node) == NodeService::Up; }, events_);
   if (from.has_new_shares) events_.push_back({.kind = EventKind::Shares, .job = {}, .node = {}});
-  hear_of_meanwhile(from.jobs);
+  catch_up(from.jobs);
   std::erase_if(leaves_since_, [&](const auto& row) {
-    const Attempt* attempt = parts_.yard.alive(row.first);
+    const Attempt* attempt = parts_.supervisor.alive(row.first);
     return attempt == nullptr || attempt->since > row.second || attempt->is_granted;
   });
   std::vector<JobId> running;
@@ -71,12 +71,12 @@ void LiveExecutor::resume(const Resumed& from) {
     rates_->resume(slot, engine_->jobs().allocation[slot].pool, engine_->slices(slot),
                    engine_->jobs());
   for (const auto& [job, slot] : slots_) {
-    const Attempt* attempt = parts_.yard.alive(job);
+    const Attempt* attempt = parts_.supervisor.alive(job);
     const bool stays = engine_->jobs().is_running(slot) && attempt != nullptr &&
                        attempt->ending == Ending::ByItself &&
                        std::ranges::equal(attempt->slices, engine_->slices(slot));
     if (!stays) continue;
-    parts_.yard.keep(job, engine_->jobs().held_from[slot], engine_->jobs().work_from[slot]);
+    parts_.supervisor.keep(job, engine_->jobs().held_from[slot], engine_->jobs().work_from[slot]);
     tell_terms(job, slot);
   }
   // Whoever leaves is known before anybody starts: who is neither kept nor leaving is in the way.
@@ -99,11 +99,11 @@ void LiveExecutor::resume(const Resumed& from) {
 }
 
 /// Wishes that were written down and not heard, ends that were found, jobs that are over.
-void LiveExecutor::hear_of_meanwhile(const std::vector<LedgerJob>& jobs) {
+void LiveExecutor::catch_up(const std::vector<LedgerJob>& jobs) {
   const std::int64_t wall = parts_.clock.wall();
   for (const LedgerJob& job : jobs) parts_.gates.add(job, last_, wall);
   for (const auto& [job, slot] : slots_) parts_.gates.let_in(job);
-  for (const AttemptEnd& end : parts_.yard.take_found_ends()) tell_end(end);
+  for (const AttemptEnd& end : parts_.supervisor.take_found_ends()) tell_end(end);
   for (const auto& [job, slot] : std::map(slots_.begin(), slots_.end())) {
     if (parts_.job(job)) continue;
     const auto outcome = parts_.gates.outcome_of(job);
@@ -119,19 +119,21 @@ void LiveExecutor::hear_of_meanwhile(const std::vector<LedgerJob>& jobs) {
     }
     const auto slot = slot_of(job.number);
     if (!slot) continue;
-    const bool runs = parts_.yard.alive(job.number) != nullptr || engine_->jobs().is_running(*slot);
+    const bool runs =
+        parts_.supervisor.alive(job.number) != nullptr || engine_->jobs().is_running(*slot);
     if (job.is_held) parts_.gates.hold(job.number, runs);
     if (job.is_frozen) parts_.gates.freeze(job.number, runs);
     if (is_changed(*slot, job)) parts_.gates.change(job, last_, wall);
   }
 }
 
-/// The yard and the training code begin with nothing; the engine knows how the job runs.
+/// The supervisor and the training code begin with nothing; the engine knows how the job runs.
 void LiveExecutor::tell_terms(JobNumber job, JobId slot) {
   const Terms& terms = engine_->jobs().terms[slot];
-  parts_.yard.set_rate(job, terms.throttle_milli);
+  parts_.supervisor.set_rate(job, terms.throttle_milli);
   if (terms.cores_milli > 0)
-    parts_.yard.set_cores(job, (terms.cores_milli * engine_->jobs().granted[slot] + 999) / 1000);
+    parts_.supervisor.set_cores(job,
+                                (terms.cores_milli * engine_->jobs().granted[slot] + 999) / 1000);
   if (parts_.training != nullptr) parts_.training->tell(job, terms);
 }
 
@@ -142,26 +144,26 @@ bool LiveExecutor::has_news(JobId slot) const {
 
 /// It was preempted or moved, and is not stopped yet.
 void LiveExecutor::let_leave(JobNumber job, JobId slot, Reason reason) {
-  const Attempt* attempt = parts_.yard.alive(job);
+  const Attempt* attempt = parts_.supervisor.alive(job);
   if (attempt == nullptr || attempt->ending != Ending::ByItself || attempt->is_granted) return;
   const bool moves = engine_->jobs().is_running(slot);
-  if (moves && parts_.yard.can_change_in_place(job, engine_->slices(slot))) return;
+  if (moves && parts_.supervisor.can_change_in_place(job, engine_->slices(slot))) return;
   if (attempt->is_suspended && !moves) return;
-  static_cast<void>(
-      parts_.yard.preempt(job, std::string{to_string(reason)}, engine_->jobs().work_from[slot]));
+  static_cast<void>(parts_.supervisor.preempt(job, std::string{to_string(reason)},
+                                              engine_->jobs().work_from[slot]));
 }
 
 /// It was given devices, and has not started on them yet.
 void LiveExecutor::find_devices(JobNumber job, JobId slot, Reason reason) {
   const JobTable& table = engine_->jobs();
   if (!table.is_running(slot)) return;
-  const Attempt* attempt = parts_.yard.alive(job);
+  const Attempt* attempt = parts_.supervisor.alive(job);
   if (attempt != nullptr && attempt->is_granted) return;
   const bool is_ending = attempt != nullptr && attempt->ending != Ending::ByItself &&
                          attempt->ending != Ending::Preempt;
   if (is_ending) return;  // the engine hears of its end
-  static_cast<void>(parts_.yard.start(job, engine_->slices(slot), table.granted[slot], reason,
-                                      table.terms[slot].cores_milli));
+  static_cast<void>(parts_.supervisor.start(job, engine_->slices(slot), table.granted[slot], reason,
+                                            table.terms[slot].cores_milli));
 }
 
 }  // namespace berth

@@ -16,13 +16,14 @@
 #include "daemon/past_cursor.h"
 #include "daemon/waiting_cycle.h"
 #include "model/job_spec_json.h"
+#include "why/why_json.h"
 
 namespace berth {
 
 namespace {
 
 constexpr std::size_t kMostPerPage = 1000;
-constexpr std::size_t kMostDeeds = 10'000;
+constexpr std::size_t kMostResults = 10'000;
 constexpr std::string_view kTooLate = "the scheduler is stopping or begins anew: ask again";
 
 tl::unexpected<Fault> fault(FaultKind kind, std::string message) {
@@ -225,7 +226,7 @@ void LiveService::ask_policy(const std::shared_ptr<Submission>& submission,
 
 void LiveService::take(const std::shared_ptr<Submission>& submission,
                        std::function<void(Answer<Submitted>)> done) {
-  parts_.pen.write_later(
+  parts_.journal.write_later(
       {.make = [submission](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
          const JobSpec& asked = submission->spec;
          const auto setting = ledger.settings().find("policy");
@@ -374,26 +375,26 @@ Answer<PastPage> LiveService::history(const Caller& caller, const PastQuery& que
 // --- acting
 
 Answer<std::vector<JobNumber>> LiveService::chosen(const Caller& caller, const JobFilter& which,
-                                                   std::vector<Deed>& deeds) {
+                                                   std::vector<VerbResult>& results) {
   std::vector<JobNumber> jobs;
   if (!which.numbers.empty()) {
-    if (which.numbers.size() > kMostDeeds)
-      return fault(FaultKind::BadRequest, fmt::format("at most {} jobs at once", kMostDeeds));
+    if (which.numbers.size() > kMostResults)
+      return fault(FaultKind::BadRequest, fmt::format("at most {} jobs at once", kMostResults));
     for (const JobNumber number : which.numbers) {
       if (const auto job = parts_.board.find(number)) {
         if (may_touch(caller, *job->spec)) {
           jobs.push_back(number);
         } else {
-          deeds.push_back({number, false, fmt::format("job {} is not yours", number)});
+          results.push_back({number, false, fmt::format("job {} is not yours", number)});
         }
         continue;
       }
       const auto past = parts_.store.past(number);
       const bool over = past && past->has_value();
-      deeds.push_back({number, false,
-                       over
-                           ? fmt::format("job {} is over ({})", number, to_string((*past)->outcome))
-                           : fmt::format("there is no job {}", number)});
+      results.push_back(
+          {number, false,
+           over ? fmt::format("job {} is over ({})", number, to_string((*past)->outcome))
+                : fmt::format("there is no job {}", number)});
     }
     return jobs;
   }
@@ -404,28 +405,29 @@ Answer<std::vector<JobNumber>> LiveService::chosen(const Caller& caller, const J
                    fmt::format("{} may not touch jobs of {}", caller.user, *all.user));
     all.user = caller.user;
   }
-  all.limit = kMostDeeds;
+  all.limit = kMostResults;
   all.after.reset();
   for (const JobView& view : parts_.board.page(all, parts_.clock.wall()).jobs)
     jobs.push_back(view.number);
   return jobs;
 }
 
-Answer<std::vector<Deed>> LiveService::act(const Caller& caller, Verb verb, const JobFilter& which,
-                                           const std::string& why, int signal) {
+Answer<std::vector<VerbResult>> LiveService::act(const Caller& caller, Verb verb,
+                                                 const JobFilter& which, const std::string& why,
+                                                 int signal) {
   const bool for_operators = verb == Verb::Suspend || verb == Verb::Resume;
   if (for_operators && caller.role == Role::User)
     return fault(FaultKind::Forbidden, "suspending and resuming needs an operator");
   if (verb == Verb::Signal && (signal < 1 || signal > 64))
     return fault(FaultKind::BadRequest, "a signal is a number from 1 to 64");
-  std::vector<Deed> deeds;
-  auto jobs = chosen(caller, which, deeds);
+  std::vector<VerbResult> results;
+  auto jobs = chosen(caller, which, results);
   if (!jobs) return tl::unexpected<Fault>(std::move(jobs).error());
   // One order each, all in one commit: one that cannot be done spoils none of the others.
-  std::vector<std::promise<Deed>> promises(jobs->size());
+  std::vector<std::promise<VerbResult>> promises(jobs->size());
   for (std::size_t i = 0; i < jobs->size(); ++i) {
     const JobNumber number = (*jobs)[i];
-    std::promise<Deed>& promise = promises[i];
+    std::promise<VerbResult>& promise = promises[i];
     if (verb == Verb::Signal) {
       parts_.ask_engine(
           {.ask =
@@ -444,7 +446,7 @@ Answer<std::vector<Deed>> LiveService::act(const Caller& caller, Verb verb, cons
                }});
       continue;
     }
-    parts_.pen.write_later(
+    parts_.journal.write_later(
         {.make = [number, verb, &caller,
                   &why](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
            const LedgerJob* job = ledger.find(number);
@@ -465,9 +467,9 @@ Answer<std::vector<Deed>> LiveService::act(const Caller& caller, Verb verb, cons
                                       : written.error().text()});
              }});
   }
-  for (std::promise<Deed>& promise : promises) deeds.push_back(promise.get_future().get());
-  std::ranges::sort(deeds, {}, &Deed::job);
-  return deeds;
+  for (std::promise<VerbResult>& promise : promises) results.push_back(promise.get_future().get());
+  std::ranges::sort(results, {}, &VerbResult::job);
+  return results;
 }
 
 Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
@@ -487,21 +489,21 @@ Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
   // The rest is decided when its turn has come: until then the job may start, end or be changed.
   std::optional<Fault> refused;
   std::promise<Result<void>> promise;
-  parts_.pen.write_later({.make = [&](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
-                            std::vector<RecordBody> bodies;
-                            auto record = change_in(ledger, caller, number, *changes);
-                            if (!record) {
-                              refused = std::move(record).error();
-                              return fail("refused");
-                            }
-                            if (record->changes != "{}") bodies.emplace_back(*std::move(record));
-                            return bodies;
-                          },
-                          .done =
-                              [&](const auto& written) {
-                                promise.set_value(written ? Result<void>{}
-                                                          : tl::unexpected<Error>(written.error()));
-                              }});
+  parts_.journal.write_later(
+      {.make = [&](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
+         std::vector<RecordBody> bodies;
+         auto record = change_in(ledger, caller, number, *changes);
+         if (!record) {
+           refused = std::move(record).error();
+           return fail("refused");
+         }
+         if (record->changes != "{}") bodies.emplace_back(*std::move(record));
+         return bodies;
+       },
+       .done =
+           [&](const auto& written) {
+             promise.set_value(written ? Result<void>{} : tl::unexpected<Error>(written.error()));
+           }});
   const auto written = promise.get_future().get();
   if (refused) return tl::unexpected<Fault>(*std::move(refused));
   if (!written) return fault(FaultKind::Unavailable, written.error().text());

@@ -1,5 +1,5 @@
 // The service of a running scheduler: what may be asked, by whom, answered from the board and the
-// store, written by the scribe.
+// store, written by the journal writer.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "daemon/admission.h"
-#include "daemon/board.h"
 #include "daemon/energy_meter.h"
 #include "daemon/identity.h"
-#include "daemon/inbox.h"
+#include "daemon/journal_writer.h"
+#include "daemon/message_queue.h"
 #include "daemon/scheduler.h"
-#include "daemon/scribe.h"
 #include "daemon/service.h"
+#include "daemon/status_board.h"
 #include "daemon/tokens.h"
-#include "daemon/why.h"
+#include "wire/why.h"
 
 namespace berth {
 
@@ -35,9 +35,9 @@ struct ServiceOptions {
 class LiveService final : public Service {
  public:
   struct Parts {
-    Board& board;
+    StatusBoard& board;
     Store& store;
-    Pen& pen;
+    Journal& journal;
     const LiveClock& clock;
     Scheduler& scheduler;
     Admission& admission;
@@ -68,9 +68,9 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<std::vector<AttemptView>> attempts(const Caller& caller,
                                                           JobNumber job) override;
   [[nodiscard]] Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
-  [[nodiscard]] Answer<std::vector<Deed>> act(const Caller& caller, Verb verb,
-                                              const JobFilter& which, const std::string& why,
-                                              int signal) override;
+  [[nodiscard]] Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
+                                                    const JobFilter& which, const std::string& why,
+                                                    int signal) override;
   [[nodiscard]] Answer<JobView> change(const Caller& caller, JobNumber job,
                                        const std::string& changes) override;
   [[nodiscard]] Answer<std::string> why(const Caller& caller, JobNumber job) override;
@@ -94,7 +94,7 @@ class LiveService final : public Service {
   [[nodiscard]] Caller caller_of_peer(std::uint32_t uid, std::uint32_t gid) override;
 
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      std::uint64_t after, std::function<void(const Happening&)> listener) override {
+      std::uint64_t after, std::function<void(const ServiceEvent&)> listener) override {
     return parts_.board.subscribe(after, std::move(listener));
   }
   [[nodiscard]] std::uint64_t latest() const override { return parts_.board.latest(); }
@@ -112,11 +112,11 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<void> name_owner(const Caller& caller, JobSpec& spec);
   [[nodiscard]] Answer<std::optional<Submitted>> known_key(const JobSpec& spec);
   [[nodiscard]] Answer<std::vector<JobNumber>> chosen(const Caller& caller, const JobFilter& which,
-                                                      std::vector<Deed>& deeds);
+                                                      std::vector<VerbResult>& results);
   [[nodiscard]] Answer<ChangeRecord> change_in(const Ledger& ledger, const Caller& caller,
                                                JobNumber job, const std::string& changes);
-  [[nodiscard]] Deed wish(const Caller& caller, Verb verb, JobNumber job, const std::string& why,
-                          int signal);
+  [[nodiscard]] VerbResult wish(const Caller& caller, Verb verb, JobNumber job,
+                                const std::string& why, int signal);
   [[nodiscard]] JobView shown_to(const Caller& caller, JobView view) const;
   struct Told {  // a request, and what somebody else may see of it
     std::shared_ptr<const JobSpec> whole{}, shown{};

@@ -42,14 +42,14 @@ bool is_name(const std::string& text) {
 Answer<void> LiveService::write_setting(SettingRecord setting) {
   std::vector<RecordBody> bodies;
   bodies.emplace_back(std::move(setting));
-  if (const auto written = parts_.pen.write(std::move(bodies)); !written)
+  if (const auto written = parts_.journal.write(std::move(bodies)); !written)
     return fault(FaultKind::Unavailable, written.error().text());
   return {};
 }
 
 ClusterView LiveService::cluster(const Caller&) {
   const SchedulerFigures figures = parts_.scheduler.figures();
-  const Board::Counts counts = parts_.board.counts();
+  const StatusBoard::Counts counts = parts_.board.counts();
   ClusterView view;
   view.policy = figures.policy;
   if (const auto setting = parts_.board.setting("policy")) {
@@ -297,9 +297,9 @@ std::optional<Caller> LiveService::caller_of(const std::string& text) {
 }
 
 std::string LiveService::learnt_profiles(const Caller& caller) {
-  const LearntBook book{parts_.board.settings()};
+  const LearntKinds learnt{parts_.board.settings()};
   std::vector<LearntKind> kinds;
-  for (const auto& [key, kind] : book.kinds()) {
+  for (const auto& [key, kind] : learnt.kinds()) {
     if (caller.role != Role::User || kind.user == caller.user) kinds.push_back(kind);
   }
   return learnt_yaml(kinds);

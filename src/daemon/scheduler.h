@@ -14,17 +14,17 @@
 #include "base/log.h"
 #include "core/engine_log.h"
 #include "daemon/beliefs.h"
-#include "daemon/board.h"
 #include "daemon/energy_meter.h"
 #include "daemon/engine_memory.h"
-#include "daemon/inbox.h"
+#include "daemon/job_supervisor.h"
 #include "daemon/learnt.h"
 #include "daemon/live_executor.h"
-#include "daemon/training_desk.h"
-#include "daemon/why.h"
-#include "daemon/yard.h"
+#include "daemon/message_queue.h"
+#include "daemon/status_board.h"
+#include "daemon/training_gateway.h"
 #include "policies/registry.h"
 #include "store/store.h"
+#include "wire/why.h"
 
 namespace berth {
 
@@ -77,13 +77,13 @@ class Scheduler {
  public:
   struct Parts {
     Store& store;
-    Board& board;
-    Yard& yard;
-    Inbox& inbox;
+    StatusBoard& board;
+    JobSupervisor& supervisor;
+    MessageQueue& messages;
     const LiveClock& clock;
     const Cluster& cluster;
     SchedulerOptions options;
-    TrainingBook* training = nullptr;
+    TrainingChannel* training = nullptr;
     TrainingHub* hub = nullptr;  // what is learned there, for the CPU tuner
     Logger* log = nullptr;
     NodePower* power = nullptr;  // absent: all nodes are on
@@ -117,7 +117,7 @@ class Scheduler {
   [[nodiscard]] Entitlements entitlements(const Policy& policy);
   void log_replayed(std::size_t passes) const;
   [[nodiscard]] NodeService service_of(NodeId node) const;
-  [[nodiscard]] Yard::Rules rules() const;
+  [[nodiscard]] JobSupervisor::Rules rules() const;
   [[nodiscard]] Result<Next> begin_anew(const std::string& why, std::optional<JobNumber> suspect);
   void fall_back(const std::string& why);
   void trust_again();
@@ -130,7 +130,7 @@ class Scheduler {
   void learn(Estimator& estimator, Trace& trace, std::int64_t until_wall) const;
   void pass_done(Time now);
   void tell_held_starts();
-  void show(JobNumber job, const Pace& pace);
+  void show(JobNumber job, const ProgressEstimate& progress);
   void keep_what_was_learnt();
   void tell_meter(Time now);
 
@@ -156,7 +156,7 @@ class Scheduler {
   bool shares_by_use_ = false;   // it does
   bool policy_retries_ = false;  // it says whether a failed attempt is repeated
   std::optional<std::vector<Entitlement>> told_shares_;  // nothing: none yet
-  std::optional<LearntBook> learnt_;
+  std::optional<LearntKinds> learnt_;
   std::map<JobNumber, std::string> held_starts_;  // what the board was told of them
   mutable std::mutex figures_mutex_;
   SchedulerFigures figures_;
