@@ -1,8 +1,8 @@
-// Where a job starts: by its demand for GPUs and cores together.
+#include "cpu/core_placer.h"
+
 #include <algorithm>
 #include <tuple>
 
-#include "cpu/aware_tuner.h"
 #include "placements/node_picker.h"
 
 namespace berth {
@@ -12,15 +12,23 @@ constexpr std::size_t kMostObjectives = 32;  // servers that are allocated on tr
 
 }  // namespace
 
-bool AwareTuner::place(const Plan& plan, JobId job, PoolId pool, std::vector<Slice>& slices) {
-  const Shape& shape = plan.shape(job);
-  if (!options_.place || !knows_devices_ || slices.size() != 1 || shape.is_fraction()) return true;
-  if (cores_milli_of(plan, slices.front().node) == 0) return true;
+void CorePlacer::begin(std::size_t jobs) {
+  demand_ = Column<JobId, std::int32_t>(jobs, 0);
+  held_back_ = Column<JobId, Time>(jobs, kNever);
+}
+
+std::optional<Time> CorePlacer::wakeup(const View& view) {
+  std::erase_if(waits_, [&](JobId job) { return !view.jobs.is_waiting(job); });
+  if (!patient_since_ || *patient_since_ + wait_ <= view.now) return std::nullopt;
+  return *patient_since_ + wait_;
+}
+
+bool CorePlacer::place(const Plan& plan, JobId job, PoolId pool, Slice& slice) {
   // No more than the largest server has for a gang as large, or it would wait for what is nowhere.
-  const std::int32_t most = std::max(beliefs_.most_cores(pool) / shape.gpus, 1);
+  const std::int32_t most = std::max(beliefs_.most_cores(pool) / plan.shape(job).gpus, 1);
   const std::int32_t wanted = fewest_for_full_speed(beliefs_.speeds_in(plan, job, pool));
-  demand_[job] = std::min(wanted, most) * 1000;
-  list_sites(plan, job, pool, slices.front());
+  set_demand(job, std::min(wanted, most));
+  list_sites(plan, job, pool, slice);
   const Site* site = tightest_fit();
   if (site != nullptr) {
     end_wait(job, Cores::Enough);
@@ -30,12 +38,12 @@ bool AwareTuner::place(const Plan& plan, JobId job, PoolId pool, std::vector<Sli
     site = best_objective(plan, job, pool);
     end_wait(job, Cores::TooFew);
   }
-  slices.front() = site->slice;
+  slice = site->slice;
   return true;
 }
 
 /// Empty servers are alike unless they have more cores.
-void AwareTuner::list_sites(const Plan& plan, JobId job, PoolId pool, const Slice& placed) {
+void CorePlacer::list_sites(const Plan& plan, JobId job, PoolId pool, const Slice& placed) {
   sites_.clear();
   const ClusterState& state = plan.cluster();
   const Shape& shape = plan.shape(job);
@@ -61,7 +69,7 @@ void AwareTuner::list_sites(const Plan& plan, JobId job, PoolId pool, const Slic
   }
 }
 
-void AwareTuner::add_site(const Plan& plan, JobId job, const Slice& slice) {
+void CorePlacer::add_site(const Plan& plan, JobId job, const Slice& slice) {
   const Node& server = plan.cluster().cluster().nodes[slice.node.value];
   const std::int64_t spare =
       server.cpus_milli - claimed_milli(plan, slice.node) - std::int64_t{demand_[job]} * slice.gpus;
@@ -75,7 +83,7 @@ void AwareTuner::add_site(const Plan& plan, JobId job, const Slice& slice) {
 }
 
 /// Cores the jobs of the server want, whether they have them or not.
-std::int64_t AwareTuner::claimed_milli(const Plan& plan, NodeId node) const {
+std::int64_t CorePlacer::claimed_milli(const Plan& plan, NodeId node) const {
   std::int64_t claimed = 0;
   const ClusterState& state = plan.cluster();
   for (std::int32_t device = 0; device < state.cluster().nodes[node.value].gpus; ++device) {
@@ -84,7 +92,7 @@ std::int64_t AwareTuner::claimed_milli(const Plan& plan, NodeId node) const {
   return claimed;
 }
 
-const AwareTuner::Site* AwareTuner::tightest_fit() const {
+const CorePlacer::Site* CorePlacer::tightest_fit() const {
   const Site* best = nullptr;
   const auto key = [](const Site& site) {
     return std::tuple(site.rest, site.other_rest, site.slice.node);
@@ -96,7 +104,7 @@ const AwareTuner::Site* AwareTuner::tightest_fit() const {
 }
 
 /// Allocates the richest servers on trial, with the job and without.
-const AwareTuner::Site* AwareTuner::best_objective(const Plan& plan, JobId job, PoolId pool) {
+const CorePlacer::Site* CorePlacer::best_objective(const Plan& plan, JobId job, PoolId pool) {
   const std::size_t tried = std::min(sites_.size(), kMostObjectives);
   std::ranges::partial_sort(sites_, sites_.begin() + static_cast<std::ptrdiff_t>(tried), {},
                             [](const Site& s) { return std::tuple(-s.spare, s.slice.node); });
@@ -104,13 +112,13 @@ const AwareTuner::Site* AwareTuner::best_objective(const Plan& plan, JobId job, 
                          .workers = plan.shape(job).gpus};
   const Site* best = nullptr;
   double best_gain = 0;
-  nodes_.clear();
+  cores_.forget_shared_out();
   for (std::size_t i = 0; i < tried; ++i) {
-    const CpuServer server = server_of(plan, sites_[i].slice.node);
-    gather(plan, sites_[i].slice.node);
-    const double before = objective(server);
-    gangs_.push_back(newcomer);
-    const double gain = objective(server) - before;
+    const NodeId node = sites_[i].slice.node;
+    cores_.gather(plan, node);
+    const double before = cores_.objective(plan, node);
+    cores_.add(newcomer);
+    const double gain = cores_.objective(plan, node) - before;
     if (best != nullptr && gain <= best_gain) continue;
     best = &sites_[i];
     best_gain = gain;
@@ -121,21 +129,21 @@ const AwareTuner::Site* AwareTuner::best_objective(const Plan& plan, JobId job, 
 /// All jobs share one patience, or a queue of them would wait 60 s one after the other. A running
 /// job that moves is never held back, nor is one that is tried again at the same instant: the
 /// policy would stop others for it.
-bool AwareTuner::is_patient(const Plan& plan, JobId job) {
-  if (options_.wait == Duration::zero() || plan.jobs().is_running(job)) return false;
+bool CorePlacer::is_patient(const Plan& plan, JobId job) {
+  if (wait_ == Duration::zero() || plan.jobs().is_running(job)) return false;
   if (held_back_[job] == now_) return false;
   if (!patient_since_) patient_since_ = now_;
-  if (now_ >= *patient_since_ + options_.wait) return false;
+  if (now_ >= *patient_since_ + wait_) return false;
   held_back_[job] = now_;
   waits_.insert(job);
   return true;
 }
 
 /// Patience that has run out comes back once a job found the cores it wants.
-void AwareTuner::end_wait(JobId job, Cores cores) {
+void CorePlacer::end_wait(JobId job, Cores cores) {
   waits_.erase(job);
   if (cores == Cores::TooFew || !patient_since_) return;
-  const Time ends = *patient_since_ + options_.wait;
+  const Time ends = *patient_since_ + wait_;
   if (now_ > ends || (now_ < ends && waits_.empty())) patient_since_.reset();
 }
 

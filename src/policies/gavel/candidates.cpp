@@ -1,4 +1,4 @@
-#include "policies/gavel/rounds.h"
+#include "policies/gavel/candidates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ std::int64_t rounded(double value) noexcept { return std::llround(value * 1e9); 
 
 }  // namespace
 
-struct RoundBook::Entry {
+struct Candidates::Entry {
   std::int64_t priority = 0;  // these three larger first
   std::int64_t owed = 0;
   std::int64_t share = 0;
@@ -38,51 +38,78 @@ struct RoundBook::Entry {
   }
 };
 
-std::uint32_t RoundBook::add(const Candidate& candidate) {
-  candidates_.push_back(candidate);
-  claims_.resize(claims_.size() + types_);
-  return static_cast<std::uint32_t>(candidates_.size() - 1);
+std::optional<std::uint32_t> Candidates::find_pair(JobId first, JobId second) const {
+  for (std::uint32_t at = 0; at < candidates_.size(); ++at) {
+    if (candidates_[at].job == first && candidates_[at].partner == second) return at;
+  }
+  return std::nullopt;
 }
 
-void RoundBook::remove(std::uint32_t at) {
+std::uint32_t Candidates::add(const Candidate& candidate) {
+  const auto at = static_cast<std::uint32_t>(candidates_.size());
+  candidates_.push_back(candidate);
+  claims_.resize(claims_.size() + types_);
+  if (candidate.partner) {
+    ++pairs_;
+    return at;
+  }
+  const std::size_t rows = candidate.job.value + std::size_t{1};
+  if (rows > alone_.size()) alone_.resize(std::max(rows, 2 * alone_.size()));
+  alone_[candidate.job] = at;
+  return at;
+}
+
+void Candidates::remove_at(std::uint32_t at) {
   const std::size_t last = candidates_.size() - 1;
+  if (candidates_[at].partner) --pairs_;
   candidates_[at] = candidates_[last];
   std::copy_n(claims_.begin() + static_cast<std::ptrdiff_t>(last * types_), types_,
               claims_.begin() + static_cast<std::ptrdiff_t>(at * types_));
   candidates_.pop_back();
   claims_.resize(last * types_);
+  if (at < last && !candidates_[at].partner) alone_[candidates_[at].job] = at;
 }
 
-void RoundBook::remove_pairs() {
-  for (std::size_t at = candidates_.size(); at-- > 0;) {
-    if (candidates_[at].partner) remove(static_cast<std::uint32_t>(at));
+void Candidates::remove(JobId job) {
+  remove_at(alone(job));
+  // From the end: whoever takes a place that became free has been looked at already.
+  for (std::size_t at = candidates_.size(); pairs_ > 0 && at-- > 0;) {
+    const Candidate& other = candidates_[at];
+    if (other.partner && (other.job == job || *other.partner == job))
+      remove_at(static_cast<std::uint32_t>(at));
   }
 }
 
-void RoundBook::restart(double carry) {
+void Candidates::remove_pairs() {
+  for (std::size_t at = candidates_.size(); pairs_ > 0 && at-- > 0;) {
+    if (candidates_[at].partner) remove_at(static_cast<std::uint32_t>(at));
+  }
+}
+
+void Candidates::restart(double carry) {
   for (double& time : time_) time *= carry;
   for (Claim& claim : claims_) claim.received *= carry;
 }
 
-void RoundBook::elapse(double seconds) {
+void Candidates::elapse(double seconds) {
   for (Claim& claim : claims_) claim.owed += claim.share * seconds;
 }
 
-void RoundBook::receive(std::uint32_t at, PoolId pool, double seconds) {
+void Candidates::receive(std::uint32_t at, PoolId pool, double seconds) {
   Claim& mine = claim(at, pool);
   mine.received += seconds;
   mine.owed -= seconds;
   time_[pool.value] += seconds;
 }
 
-double RoundBook::priority(std::uint32_t at, PoolId pool) const noexcept {
+double Candidates::priority(std::uint32_t at, PoolId pool) const noexcept {
   const Claim& mine = claim(at, pool);
   if (mine.share <= 0) return 0;
   if (mine.received <= 0) return mine.share * kNeverServed;
   return std::min(mine.share * time_[pool.value] / mine.received, mine.share * kNeverServed);
 }
 
-void RoundBook::add_entries(std::uint32_t at, std::vector<Entry>& entries) const {
+void Candidates::add_entries(std::uint32_t at, std::vector<Entry>& entries) const {
   const Candidate& candidate = candidates_[at];
   for (std::uint32_t type = 0; type < types_; ++type) {
     const Claim& mine = claim(at, PoolId{type});
@@ -98,8 +125,8 @@ void RoundBook::add_entries(std::uint32_t at, std::vector<Entry>& entries) const
   }
 }
 
-std::vector<Pick> RoundBook::choose(std::span<const std::int64_t> free,
-                                    std::span<const Pick> kept) const {
+std::vector<Pick> Candidates::choose(std::span<const std::int64_t> free,
+                                     std::span<const Pick> kept) const {
   std::vector<Entry> entries;
   entries.reserve(claims_.size());
   for (std::uint32_t at = 0; at < candidates_.size(); ++at) add_entries(at, entries);

@@ -40,18 +40,21 @@ struct Claim {
   bool may_fill = true;
 };
 
-class RoundBook {
+class Candidates {
  public:
-  explicit RoundBook(std::size_t types) : types_(types), time_(types) {}
+  explicit Candidates(std::size_t types) : types_(types), time_(types) {}
 
   [[nodiscard]] std::size_t size() const noexcept { return candidates_.size(); }
   [[nodiscard]] const Candidate& operator[](std::uint32_t at) const noexcept {
     return candidates_[at];
   }
+  /// Where the job stands by itself, not as half of a pair.
+  [[nodiscard]] std::uint32_t alone(JobId job) const noexcept { return alone_[job]; }
+  [[nodiscard]] std::optional<std::uint32_t> find_pair(JobId first, JobId second) const;
   /// Its claims are empty until they are set.
   std::uint32_t add(const Candidate& candidate);
-  /// The last candidate takes its place.
-  void remove(std::uint32_t at);
+  /// The job and the pairs it is in. The last candidate takes the place of one that leaves.
+  void remove(JobId job);
   void remove_pairs();
   [[nodiscard]] Claim& claim(std::uint32_t at, PoolId pool) noexcept {
     return claims_[at * types_ + pool.value];
@@ -76,12 +79,15 @@ class RoundBook {
 
  private:
   struct Entry;
+  void remove_at(std::uint32_t at);
   void add_entries(std::uint32_t at, std::vector<Entry>& entries) const;
 
   std::size_t types_;
   std::vector<double> time_;  // by type: seconds received by all
   std::vector<Candidate> candidates_;
-  std::vector<Claim> claims_;  // by candidate, type
+  std::size_t pairs_ = 0;               // among them
+  Column<JobId, std::uint32_t> alone_;  // positions
+  std::vector<Claim> claims_;           // by candidate, type
 };
 
 }  // namespace berth::gavel
