@@ -50,7 +50,8 @@ Engine::Engine(const EngineParts& parts)
   plan_.set_capabilities(executor_.capabilities());
   if (open_) plan_.keep_to_agreed_sizes(trace_);
   make_intake();
-  if (placement_.wants_changes()) state_.track_changes();  // trying shapes was no part of the run
+  if (placement_.wants_changes())
+    state_.track_changes();  // after the intake, whose trials of shapes are no part of the run
 }
 
 void Engine::watch_what_is_needed(ClusterState& state) const {
@@ -71,6 +72,7 @@ void Engine::make_intake() {
   const SideLimits limits{.cores = tuner_ == nullptr && !policy_.traits().sets_cores,
                           .memory = !policy_.traits().sets_memory};
   if (open_) {
+    // Jobs come while others run: whether one could ever fit is asked of a cluster without jobs.
     pristine_ = std::make_unique<ClusterState>(state_.cluster(), state_.mode());
     watch_what_is_needed(*pristine_);
     intake_.emplace(trace_, *pristine_, placement_, limits, believed_);
@@ -102,7 +104,8 @@ Result<void> Engine::run() {
       executor_.news(view_.now, jobs_, rate_changes_);
       absorb_rates();
     }
-    // Somebody only asked: a policy that decided now would decide because of that.
+    // Somebody only looked: a policy that decided now would decide because of that, and the same
+    // jobs would run otherwise because a person asked about them.
     const bool is_due = !due_.empty() || *now >= wakeup || passes_ == 0;
     if (!is_due && !executor_.calls_for_pass()) {
       if (observer_ != nullptr) observer_->instant_done(*now);
@@ -110,6 +113,8 @@ Result<void> Engine::run() {
     }
     events_ += due_.empty() ? 1 : due_.size();  // a wake-up is an event too
 
+    // One plan for all who decide: the tuner shares out what the policy started, and the power
+    // manager switches off what both left idle.
     plan_.begin();
     if (tuner_ != nullptr) tuner_->begin_instant(*now);
     policy_.decide(view_, plan_, policy_rng_);
@@ -119,7 +124,8 @@ Result<void> Engine::run() {
     for (const Action& action : actions) take(action);
     const bool idle = due_.empty() && actions.empty() && accounts_.running().empty();
     plan_.settle();
-    depart_killed(actions);
+    depart_killed(
+        actions);  // after settle(): what they held has come back when the policy hears it
     rate_changes_.clear();
     executor_.rates(view_.now, jobs_, rate_changes_);
     absorb_rates();
@@ -129,6 +135,7 @@ Result<void> Engine::run() {
     if (tuner_ != nullptr) wakeup = std::min(wakeup, tuner_->next_wakeup(view_).value_or(kNever));
     if (power_ != nullptr) wakeup = std::min(wakeup, power_->next_wakeup(view_).value_or(kNever));
     BERTH_CHECK(wakeup > *now, "a policy wakes up later than now");
+    // A policy that only wakes up and never decides would keep a simulation alive for ever.
     idle_passes = idle ? idle_passes + 1 : 0;
     if (idle_passes >= kHopelessPasses && !executor_.expects_events()) break;
     if ((++passes_ & 0xffffU) == 0 && progress_) progress_({*now, events_, arrived_, over_});
@@ -178,11 +185,11 @@ void Engine::absorb_rates() {
 
 void Engine::apply(const Event& event) {
   if (open_ && is_leaving(event.kind)) {
-    // What ran before a restart is brought in job by job: one may leave before its turn has come,
-    // and a policy hears of nobody's departure whom it has not seen arrive.
+    // After a restart the jobs that still run arrive one by one. One may end before it has arrived;
+    // a policy must not hear of a departure without an arrival.
     JobState& state = jobs_.state[event.job];
     if (event.asks_policy && !jobs_.is_running(event.job)) {
-      executor_.set_retry(event.job, std::nullopt);  // and says what became of it
+      executor_.set_retry(event.job, std::nullopt);  // the executor says what became of it
       return;
     }
     if (is_over(state)) return;
@@ -295,8 +302,8 @@ void Engine::end(JobId job, JobState outcome) {
   ++over_;
   plan_.unpin(job);
   if (observer_ != nullptr) observer_->finished(view_.now, job, outcome);
-  // How long somebody lets a job run before giving it up says how long it takes at least. What a
-  // trace says of such a job is its length.
+  // A live job that is cancelled says only that it would have taken longer. A cancelled job of a
+  // trace has its whole length there, so that estimates may learn from it.
   if (!open_ || outcome != JobState::Cancelled)
     estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
   policy_.on_departure(view_, job);
@@ -356,6 +363,7 @@ void Engine::find_victims(NodeId node) {
 
 void Engine::lose_node(NodeId node) {
   find_victims(node);
+  // A node leaves service empty: first its jobs, then the node, then the policy hears of both.
   for (const JobId job : victims_) lose_attempt(job, Reason::NodeLost);
   state_.set_down(node);
   policy_.on_capacity_change(view_, node);
@@ -375,9 +383,8 @@ void Engine::lose_attempt(JobId job, Reason reason) {
   accounts_.end_stretch(view_.now, job, view_.now);
   const Duration interval =
       checkpoints_ ? checkpoint_interval(*checkpoints_, jobs_.granted[job]) : checkpoint_interval_;
-  if (interval > Duration::zero()) {  // back to the last whole checkpoint
-    jobs_.work[job] = jobs_.work[job] / interval * interval;
-  }
+  if (interval > Duration::zero())
+    jobs_.work[job] = jobs_.work[job] / interval * interval;  // back to the last whole checkpoint
   ++jobs_.failures[job];
   release(job);
   accounts_.set_stopped(job, JobState::Waiting);

@@ -92,7 +92,7 @@ class Engine {
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
   [[nodiscard]] Time now() const noexcept { return view_.now; }
-  /// Whose event is being absorbed: whom it is about if that throws.
+  /// The job whose event is being absorbed: the one to blame if that throws.
   [[nodiscard]] std::optional<JobId> handling() const noexcept { return handling_; }
   /// Some acceptable pool could hold this shape right now.
   [[nodiscard]] bool has_place(const Shape& shape) const;

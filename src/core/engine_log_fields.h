@@ -87,8 +87,8 @@ void pass_event(Bytes& bytes, AnyEvent& event) {
               event.asks_policy);
 }
 
-/// One byte: whether work and a beginning follow, and the basis. Logs of a version without a basis
-/// have 0 there: to whom nothing was said of it, it is a belief.
+/// One byte: whether work and a beginning follow, and the basis. Logs of a version that knew no
+/// basis have 0 there, which reads as a believed rate.
 inline std::uint64_t flags_of(const RateChange& change) {
   std::uint64_t basis = 0;
   switch (change.basis) {
