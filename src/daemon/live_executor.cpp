@@ -230,8 +230,7 @@ Time LiveExecutor::leave(Time now, JobNumber number, std::string why) {
   return until + beliefs_.stop_cost(runs ? parts_.job(number) : std::nullopt);
 }
 
-Time LiveExecutor::stop(Time now, const Action& action, const JobTable& jobs) {
-  static_cast<void>(jobs);
+Time LiveExecutor::stop(Time now, const Action& action, const JobTable&) {
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   late_.erase(action.job);
@@ -263,8 +262,7 @@ void LiveExecutor::set_retry(JobId slot, std::optional<bool> again) {
   feed_.answer_retry(slot, again);
 }
 
-void LiveExecutor::adjust(Time now, const Action& action, const JobTable& jobs) {
-  static_cast<void>(now);
+void LiveExecutor::adjust(Time, const Action& action, const JobTable& jobs) {
   const CheckScope here{kHere};
   const JobNumber job = number_of(action.job);
   if (action.kind == ActionKind::SetCores)

@@ -84,8 +84,8 @@ TEST_P(Digest, IsThatOfTheFile) {
   EXPECT_EQ(digest_of(GetParam()), found->second) << GetParam().name();
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, Digest, testing::ValuesIn(rows()), [](const auto& info) {
-  std::string name = info.param.name();
+INSTANTIATE_TEST_SUITE_P(Golden, Digest, testing::ValuesIn(rows()), [](const auto& test) {
+  std::string name = test.param.name();
   std::ranges::replace_if(
       name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "policies/common/equal_share.h"
 #include "policies/themis/fairness.h"
+#include "policies/themis/ftf_rounds.h"
 #include "policies/themis/job_times.h"
 #include "policies/themis/placed_auction.h"
-#include "policies/themis/time_fractions.h"
 
 namespace berth::themis {
 namespace {

@@ -65,10 +65,7 @@ const SpeedCurve& ElasticFlow::curve(const View& view, JobId job, PoolId pool) {
     standing.batch = kind.batch;
     standing.level = view.believed().best_level(pool, gpus);
     standing.terms = terms_for(view, job, pool, gpus);
-    const double speed = view.believed().alone(standing);
-    if (!curve.speed.empty() && speed <= curve.speed.back()) break;
-    curve.gpus.push_back(gpus);
-    curve.speed.push_back(speed);
+    if (!curve.add(gpus, view.believed().alone(standing))) break;
   }
   return curve;
 }

@@ -18,24 +18,25 @@ namespace berth::themis {
 
 using AppId = Id<struct AppTag>;
 
-/// An app's place in one market.
-struct Seat {
+/// What an app wants in one market.
+struct Demand {
   std::int32_t unit = 0;     // smallest number of GPUs that helps it; 0 = wants nothing here
   Time since = kNever;       // without GPUs since then; kNever: has some
   double rho = 0;            // when it was last looked at, if it has some
-  std::uint32_t at = 0;      // among those of its unit
   bool is_starving = false;  // GPUs are held back for it
-
-  [[nodiscard]] bool is_in() const noexcept { return unit > 0; }
   [[nodiscard]] bool is_waiting() const noexcept { return since != kNever; }
 };
 
 class Market {
  public:
-  void enter(AppId app, Seat& seat, const Seat& wanted);
-  /// `seats` finds the seat of the app that takes the freed place among those of its unit.
-  template <class SeatOf>
-  void leave(AppId app, Seat& seat, const SeatOf& seat_of);
+  /// An app that is not in the market enters it; its unit is above zero.
+  void enter(AppId app, const Demand& demand);
+  /// Nothing happens if it is not in.
+  void leave(AppId app);
+  void set_starving(AppId app);
+  [[nodiscard]] Demand demand(AppId app) const noexcept {
+    return app.value < seats_.size() ? seats_[app].demand : Demand{};
+  }
 
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size() + hungry_.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
@@ -52,30 +53,19 @@ class Market {
   [[nodiscard]] std::optional<AppId> first_starving() const noexcept {
     return starving_.empty() ? std::nullopt : std::optional{starving_.begin()->second};
   }
-  void set_starving(AppId app, Seat& seat);
   /// Anybody whom `most` GPUs help, each with the same chance.
   [[nodiscard]] std::optional<AppId> draw(std::int32_t most, Rng& rng) const;
 
  private:
+  struct Seat {
+    Demand demand;
+    std::uint32_t at = 0;  // among those of its unit
+  };
+  Column<AppId, Seat> seats_;
   std::set<std::pair<Time, AppId>> waiting_;
   std::set<std::pair<double, AppId>> hungry_;  // by -rho
   std::set<std::pair<Time, AppId>> starving_;
   std::map<std::int32_t, std::vector<AppId>> by_unit_;  // no list is empty
 };
-
-template <class SeatOf>
-void Market::leave(AppId app, Seat& seat, const SeatOf& seat_of) {
-  if (!seat.is_in()) return;
-  const auto list = by_unit_.find(seat.unit);
-  const AppId last = list->second.back();
-  list->second[seat.at] = last;
-  seat_of(last).at = seat.at;
-  list->second.pop_back();
-  if (list->second.empty()) by_unit_.erase(list);
-  waiting_.erase({seat.since, app});
-  hungry_.erase({-seat.rho, app});
-  starving_.erase({seat.since, app});
-  seat = Seat{};
-}
 
 }  // namespace berth::themis
