@@ -1,8 +1,8 @@
 // What the engine is told of the world: jobs that may compete arrive in slots of its trace, ends,
-// cancels and lost nodes become events. People's wishes and the ends of processes come in, gates are
-// asked, and what the engine need not know is dealt with here. Owns the slots, the events of the
-// next pass, who is still to be brought in, and which nodes are out of service. Decides nothing.
-// Engine's thread only.
+// cancels and lost nodes become events. People's wishes and the ends of processes come in, gates
+// are asked, and what the engine need not know is dealt with here. Owns the slots, the events of
+// the next pass, who is still to be brought in, and which nodes are out of service. Decides
+// nothing. Engine's thread only.
 #pragma once
 
 #include <cstdint>
@@ -76,8 +76,8 @@ class JobFeed {
     std::function<EngineLog::Reasons(JobId)> reasons_of;
     bool has_new_shares = false;  // set, and the engine has not heard of it
   };
-  /// First which slot is which job, and what became of them; then, once rates are known again, where
-  /// they are.
+  /// First which slot is which job, and what became of them; then, once rates are known again,
+  /// where they are.
   void resume_jobs(const Resumed& from);
   void resume_devices(const Resumed& from);
   /// The engine begins again with the next pass.
@@ -96,7 +96,8 @@ class JobFeed {
   void begin_pass() { newcomers_.clear(); }
   void handle(const Committed& committed);
   void handle(const HostEvent& event);
-  /// Lets in whoever may compete, and moves all events of this pass to `due`, in the engine's order.
+  /// Lets in whoever may compete, and moves all events of this pass to `due`, in the engine's
+  /// order.
   void collect(std::vector<Event>& due);
   /// Jobs that the engine was told of in this pass: if it fails, one of them may be why.
   [[nodiscard]] const std::vector<JobNumber>& newcomers() const noexcept { return newcomers_; }

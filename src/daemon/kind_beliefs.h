@@ -45,8 +45,8 @@ class KindBeliefs {
   /// If it says how many iterations it has and nothing of its length, it is as long as jobs of its
   /// kind have shown.
   void set_length(TraceJob& slot, const JobSpec& spec);
-  /// It is believed to be what jobs of its kind have shown. Profiles are only ever added: those that
-  /// others have stay what they are.
+  /// It is believed to be what jobs of its kind have shown. Profiles are only ever added: those
+  /// that others have stay what they are.
   void set_profile(JobId slot, const JobSpec& spec);
   [[nodiscard]] std::optional<ProfileId> profile_of(JobId slot) const;
   /// Of an iteration on the devices it asks for.

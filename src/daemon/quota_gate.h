@@ -1,7 +1,7 @@
 // Limits of users and groups: GPUs and jobs that compete or run at once, and GPU time used. Use is
 // decayed: it halves every half life, so that a budget that is spent opens again by itself. Owns
-// limits, use, who is counted in and who waits for room. A job belongs to the share of its user and,
-// if it has one, of its group, and needs room in both.
+// limits, use, who is counted in and who waits for room. A job belongs to the share of its user
+// and, if it has one, of its group, and needs room in both.
 #pragma once
 
 #include <cstdint>

@@ -102,8 +102,8 @@ Result<void> Scheduler::run() {
   }
 }
 
-/// What a failed engine leaves is thrown away, except what the supervisor has heard meanwhile: that goes
-/// on record before the next engine reads it.
+/// What a failed engine leaves is thrown away, except what the supervisor has heard meanwhile: that
+/// goes on record before the next engine reads it.
 Result<Scheduler::Next> Scheduler::begin_anew(const std::string& why,
                                               std::optional<JobNumber> suspect) {
   trust_.good_passes = 0;

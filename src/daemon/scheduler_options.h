@@ -1,5 +1,5 @@
-// What a scheduler is set up with: the policy and its settings, and what stands beside it. Plain data
-// and its texts; which of it makes another engine necessary is said here too.
+// What a scheduler is set up with: the policy and its settings, and what stands beside it. Plain
+// data and its texts; which of it makes another engine necessary is said here too.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Who may use how much and has used how much: from the settings and the store to the gates and to
 // the policy that shares by it. What runs is counted by those who see it run; the store knows what
-// has ended, also before a restart. Owns what the running engine was told of shares, so that it hears
-// of them again only when they have changed. Engine's thread only.
+// has ended, also before a restart. Owns what the running engine was told of shares, so that it
+// hears of them again only when they have changed. Engine's thread only.
 #pragma once
 
 #include <optional>
