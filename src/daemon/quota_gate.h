@@ -36,10 +36,6 @@ struct FullLimit {
 
 class QuotaGate {
  public:
-  struct InUse {
-    std::int32_t gpus = 0, jobs = 0;
-  };
-
   // Shares are named "user/alice", "group/ml".
   void set_limits(const std::string& who, const ShareLimits& limits);
   /// Seconds in which use counts half; 0 = it is never forgotten.
@@ -58,7 +54,6 @@ class QuotaGate {
   [[nodiscard]] bool is_open(const JobSpec& spec) const { return !full_limit(spec); }
   /// The first of its user's and its group's limits that leaves no room for it.
   [[nodiscard]] std::optional<FullLimit> full_limit(const JobSpec& spec) const;
-  [[nodiscard]] InUse in_use(const std::string& who) const;
 
   /// Lets use decay until now; budgets that are no longer spent have room again.
   void settle(Time now);
@@ -76,6 +71,9 @@ class QuotaGate {
   void explain(const JobSpec& spec, std::vector<ShutGate>& shut) const;
 
  private:
+  struct InUse {
+    std::int32_t gpus = 0, jobs = 0;
+  };
   struct Share {
     ShareLimits limits;
     double used_seconds = 0;
