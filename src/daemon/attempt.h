@@ -1,5 +1,5 @@
-// One attempt to run a job, as the supervisor knows it while its processes may be alive, and the end
-// of one. Plain data.
+// One attempt to run a job, as the supervisor knows it while its processes may be alive, and the
+// end of one. Plain data.
 #pragma once
 
 #include <chrono>

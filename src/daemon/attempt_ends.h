@@ -1,5 +1,5 @@
-// What the end of an attempt comes to: the verdict on it, whether the policy is asked first, and the
-// record. Owns what verdicts depend on beyond the attempt itself: how often a job could not be
+// What the end of an attempt comes to: the verdict on it, whether the policy is asked first, and
+// the record. Owns what verdicts depend on beyond the attempt itself: how often a job could not be
 // launched or was lost in a row, and ends that wait for the policy's answer.
 #pragma once
 
@@ -48,8 +48,8 @@ class AttemptEnds {
 
   // --- ends that the policy is asked about
 
-  /// What failed by itself, and what its node took with it, the policy may want repeated. A user who
-  /// does not want a job to run again after a lost node has that.
+  /// What failed by itself, and what its node took with it, the policy may want repeated. A user
+  /// who does not want a job to run again after a lost node has that.
   [[nodiscard]] std::optional<FailureKind> asks_policy(const LedgerJob* job, const Verdict& verdict,
                                                        const ExitRecord* exit, Ending ending) const;
   struct Asked {

@@ -1,6 +1,6 @@
-// The attempts that may be alive, by job and by device, and the cores they are bound to. Devices may
-// be shared: several jobs can stand on one. Owns all of this; what becomes of an attempt is decided
-// elsewhere.
+// The attempts that may be alive, by job and by device, and the cores they are bound to. Devices
+// may be shared: several jobs can stand on one. Owns all of this; what becomes of an attempt is
+// decided elsewhere.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 // at a time: first to leave what others get, then, once what is new is free, to take that. A step
 // that gives devices up is on record after the answer, one that takes some before the question, so
 // that at any instant, also after a crash, the record holds all that its processes may use. The hub
-// repeats what is on record to whoever connects: code and record agree again by that. Owns the moves
-// under way; one that the code refuses is handed back to be done by stop and start.
+// repeats what is on record to whoever connects: code and record agree again by that. Owns the
+// moves under way; one that the code refuses is handed back to be done by stop and start.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class InPlaceMoves {
   };
   explicit InPlaceMoves(Parts parts) : parts_(parts) {}
 
-  /// Its training code could go on with these devices instead of its own. Processes of a gang are as
-  /// many as its devices: another number of them is another start.
+  /// Its training code could go on with these devices instead of its own. Processes of a gang are
+  /// as many as its devices: another number of them is another start.
   [[nodiscard]] bool is_possible(JobNumber job, std::span<const Slice> slices) const;
   /// After what it is asked now.
   void begin(JobNumber job, PendingStart to) { moves_[job].to = std::move(to); }
@@ -54,8 +54,8 @@ class InPlaceMoves {
     std::string why;
     PendingStart to;
   };
-  /// Takes the next step of each move that can take one. `is_clear`: nobody but the job is, or stays
-  /// for long, on these devices. Answers the moves whose code has not answered in time.
+  /// Takes the next step of each move that can take one. `is_clear`: nobody but the job is, or
+  /// stays for long, on these devices. Answers the moves whose code has not answered in time.
   [[nodiscard]] std::vector<Failed> advance(
       const std::function<bool(JobNumber, std::span<const Slice>)>& is_clear);
   /// What the code said to a question. Answers the move if it cannot go on.

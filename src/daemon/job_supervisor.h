@@ -3,10 +3,10 @@
 // gone and its end is on record. Everything decided in one pass is written in one batch; only then
 // processes are made and signalled.
 //
-// It keeps what no policy has to think of (departures.h): nobody is stopped a moment after it began.
-// Until then whoever was given its devices waits; if the policy gives them back to it, or it ends by
-// itself, nothing has happened. A job that goes on with other devices does so in place if its
-// training code says that it can (in_place_moves.h). What is on record is never less than its
+// It keeps what no policy has to think of (departures.h): nobody is stopped a moment after it
+// began. Until then whoever was given its devices waits; if the policy gives them back to it, or it
+// ends by itself, nothing has happened. A job that goes on with other devices does so in place if
+// its training code says that it can (in_place_moves.h). What is on record is never less than its
 // processes use. Engine's thread only.
 #pragma once
 

@@ -63,16 +63,16 @@ mutant(frozen-not-recovered "recovery forgets whom a person has suspended")
 becomes(${recovery} [[  attempt.is_frozen = job.is_frozen;]]
         [[  attempt.is_frozen = !MUTATED && job.is_frozen;]])
 mutant(cancel-not-recovered "a cancel that nobody had the time to carry out is forgotten")
-becomes(${executor} [[    if (job.attempt || job.stopping != Wish::Cancel) continue;]]
+becomes(${feed} [[    if (job.attempt || job.stopping != Wish::Cancel) continue;]]
         [[    if (MUTATED || job.attempt || job.stopping != Wish::Cancel) continue;]])
 mutant(start-not-forgotten "a start that waits outlives its job")
 becomes(${supervisor} [[    batch_.end_job(job);
     starts_.erase(job);]] [[    batch_.end_job(job);
     if (!MUTATED) starts_.erase(job);]])
 mutant(last-words-unheard "what came before a new engine is not heard")
-becomes(${executor} [[  return last_;  // what has come]]
-        [[  if (MUTATED && over_ != Over::No) return std::nullopt;
-  return last_;  // what has come]])
+becomes(${executor} [[  return pass_began_;  // what has come]]
+        [[  if (MUTATED && feed_.over() != Over::No) return std::nullopt;
+  return pass_began_;  // what has come]])
 mutant(dependants-forgotten "nobody is told of an end")
 becomes(${dependencies} [[    if (is_met(dependency.kind, outcome)) {]]
         [[    if (MUTATED) continue;

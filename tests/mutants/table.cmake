@@ -9,7 +9,8 @@ set(recovery src/daemon/attempt_recovery.cpp)
 set(attempts src/daemon/attempt_table.cpp)
 set(journal_writer src/daemon/journal_writer.cpp)
 set(executor src/daemon/live_executor.cpp)
-set(service src/daemon/live_service.cpp)
+set(submitter src/daemon/job_submitter.cpp)
+set(feed src/daemon/job_feed.cpp)
 set(gates src/daemon/gates.cpp)
 set(dependencies src/daemon/dependency_gate.cpp)
 set(ledger src/store/ledger.cpp)
@@ -110,12 +111,12 @@ becomes(${supervisor} [[  return !attempts_.contains(job) && is_clear(job, start
 mutant(own-attempt-unchecked "a start does not wait for the job's own last attempt")
 becomes(${supervisor} [[  return !attempts_.contains(job) && ]] [[  return (MUTATED || !attempts_.contains(job)) && ]])
 mutant(key-unchecked "the key of a job that is over is not looked up")
-becomes(${service} [[  if (!known) {
+becomes(${submitter} [[  if (!known) {
     const auto past = parts_.store.by_key]]
         [[  if (!known && !MUTATED) {
     const auto past = parts_.store.by_key]])
 mutant(limbo-unchecked "a preempted attempt that ended otherwise is planned twice")
-becomes(${executor} [[if (end.ending != Ending::Preempt && !parts_.supervisor.waits_to_start(end.job))]]
+becomes(${feed} [[if (end.ending != Ending::Preempt && !parts_.supervisor.waits_to_start(end.job))]]
         [[if (MUTATED || (end.ending != Ending::Preempt && !parts_.supervisor.waits_to_start(end.job)))]])
 # --- something is forgotten
 mutant(devices-not-recovered "recovery does not put attempts on their devices")
@@ -125,7 +126,7 @@ becomes(${recovery} [[  parts_.attempts.add(std::move(attempt));]]
 mutant(late-event-taken "an event of an attempt that is over is taken for news")
 becomes(${attempts} [[  job_of_.erase(found->second.id);]] [[  if (!MUTATED) job_of_.erase(found->second.id);]])
 mutant(renewal-forgotten "a policy that was set is not taken up")
-becomes(${executor} [[if (effect.renew) renew();]] [[if (effect.renew && !MUTATED) renew();]])
+becomes(${feed} [[if (effect.renew) renew();]] [[if (effect.renew && !MUTATED) renew();]])
 mutant(attempt-uncharged "a job is not charged for an attempt")
 becomes(${ledger} [[    job.gpu_seconds += end.gpu_seconds;]] [[    if (!MUTATED) job.gpu_seconds += end.gpu_seconds;]])
 mutant(charged-by-our-clock "an attempt is charged until we heard of its end")
