@@ -278,7 +278,14 @@ void Engine::restore(JobId job, const JobPast& past) {
   jobs_.service[job] = past.service;
   jobs_.preemptions[job] = past.preemptions;
   jobs_.failures[job] = past.failures;
-  if (past.profile) jobs_.profile[job] = *past.profile;
+  if (past.profile) {
+    jobs_.profile[job] = *past.profile;
+    // What is believed of a job goes by its kind: with the profile of the intake it would be
+    // believed to run as somebody nobody knows.
+    Kind kind = kinds_[jobs_.kind[job]];
+    kind.profile = *past.profile;
+    jobs_.kind[job] = kinds_.intern(kind);
+  }
   if (!past.slices.empty()) plan_.pin(job, past.slices);
 }
 
