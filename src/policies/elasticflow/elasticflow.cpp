@@ -65,7 +65,10 @@ const SpeedCurve& ElasticFlow::curve(const View& view, JobId job, PoolId pool) {
     standing.batch = kind.batch;
     standing.level = view.believed().best_level(pool, gpus);
     standing.terms = terms_for(view, job, pool, gpus);
-    if (!curve.add(gpus, view.believed().alone(standing))) break;
+    const double speed = view.believed().alone(standing);
+    if (!curve.speed.empty() && speed <= curve.speed.back()) break;
+    curve.gpus.push_back(gpus);
+    curve.speed.push_back(speed);
   }
   return curve;
 }
