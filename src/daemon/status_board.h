@@ -1,6 +1,6 @@
 // What the outside sees: the fold of everything that is durable, with what is known of processes
-// beside it. Written by the journal writer after each commit and by the engine's thread, read by everyone;
-// a reader never waits for a pass or a disk.
+// beside it. Written by the journal writer after each commit and by the engine's thread, read by
+// everyone; a reader never waits for a pass or a disk.
 #pragma once
 
 #include <atomic>

@@ -13,6 +13,7 @@
 #include "policies/kit/beliefs.h"
 #include "policies/kit/blocked_set.h"
 #include "policies/kit/groups.h"
+#include "policies/kit/job_timers.h"
 #include "policies/kit/memo.h"
 #include "policies/kit/pass.h"
 #include "policies/kit/waiting_jobs.h"
@@ -330,6 +331,25 @@ TEST(SpeedCurve, LeavesOutSizesThatAreNoFaster) {
   EXPECT_EQ(curve.sizes_within(3), 2U) << "1 and 2";
   EXPECT_EQ(curve.first_reaching(1.2), 1U);
   EXPECT_EQ(curve.first_reaching(9), 2U) << "the fastest if none is as fast";
+}
+
+TEST(JobTimers, EachJobHasOneMomentAndTheEarliestComeFirst) {
+  const auto at = [](int seconds) { return Time{std::chrono::seconds{seconds}}; };
+  JobTimers timers;
+  EXPECT_EQ(timers.next(), kNever);
+  timers.set(JobId{3}, at(5));
+  timers.set(JobId{1}, at(5));
+  timers.set(JobId{2}, at(9));
+  timers.set(JobId{2}, at(2));  // replaces the 9
+  EXPECT_EQ(timers.due(at(5)), (std::vector<JobId>{JobId{2}, JobId{1}, JobId{3}}));
+  EXPECT_EQ(timers.next(), at(2));
+  EXPECT_EQ(timers.next_after(at(2)), at(5));
+  EXPECT_EQ(timers.next_after(at(5)), kNever);
+  timers.drop(JobId{2});
+  timers.drop(JobId{2});    // none is set any more
+  timers.drop(JobId{900});  // nor ever was
+  EXPECT_FALSE(timers.is_set(JobId{2}));
+  EXPECT_TRUE(timers.due(at(4)).empty());
 }
 
 }  // namespace
