@@ -261,6 +261,13 @@ void Engine::arrive(JobId job) {
 /// What happened to the job before this engine knew it.
 void Engine::restore(JobId job, const JobPast& past) {
   accounts_.restore(job, past);
+  if (past.profile) {
+    // What is believed of a job goes by its kind: with the profile of the intake it would be
+    // believed to run as somebody nobody knows.
+    Kind kind = kinds_[jobs_.kind[job]];
+    kind.profile = *past.profile;
+    jobs_.kind[job] = kinds_.intern(kind);
+  }
   if (!past.slices.empty()) plan_.pin(job, past.slices);
 }
 

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "policies/aonline/configurations.h"
 #include "policies/common/sized_start.h"
 #include "policies/kit/beliefs.h"
 
@@ -24,8 +23,9 @@ std::vector<Configuration> Aonline::ways_of(const View& view, JobId job) const {
   for (const PoolId pool : view.shape(job).pools) {
     if (view.cluster.usable_gpus(pool) == 0) continue;
     const ElasticRange range = range_in(view, job, pool, options_.elastic);
-    for (const std::int64_t gpus : sizes_between(range.least, range.most, view.gpus(job))) {
-      const double rate = believed_rate(view, job, pool, static_cast<std::int32_t>(gpus));
+    const std::int32_t asked = std::clamp(view.gpus(job), range.least, range.most);
+    for (const std::int32_t gpus : doubling_sizes(range, asked)) {
+      const double rate = believed_rate(view, job, pool, gpus);
       ways.push_back({pool.value, gpus, slots_for(left / rate),
                       options_.servers.count_for(gpus) * options_.servers.cores});
     }

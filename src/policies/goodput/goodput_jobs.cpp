@@ -19,16 +19,15 @@ bool differs(double a, double b) { return a > b * kNewTable || b > a * kNewTable
 
 void Jobs::begin(const View& view) {
   facts_.resize(view.jobs.size());
-  pool_gpus_.resize(view.cluster.pools());
-  for (const Node& node : view.cluster.cluster().nodes) pool_gpus_[node.pool.value] += node.gpus;
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i)
+    pool_gpus_.push_back(view.cluster.cluster().total_gpus(PoolId{i}));
 }
 
 void Jobs::add(const View& view, JobId job) {
   active_.insert(std::ranges::upper_bound(active_, job), job);
   // No pool may be able to hold what the rule would allow.
   std::int64_t largest = 1;
-  for (const PoolId pool : view.shape(job).pools)
-    largest = std::max(largest, pool_gpus_[pool.value]);
+  for (const PoolId pool : view.shape(job).pools) largest = std::max(largest, pool_gpus_[pool]);
   ElasticRange range = elastic_range(view, job, options_.elastic);
   range.most = static_cast<std::int32_t>(std::min<std::int64_t>(range.most, largest));
   range.least = std::min(range.least, range.most);
@@ -166,9 +165,7 @@ const Table& Jobs::believed(const View& view, JobId job, PoolId pool) {
     return *facts.table;
   const Subject who = subject(view, job, pool);
   const std::int32_t step = noise_step(view.believed(), who, facts.used_phi);
-  std::vector<ByNoise>& in_pools =
-      tables_.of(view.jobs.kind[job], [&] { return std::vector<ByNoise>(view.cluster.pools()); });
-  ByNoise& by_noise = in_pools[pool.value];
+  ByNoise& by_noise = tables_.of(view.jobs.kind[job]).of(pool);
   auto at = by_noise.find(step);
   if (at == by_noise.end())
     at = by_noise.emplace(step, believed_table(view.believed(), who, step)).first;

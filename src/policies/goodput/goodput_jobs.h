@@ -93,11 +93,11 @@ class Jobs {
   [[nodiscard]] const Table& learnt(const View& view, JobId job, PoolId pool);
 
   Options options_;
-  std::vector<std::int64_t> pool_gpus_;
+  Column<PoolId, std::int64_t> pool_gpus_;
   std::vector<JobId> active_;  // by id
   Column<JobId, Facts> facts_;
-  Memo<KindId, std::vector<ByNoise>> tables_;  // by pool
-  std::unordered_map<JobId, Learnt> learnt_;   // lookup only
+  Memo<KindId, Memo<PoolId, ByNoise>> tables_;
+  std::unordered_map<JobId, Learnt> learnt_;  // lookup only
   bool reports_noise_ = false;
 };
 

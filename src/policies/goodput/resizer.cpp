@@ -67,6 +67,8 @@ void Resizer::place_by_size(Plan& plan) {
     const bool is_at_home = wish.pool == home.pool && wish.gpus == home.gpus() &&
                             plan.try_start_on(wish.job, wish.pool, home.slices, Reason::Growth);
     if (is_at_home) continue;
+    // A gang that fits a node waits for one rather than being spread: over several nodes it would
+    // get less done than its size was chosen for.
     const bool one_node = wish.gpus <= plan.cluster().largest_node(wish.pool);
     if (one_node && !fits_one_node(plan.cluster(), wish.pool, wish.gpus)) continue;
     static_cast<void>(plan.try_start_sized(wish.pool, wish.job, wish.gpus));
@@ -105,7 +107,7 @@ void Resizer::add_small_jobs(Pass& pass, PoolId pool) {
     if (!is_here || plan.gpus_of(job) >= node || jobs_->is_pinned(pass.view, job)) continue;
     const std::int32_t gpus = plan.gpus_of(job);
     const auto known = std::ranges::find(moves_, job, [](const Move& m) { return m.wish.job; });
-    if (known != moves_.end()) {
+    if (known != moves_.end()) {  // it was resized in this pass: its home is known
       plan.preempt(job, Reason::Growth);
       continue;
     }

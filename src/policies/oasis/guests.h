@@ -21,8 +21,8 @@ class Guests {
 
   /// In order of arrival, each with as many GPUs as it asks for, or held just now, or as are left.
   void start_waiting(Pass& pass);
-  /// Stops the guests of a pool, the last to arrive first, until `is_enough()`, which is asked after
-  /// each.
+  /// Stops the guests of a pool, the last to arrive first, until `is_enough()`, which is asked
+  /// after each.
   template <class IsEnough>
   bool give_way(Plan& plan, PoolId pool, IsEnough&& is_enough) {
     for (std::size_t i = running_.size(); i-- > 0;) {

@@ -57,18 +57,12 @@ Slice slice_on(const ClusterState& cluster, NodeId node, std::int32_t gpus) {
   return {.node = node, .gpus = gpus, .devices = free.lowest(gpus)};
 }
 
-/// Devices in use by pool, in thousandths.
-void measure_use(const ClusterState& cluster, std::vector<std::int64_t>& used) {
-  used.clear();
-  for (std::uint32_t i = 0; i < cluster.pools(); ++i)
-    used.push_back((cluster.usable_gpus(PoolId{i}) - cluster.free_gpus(PoolId{i})) * kDevice);
-}
-
 }  // namespace
 
 void Optimus::begin(const View& view) {
   const Cluster& cluster = view.cluster.cluster();
   nodes_.resize(cluster.pools.size());
+  used_.resize(cluster.pools.size());
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i)
     nodes_[cluster.nodes[i].pool].push_back(NodeId{i});
 }
@@ -121,7 +115,8 @@ void Optimus::describe_jobs(const View& view, const Plan& plan) {
   capacity_.clear();
   for (std::uint32_t i = 0; i < view.cluster.pools(); ++i)
     capacity_.push_back(view.cluster.usable_gpus(PoolId{i}) * kDevice);
-  used_.assign(capacity_.size(), 0);
+  used_.resize(0);
+  used_.resize(capacity_.size());  // nothing yet: jobs are added one after the other
   for (const JobId job : active_) {
     if (view.gpus(job) > 0) add_job(view, plan, job);  // others never compete for devices
   }
@@ -129,13 +124,13 @@ void Optimus::describe_jobs(const View& view, const Plan& plan) {
 
 void Optimus::add_job(const View& view, const Plan& plan, JobId job) {
   const bool runs = plan.holds(job);
-  const PoolId pool = runs ? plan.pool_of(job) : best_pool(view, job, used_);
+  const PoolId pool = runs ? plan.pool_of(job) : best_pool(view, job);
   predictions_.assign(view, job, pool);
   if (runs) predictions_.observe(view, job);
   const Trainee& trainee = predictions_.of(job);
   const Forecast forecast = predictions_.forecast(view, job);
   const std::int64_t milli = milli_per_worker(view.shape(job));
-  used_[pool.value] += milli * trainee.range.least;
+  used_[pool] += milli * trainee.range.least;
   jobs_.push_back({.id = job,
                    .demand = {.ps = {}, .worker = {{pool.value, milli}}},
                    .least = {.workers = trainee.range.least},
@@ -149,16 +144,16 @@ void Optimus::add_job(const View& view, const Plan& plan, JobId job) {
 
 /// Where its first workers go fast and few others are: among pools with room for them, otherwise
 /// among all.
-PoolId Optimus::best_pool(const View& view, JobId job, std::span<const std::int64_t> used) {
+PoolId Optimus::best_pool(const View& view, JobId job) {
   const std::vector<PoolId>& pools = view.shape(job).pools;
   if (pools.size() == 1) return pools.front();
   const auto least = static_cast<std::size_t>(predictions_.of(job).range.least);
   PoolId best = pools.front();
   double best_score = -1;
   for (const PoolId pool : pools) {
-    if (!can_host(view, job, pool, used)) continue;
+    if (!can_host(view, job, pool)) continue;
     const auto usable = static_cast<double>(view.cluster.usable_gpus(pool) * kDevice);
-    const double load = static_cast<double>(used[pool.value] + kDevice) / usable;
+    const double load = static_cast<double>(used_[pool] + kDevice) / usable;
     const double score = predictions_.rates(view, job, pool)[least] / load;
     if (score <= best_score) continue;
     best = pool;
@@ -167,10 +162,9 @@ PoolId Optimus::best_pool(const View& view, JobId job, std::span<const std::int6
   return best;
 }
 
-bool Optimus::can_host(const View& view, JobId job, PoolId pool,
-                       std::span<const std::int64_t> used) const {
+bool Optimus::can_host(const View& view, JobId job, PoolId pool) const {
   const std::int64_t need = milli_per_worker(view.shape(job)) * predictions_.of(job).range.least;
-  return used[pool.value] + need <= view.cluster.usable_gpus(pool) * kDevice;
+  return used_[pool] + need <= view.cluster.usable_gpus(pool) * kDevice;
 }
 
 /// First everybody gives back who changes, then small jobs are placed before large ones. Where a
@@ -321,8 +315,12 @@ bool Optimus::try_first_workers(Pass& pass, JobId job) {
     return true;
   }
   if (try_keep(pass, job)) return true;
-  measure_use(pass.plan.cluster(), used_);
-  const PoolId first = best_pool(pass.view, job, used_);
+  const ClusterState& cluster = pass.plan.cluster();
+  for (std::uint32_t i = 0; i < cluster.pools(); ++i) {
+    const PoolId pool{i};
+    used_[pool] = (cluster.usable_gpus(pool) - cluster.free_gpus(pool)) * kDevice;
+  }
+  const PoolId first = best_pool(pass.view, job);
   const auto try_in = [&](PoolId pool) {
     predictions_.assign(pass.view, job, pool);
     return try_start(pass, job, predictions_.of(job).range.least, PlaceRule::Run);

@@ -66,9 +66,8 @@ class Optimus final : public Policy {
   void reallocate(Pass& pass);
   void describe_jobs(const View& view, const Plan& plan);
   void add_job(const View& view, const Plan& plan, JobId job);
-  [[nodiscard]] PoolId best_pool(const View& view, JobId job, std::span<const std::int64_t> used);
-  [[nodiscard]] bool can_host(const View& view, JobId job, PoolId pool,
-                              std::span<const std::int64_t> used) const;
+  [[nodiscard]] PoolId best_pool(const View& view, JobId job);
+  [[nodiscard]] bool can_host(const View& view, JobId job, PoolId pool) const;
   void carry_out(Pass& pass, std::span<const TaskCounts> grants);
   void resize_in_place(Pass& pass, std::span<const TaskCounts> grants);
   [[nodiscard]] bool try_resize_in_place(Pass& pass, JobId job, std::int32_t gpus);
@@ -90,7 +89,7 @@ class Optimus final : public Policy {
   std::set<JobId> waiting_;  // of those
   Column<PoolId, std::vector<NodeId>> nodes_;
   std::vector<std::int64_t> capacity_;                // scratch, by pool: thousandths of devices
-  std::vector<std::int64_t> used_;                    // scratch, by pool
+  Column<PoolId, std::int64_t> used_;                 // scratch: thousandths of devices in use
   std::vector<AllocatedJob> jobs_;                    // scratch
   std::vector<const Trainee*> trainees_;              // scratch: in step with jobs_
   Column<ShapeId, std::int32_t> declined_;            // scratch: fewest GPUs with no room

@@ -29,7 +29,8 @@ std::int32_t split_batch(std::int32_t whole, std::int32_t gpus) noexcept {
 
 void Predictions::add(const View& view, JobId job) {
   const Kind& kind = view.kind(job);
-  const std::int32_t own = view.believed().batch_of(standing_of(view, view.jobs.kind[job], PoolId{0}, 1));
+  const std::int32_t own =
+      view.believed().batch_of(standing_of(view, view.jobs.kind[job], PoolId{0}, 1));
   const std::int32_t whole = std::max(1, own * std::max(1, kind.wanted));
   Trainee& trainee = trainees_.emplace(job, Trainee{whole}).first->second;
   trainee.range = range_of(view, job, options_.elastic, whole);
@@ -53,16 +54,15 @@ std::int32_t Predictions::batch_on(const View& view, JobId job, std::int32_t gpu
 
 const std::vector<double>& Predictions::rates(const View& view, JobId job, PoolId pool) {
   const KindId kind = view.jobs.kind[job];
-  std::vector<double>& rates = rates_.of(
-      kind, [&] { return std::vector<std::vector<double>>(view.cluster.pools()); })[pool.value];
-  if (!rates.empty()) return rates;
-  rates.push_back(0);
-  for (std::int32_t gpus = 1; gpus <= of(job).range.most; ++gpus) {
-    Standing standing = standing_of(view, kind, pool, gpus);
-    standing.terms.batch = batch_on(view, job, gpus);
-    rates.push_back(view.believed().alone(standing));
-  }
-  return rates;
+  return rates_.of(kind).of(pool, [&] {
+    std::vector<double> rates{0.0};
+    for (std::int32_t gpus = 1; gpus <= of(job).range.most; ++gpus) {
+      Standing standing = standing_of(view, kind, pool, gpus);
+      standing.terms.batch = batch_on(view, job, gpus);
+      rates.push_back(view.believed().alone(standing));
+    }
+    return rates;
+  });
 }
 
 void Predictions::assign(const View& view, JobId job, PoolId pool) {

@@ -86,9 +86,9 @@ class Predictions {
 
   PredictionOptions options_;
   std::map<JobId, Trainee> trainees_;
-  Memo<KindId, std::vector<std::vector<double>>> rates_;  // by pool, GPUs; addresses stay
-  std::map<ProfileId, Mean> usual_epochs_;                // of finished jobs
-  std::vector<double> new_losses_;                        // scratch
+  Memo<KindId, Memo<PoolId, std::vector<double>>> rates_;  // by GPUs; addresses stay
+  std::map<ProfileId, Mean> usual_epochs_;                 // of finished jobs
+  std::vector<double> new_losses_;                         // scratch
 };
 
 }  // namespace berth::optimus

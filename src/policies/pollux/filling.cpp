@@ -74,19 +74,6 @@ class Filling {
   std::priority_queue<Step, std::vector<Step>, Later> steps_;
 };
 
-/// 1, 2, 4, … within the job's range, its ends and its present size.
-std::vector<std::int32_t> sizes_between(std::int32_t least, std::int32_t most, std::int32_t now) {
-  std::vector<std::int32_t> sizes;
-  for (std::int32_t size = 1; size < most; size *= 2) {
-    if (size >= least) sizes.push_back(size);
-  }
-  sizes.insert(sizes.end(), {least, most});
-  if (now > 0) sizes.push_back(now);
-  std::ranges::sort(sizes);
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  return sizes;
-}
-
 /// Of waiting jobs that are alike the first is served first, and each takes its least: those behind
 /// as many as all GPUs can hold get nothing, so they are left out.
 std::vector<JobId> within_reach(const PoolRound& round) {
@@ -109,8 +96,8 @@ std::vector<JobId> within_reach(const PoolRound& round) {
 
 FillJob fill_job(const PoolRound& round, JobId job) {
   FillJob fill;
-  fill.sizes =
-      sizes_between(round.models.least(job), round.models.most(job), round.pass.plan.gpus_of(job));
+  const ElasticRange range{round.models.least(job), round.models.most(job)};
+  fill.sizes = doubling_sizes(range, round.pass.plan.gpus_of(job));
   const double fair = round.fair_goodput(job);
   for (const std::int32_t size : fill.sizes)
     fill.utility.push_back(round.table(job).goodput(size, size > round.largest_node()) / fair);

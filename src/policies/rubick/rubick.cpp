@@ -60,12 +60,8 @@ double Rubick::speed(const View& view, JobId job, PoolId pool, std::int32_t gpus
 }
 
 const SpeedCurve& Rubick::curve(const View& view, JobId job, PoolId pool) {
-  auto& in_pools = curves_.of(view.jobs.kind[job], [&] {
-    return std::vector<std::optional<SpeedCurve>>(view.cluster.pools());
-  });
-  std::optional<SpeedCurve>& curve = in_pools[pool.value];
-  if (!curve) curve = make_curve(view, job, pool);
-  return *curve;
+  Memo<PoolId, SpeedCurve>& in_pools = curves_.of(view.jobs.kind[job]);
+  return in_pools.of(pool, [&] { return make_curve(view, job, pool); });
 }
 
 /// Powers of two, what was asked for and what was measured, each faster than all smaller ones.
@@ -141,6 +137,8 @@ void Rubick::serve_pool(Pass& pass, PoolId pool) {
   }
   sizes_before_.clear();
   for (const Demand& row : demands_) sizes_before_.push_back(row.size);
+  // What is free is what nobody here holds: whoever waits takes from that, or from who holds more
+  // than its guarantee.
   static_cast<void>(allocate(demands_, plan.cluster().free_gpus(pool), options_.waiting));
   targets_.clear();
   for (std::size_t i = 0; i < jobs_.size(); ++i) {  // a size off the curve may stay what it is

@@ -86,8 +86,8 @@ class Rubick final : public Policy {
   std::set<JobId> waiting_;
   std::set<JobId> running_;
   std::set<JobId> unsized_;  // waiting for a part of a GPU, or for none
-  Memo<KindId, std::vector<std::optional<SpeedCurve>>> curves_;  // by pool
-  std::map<NameId, std::int64_t> used_;                          // guaranteed GPUs by queue
+  Memo<KindId, Memo<PoolId, SpeedCurve>> curves_;
+  std::map<NameId, std::int64_t> used_;   // guaranteed GPUs by queue
   std::map<NameId, std::int64_t> asked_;  // and what those who wait ask for, in a pass
   Rounds rounds_{Duration::zero()};       // due on events, and while a gain is put off
   bool may_gain_later_ = false;           // in this pass: a restart would eat somebody's gain

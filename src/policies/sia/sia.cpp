@@ -16,10 +16,10 @@ constexpr double kRestartSteps = 20;
 void Sia::begin(const View& view) {
   GoodputPolicy::begin(view);
   seen_.resize(view.jobs.size());
-  std::vector<std::int32_t> total(view.cluster.pools());
-  for (const Node& node : view.cluster.cluster().nodes) total[node.pool.value] += node.gpus;
-  for (std::uint32_t i = 0; i < total.size(); ++i)
-    shapes_.push_back(configurations(view.cluster.largest_node(PoolId{i}), total[i]));
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) {
+    const auto total = static_cast<std::int32_t>(view.cluster.cluster().total_gpus(PoolId{i}));
+    shapes_.push_back(configurations(view.cluster.largest_node(PoolId{i}), total));
+  }
 }
 
 void Sia::decide(const View& view, Plan& plan, Rng& rng) {
@@ -89,6 +89,8 @@ void Sia::add_row(const View& view, Group& group) {
       if (shape.gpus >= fewest && shape.gpus <= group.alike.most) add(pool, shape.gpus);
     }
   }
+  // Utilities are relative to the worst configuration, so that a large model does not outbid a
+  // small one. A rigid job has but one size: what it gets done counts by its GPUs.
   for (std::size_t i = 0; i < goodputs.size(); ++i) {
     Option& option = row.options[i];
     double utility = goodputs[i] / least * (rigid ? option.gpus : 1);
