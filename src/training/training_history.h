@@ -1,7 +1,7 @@
-// The reports of one job's training code, as figures. Rates are medians over recent reports, so that
-// a checkpoint or a validation between two iterations does not show as a slow job. Bounded: however
-// long a job trains, it takes a fixed number of bytes beyond one number per epoch (the first
-// 100,000).
+// The reports of one job's training code, as figures. Rates are medians over recent reports, so
+// that a checkpoint or a validation between two iterations does not show as a slow job. Bounded:
+// however long a job trains, it takes a fixed number of bytes beyond one number per epoch (the
+// first 100,000).
 #pragma once
 
 #include <cstdint>
