@@ -130,7 +130,7 @@ void expect(int status, int wanted) {
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 5;
   testing::FakeService service;
-  service.keep_happenings(0);
+  service.keep_events(0);
   service.add_token("alice", {"alice", 1'000, 1'000, Role::User});
   api::ServerOptions options;
   options.tcp = api::TcpAddress{};

@@ -226,7 +226,7 @@ class Connection final : public ConnectionBase,
       });
     };
     std::string body = std::move(parser_->get().body());
-    if (admitted_.route->pace == Pace::Quick)
+    if (admitted_.route->cost == RouteCost::Quick)
       return core_.api.answer(std::move(admitted_), std::move(body), std::move(reply));
     core_.workers.post(asker_.empty() ? name_of_peer() : asker_, right_,
                        [&api = core_.api, admitted = std::move(admitted_), body = std::move(body),

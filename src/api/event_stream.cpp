@@ -12,15 +12,15 @@
 
 namespace berth::api {
 
-bool EventFilter::takes(const Happening& happening) const {
-  if (!jobs.empty() && std::ranges::find(jobs, happening.job) == jobs.end()) return false;
-  if (user && happening.user != *user) return false;
-  return !kind || happening.kind == *kind;
+bool EventFilter::takes(const ServiceEvent& event) const {
+  if (!jobs.empty() && std::ranges::find(jobs, event.job) == jobs.end()) return false;
+  if (user && event.user != *user) return false;
+  return !kind || event.kind == *kind;
 }
 
-std::string event_text(const Happening& happening) {
-  std::string text = fmt::format("id: {}\nevent: {}\n", happening.sequence, happening.kind);
-  for (const std::string_view line : split(happening.json, '\n'))
+std::string event_text(const ServiceEvent& event) {
+  std::string text = fmt::format("id: {}\nevent: {}\n", event.sequence, event.kind);
+  for (const std::string_view line : split(event.json, '\n'))
     fmt::format_to(std::back_inserter(text), "data: {}\n", line);
   text += '\n';
   return text;
@@ -36,18 +36,18 @@ struct EventStream::Buffer {
   std::uint64_t expected = 0;  // the sequence that follows; 0: whatever comes
   bool is_full = false;        // something did not fit: nothing more is taken
 
-  void add(const Happening& happening) {
+  void add(const ServiceEvent& event) {
     {
       const std::lock_guard lock(mutex);
       if (is_full) return;
       const bool was_empty = bytes.empty();
       std::string text;
-      if (expected != 0 && happening.sequence > expected) {  // no longer kept when we came
-        const GapEvent gap{happening.sequence - expected};
+      if (expected != 0 && event.sequence > expected) {  // no longer kept when we came
+        const GapEvent gap{event.sequence - expected};
         text = fmt::format("event: gap\ndata: {}\n\n", wire::to_json(gap));
       }
-      expected = happening.sequence + 1;
-      if (filter.takes(happening)) text += event_text(happening);
+      expected = event.sequence + 1;
+      if (filter.takes(event)) text += event_text(event);
       if (text.empty()) return;
       if (bytes.size() + text.size() > max_bytes)
         is_full = true;
@@ -79,7 +79,7 @@ void EventStream::start(std::function<void()> wake) {
     options_.after = 0;
   }
   subscription_ = service_.subscribe(
-      options_.after, [buffer = buffer_](const Happening& happening) { buffer->add(happening); });
+      options_.after, [buffer = buffer_](const ServiceEvent& event) { buffer->add(event); });
 }
 
 BodySource::Piece EventStream::next(Because because) {

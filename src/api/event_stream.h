@@ -16,11 +16,11 @@ struct EventFilter {
   std::vector<JobNumber> jobs;  // empty: all
   std::optional<std::string> user;
   std::optional<std::string> kind;
-  [[nodiscard]] bool takes(const Happening& happening) const;
+  [[nodiscard]] bool takes(const ServiceEvent& event) const;
 };
 
 /// "id: 7\nevent: job\ndata: {…}\n\n"
-[[nodiscard]] std::string event_text(const Happening& happening);
+[[nodiscard]] std::string event_text(const ServiceEvent& event);
 
 class EventStream final : public BodySource {
  public:

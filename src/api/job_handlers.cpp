@@ -113,10 +113,10 @@ void check_signal(BodyReader& body, Verb verb, std::optional<std::int32_t> signa
 }
 
 /// It is not there, it is somebody else's, or it is not in the state for it.
-Answered not_done(const Call& call, const Deed& deed) {
-  const auto job = call.service.job(call.request.caller, deed.job);
+Answered not_done(const Call& call, const VerbResult& result) {
+  const auto job = call.service.job(call.request.caller, result.job);
   if (!job) return fault_answer(job.error());
-  return error_answer(may_look_inside(call.request.caller, *job) ? 409 : 403, {deed.text});
+  return error_answer(may_look_inside(call.request.caller, *job) ? 409 : 403, {result.text});
 }
 
 Answered act_on_one(const Call& call, Verb verb) {
@@ -130,12 +130,12 @@ Answered act_on_one(const Call& call, Verb verb) {
 
   JobFilter filter;
   filter.numbers = {*number};
-  const auto deeds =
+  const auto results =
       call.service.act(call.request.caller, verb, filter, asked->why, asked->signal.value_or(0));
-  if (!deeds) return fault_answer(deeds.error());
-  if (deeds->empty()) return error_answer(404, {fmt::format("there is no job {}", *number)});
-  if (!deeds->front().is_done) return not_done(call, deeds->front());
-  return answer_of(deeds->front());
+  if (!results) return fault_answer(results.error());
+  if (results->empty()) return error_answer(404, {fmt::format("there is no job {}", *number)});
+  if (!results->front().is_done) return not_done(call, results->front());
+  return answer_of(results->front());
 }
 
 JobFilter selection_from(BodyReader& body, const JobAction& action) {
@@ -252,10 +252,10 @@ Answered act_on_jobs(const Call& call) {
     check_signal(body, asked.verb, asked.signal);
   });
   if (!action) return Answered{action.error(), nullptr};
-  auto deeds = call.service.act(call.request.caller, action->verb, filter, action->why,
-                                action->signal.value_or(0));
-  if (!deeds) return fault_answer(deeds.error());
-  return answer_of(DeedList{*std::move(deeds)});
+  auto results = call.service.act(call.request.caller, action->verb, filter, action->why,
+                                  action->signal.value_or(0));
+  if (!results) return fault_answer(results.error());
+  return answer_of(VerbResultList{*std::move(results)});
 }
 
 Answered list_attempts(const Call& call) {

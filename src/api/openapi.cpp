@@ -54,7 +54,7 @@ json answer_and_request_schemas() {
   const std::array messages{
       shape_of<ErrorAnswer>(),  shape_of<Submitted>(),      shape_of<JobPage>(),
       shape_of<PastPage>(),     shape_of<AttemptList>(),    shape_of<Why>(),
-      shape_of<ActionReason>(), shape_of<JobAction>(),      shape_of<DeedList>(),
+      shape_of<ActionReason>(), shape_of<JobAction>(),      shape_of<VerbResultList>(),
       shape_of<ClusterView>(),  shape_of<NodeList>(),       shape_of<NodeReason>(),
       shape_of<ShareList>(),    shape_of<PolicySetting>(),  shape_of<ShareChange>(),
       shape_of<TokenList>(),    shape_of<TokenRequest>(),   shape_of<NewToken>(),

@@ -31,7 +31,7 @@ struct Call {
 enum class Access : std::uint8_t { Known, Open, Metrics };  // Metrics: open if the options say so
 enum class Takes : std::uint8_t { Nothing, Json };
 /// Quick answers come from memory; the others wait for a disk or for a scheduling pass.
-enum class Pace : std::uint8_t { Quick, Slow };
+enum class RouteCost : std::uint8_t { Quick, Slow };
 
 struct Parameter {
   std::string_view name;
@@ -44,7 +44,7 @@ struct Route {
   std::string_view path;  // "/api/v1/jobs/{job}"
   std::string_view name;  // operationId, and the label in the metrics
   std::string_view summary;
-  Pace pace = Pace::Quick;
+  RouteCost cost = RouteCost::Quick;
   Takes takes = Takes::Nothing;
   std::string_view body_schema;    // name in the document
   std::string_view answer_schema;  // the same; empty: not JSON

@@ -48,14 +48,14 @@ struct Title {
 };
 using Handler = Answered (*)(const Call&);
 
-Route get(Pace pace, const Title& title, std::string_view answer_schema, Handler handler,
+Route get(RouteCost cost, const Title& title, std::string_view answer_schema, Handler handler,
           std::vector<Parameter> query = {}) {
   Route route;
   route.method = Method::Get;
   route.path = title.path;
   route.name = title.name;
   route.summary = title.summary;
-  route.pace = pace;
+  route.cost = cost;
   route.answer_schema = answer_schema;
   route.query = std::move(query);
   route.answer = handler;
@@ -73,7 +73,7 @@ struct Schemas {
 
 /// Everything that changes something waits for the disk.
 Route change(Method method, const Title& title, const Schemas& schemas, Handler handler) {
-  Route route = get(Pace::Slow, title, schemas.answer, handler);
+  Route route = get(RouteCost::Slow, title, schemas.answer, handler);
   route.method = method;
   route.takes = schemas.body.empty() ? Takes::Nothing : Takes::Json;
   route.body_schema = schemas.body;
@@ -85,7 +85,7 @@ Route submit() {
   Route route = change(Method::Post,
                        {"/api/v1/jobs", "submitJob", "Submit a job; answered once it is durable"},
                        {"JobSpec", "Submitted"}, nullptr);
-  route.pace = Pace::Quick;
+  route.cost = RouteCost::Quick;
   route.answer_later = submit_job;
   return route;
 }
@@ -98,8 +98,8 @@ Route act(const Title& title) {
 
 std::vector<Route> make_routes() {
   using enum Method;
-  constexpr auto kSlow = Pace::Slow;
-  constexpr auto kQuick = Pace::Quick;
+  constexpr auto kSlow = RouteCost::Slow;
+  constexpr auto kQuick = RouteCost::Quick;
   return {
       submit(),
       get(kSlow, {"/api/v1/jobs", "listJobs", "Jobs, by number; without scripts and environments"},

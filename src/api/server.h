@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "api/api.h"
-#include "api/door.h"
+#include "api/connection_limiter.h"
 #include "base/log.h"
 #include "base/result.h"
 
@@ -28,7 +28,7 @@ struct TlsFiles {  // PEM
 };
 
 struct ServerLimits {
-  DoorLimits door{};  // connections; fewer if the process may not open so many files
+  ConnectionLimits connections{};  // connections; fewer if the process may not open so many files
   std::size_t header_bytes = 16U << 10U;
   std::size_t body_bytes_of_one = 64U << 20U;  // of one user, in all bodies under way
   std::chrono::milliseconds header_time{

@@ -25,7 +25,7 @@ ServerCore::ServerCore(Service& service, const ServerOptions& options)
       mailbox(std::make_shared<Mailbox>(io)),
       api(service, options.api),
       service_(service),
-      door_(fitted(options.limits.door, descriptors_of_this_process())),
+      limiter_(fitted(options.limits.connections, descriptors_of_this_process())),
       log_(options.log) {}
 
 Holder ServerCore::holder_of(const Peer& peer) {
@@ -34,11 +34,11 @@ Holder ServerCore::holder_of(const Peer& peer) {
 }
 
 Holder ServerCore::holder_of(const Caller& caller) {
-  return {caller.role == Role::Admin ? Room::Admins : Room::Users, caller.user};
+  return {caller.role == Role::Admin ? CallerClass::Admins : CallerClass::Users, caller.user};
 }
 
 bool ServerCore::has_room_for(const Holder& holder) {
-  const Door::Answer answer = door_.ask(holder, std::chrono::steady_clock::now());
+  const ConnectionLimiter::Answer answer = limiter_.ask(holder, std::chrono::steady_clock::now());
   if (answer.gives_way) {
     note(Loss::Cut, answer.cause, holder.name);
     std::static_pointer_cast<ConnectionBase>(answer.gives_way)->close();
@@ -48,21 +48,21 @@ bool ServerCore::has_room_for(const Holder& holder) {
 }
 
 void ServerCore::add(std::shared_ptr<ConnectionBase> connection, Holder holder) {
-  door_.enter(connection, std::move(holder), std::chrono::steady_clock::now());
+  limiter_.enter(connection, std::move(holder), std::chrono::steady_clock::now());
   connections.insert(std::move(connection));
   ++api.meter().connections;
 }
 
 bool ServerCore::reseat(const std::shared_ptr<ConnectionBase>& connection, Holder holder) {
   if (!has_room_for(holder)) return false;
-  door_.enter(connection, std::move(holder), std::chrono::steady_clock::now());
+  limiter_.enter(connection, std::move(holder), std::chrono::steady_clock::now());
   return true;
 }
 
 void ServerCore::drop(const std::shared_ptr<ConnectionBase>& connection) {
   if (connections.erase(connection) == 0) return;
   --api.meter().connections;
-  door_.leave(connection);
+  limiter_.leave(connection);
 }
 
 bool ServerCore::take_memory(const std::string& who, std::size_t bytes) {
@@ -85,8 +85,8 @@ void ServerCore::give_memory(const std::string& who, std::size_t bytes) {
 
 void ServerCore::out_of_descriptors() {
   note(Loss::Refused, "descriptors", "");
-  if (const auto guest = door_.most_dispensable())
-    std::static_pointer_cast<ConnectionBase>(guest)->close();
+  if (const auto connection = limiter_.most_dispensable())
+    std::static_pointer_cast<ConnectionBase>(connection)->close();
 }
 
 void ServerCore::note(Loss loss, std::string_view cause, std::string_view who) {

@@ -46,7 +46,7 @@ class Mailbox {
   asio::io_context* io_;
 };
 
-class ConnectionBase : public Guest {
+class ConnectionBase : public LimitedConnection {
  public:
   virtual void start() = 0;
   /// Looks at its deadline; called a few times a second.
@@ -92,7 +92,7 @@ struct ServerCore {
 
  private:
   Service& service_;
-  Door door_;
+  ConnectionLimiter limiter_;
   Logger* const log_;
   LogLimit log_limit_;
   std::map<std::string, std::size_t> memory_;  // bodies under way

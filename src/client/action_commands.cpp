@@ -45,13 +45,13 @@ Result<JobAction> query_of(const Call& call, Verb verb) {
   return query;
 }
 
-int tell(const Call& call, Verb verb, std::vector<Deed> deeds) {
-  const std::size_t all = deeds.size();
-  const auto done = static_cast<std::size_t>(std::ranges::count_if(deeds, &Deed::is_done));
-  for (const Deed& deed : deeds)
-    if (!deed.is_done && !call.has("json")) call.console.note(told(deed));
+int tell(const Call& call, Verb verb, std::vector<VerbResult> results) {
+  const std::size_t all = results.size();
+  const auto done = static_cast<std::size_t>(std::ranges::count_if(results, &VerbResult::is_done));
+  for (const VerbResult& result : results)
+    if (!result.is_done && !call.has("json")) call.console.note(result_text(result));
   if (call.has("json"))
-    call.console.put_json(json::parse(wire::to_json(DeedList{std::move(deeds)})).dump(2));
+    call.console.put_json(json::parse(wire::to_json(VerbResultList{std::move(results)})).dump(2));
   else if (all == 0)
     call.console.note(fmt::format("{}: no job is meant by that", to_string(verb)));
   else if (call.console.is_terminal())
@@ -72,9 +72,9 @@ int act(const Call& call, Verb verb) {
   auto ids = resolve_jobs(*scheduler, call.operands(), BareNumber::OneJob);
   if (!ids) return call.console.complain(kFailure, ids.error());
   query->ids = *std::move(ids);
-  auto deeds = scheduler->act(*query);
-  if (!deeds) return call.console.complain(kFailure, deeds.error());
-  return tell(call, query->verb, *std::move(deeds));
+  auto results = scheduler->act(*query);
+  if (!results) return call.console.complain(kFailure, results.error());
+  return tell(call, query->verb, *std::move(results));
 }
 
 }  // namespace

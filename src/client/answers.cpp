@@ -97,8 +97,8 @@ Result<Submitted> submit_from(std::string_view body) {
   return submitted;
 }
 
-Result<std::vector<Deed>> deeds_from(std::string_view body) {
-  return rows_from<Deed>(body, "results");
+Result<std::vector<VerbResult>> results_from(std::string_view body) {
+  return rows_from<VerbResult>(body, "results");
 }
 
 Result<std::vector<NodeView>> nodes_from(std::string_view body) {

@@ -53,7 +53,7 @@ enum class KeepJson : bool { No, Yes };
 /// The user of /whoami.
 [[nodiscard]] Result<std::string> caller_from(std::string_view body);
 [[nodiscard]] Result<Submitted> submit_from(std::string_view body);
-[[nodiscard]] Result<std::vector<Deed>> deeds_from(std::string_view body);
+[[nodiscard]] Result<std::vector<VerbResult>> results_from(std::string_view body);
 [[nodiscard]] Result<std::vector<NodeView>> nodes_from(std::string_view body);
 [[nodiscard]] Result<ClusterView> cluster_from(std::string_view body);
 [[nodiscard]] Result<std::vector<ShareView>> shares_from(std::string_view body);

@@ -43,10 +43,10 @@ int exit_code_of(const JobRow& job) {
   return job.exit_code != 0 ? job.exit_code : kFailure;
 }
 
-std::string told(const Deed& deed) {
-  const std::string job = fmt::format("job {}", deed.job);
-  return deed.text.find(job) != std::string::npos ? deed.text
-                                                  : fmt::format("{}: {}", job, deed.text);
+std::string result_text(const VerbResult& result) {
+  const std::string job = fmt::format("job {}", result.job);
+  return result.text.find(job) != std::string::npos ? result.text
+                                                    : fmt::format("{}: {}", job, result.text);
 }
 
 std::int64_t unix_now() { return std::time(nullptr); }

@@ -68,11 +68,11 @@ int run_nodes(const Call& call) {
 
 int run_node(const Call& call) {
   const auto& words = call.operands();
-  static const std::vector<std::string> kDeeds{"drain", "resume", "down"};
+  static const std::vector<std::string> kNodeStates{"drain", "resume", "down"};
   if (words.size() < 2) return misuse(call, "node: what with which? As in `berth node drain n3`");
-  if (std::ranges::find(kDeeds, words.front()) == kDeeds.end())
+  if (std::ranges::find(kNodeStates, words.front()) == kNodeStates.end())
     return misuse(call, fmt::format("node: '{}' cannot be done{}", words.front(),
-                                    suggestion(words.front(), kDeeds)));
+                                    suggestion(words.front(), kNodeStates)));
   auto scheduler = call.scheduler();
   if (!scheduler) return call.console.complain(kMisuse, scheduler.error());
   const NodeReason reason{call.value("reason")};

@@ -75,7 +75,7 @@ struct LiveCommand {
                                                    const std::vector<JobNumber>& jobs,
                                                    const Console& console);
 /// What became of it, for people: names the job.
-[[nodiscard]] std::string told(const Deed& deed);
+[[nodiscard]] std::string result_text(const VerbResult& result);
 [[nodiscard]] std::int64_t unix_now();  // seconds
 
 }  // namespace berth::client

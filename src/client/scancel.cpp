@@ -73,13 +73,13 @@ int run_scancel(std::span<const std::string> words, Console& console) {
   auto ids = resolve_jobs(scheduler, parsed.operands, BareNumber::WholeArray);
   if (!ids) return console.complain(kFailure, ids.error());
   query->ids = *std::move(ids);
-  const auto deeds = scheduler.act(*query);
-  if (!deeds) return console.complain(kFailure, deeds.error());
+  const auto results = scheduler.act(*query);
+  if (!results) return console.complain(kFailure, results.error());
   int code = kSuccess;
-  for (const Deed& deed : *deeds) {
-    if (!deed.is_done) code = kFailure;
-    if ((!deed.is_done && !parsed.has("quiet")) || parsed.has("verbose"))
-      console.note(fmt::format("{}{}", deed.is_done ? "" : "error: ", told(deed)));
+  for (const VerbResult& result : *results) {
+    if (!result.is_done) code = kFailure;
+    if ((!result.is_done && !parsed.has("quiet")) || parsed.has("verbose"))
+      console.note(fmt::format("{}{}", result.is_done ? "" : "error: ", result_text(result)));
   }
   return parsed.has("quiet") ? kSuccess : code;
 }

@@ -302,7 +302,7 @@ Result<std::vector<AttemptView>> Scheduler::attempts(JobNumber number) {
   return attempts_from(body);
 }
 
-Result<std::vector<Deed>> Scheduler::act(JobAction action) {
+Result<std::vector<VerbResult>> Scheduler::act(JobAction action) {
   if (action.user) {
     BERTH_TRY(action.user, name_of(*action.user));
   }
@@ -316,7 +316,7 @@ Result<std::vector<Deed>> Scheduler::act(JobAction action) {
                                                 .body = wire::to_sorted_json(action),
                                                 .headers = {},
                                                 .may_repeat = may_repeat}));
-  return deeds_from(answer);
+  return results_from(answer);
 }
 
 Result<JobRow> Scheduler::change(JobNumber number, const std::string& changes) {

@@ -85,7 +85,7 @@ class Scheduler {
   [[nodiscard]] Result<std::vector<AttemptView>> attempts(JobNumber number);
   [[nodiscard]] Result<JobRows> history(const HistoryQuery& query);
   /// Parts that are empty do not restrict; a user may be kMe.
-  [[nodiscard]] Result<std::vector<Deed>> act(JobAction action);
+  [[nodiscard]] Result<std::vector<VerbResult>> act(JobAction action);
   /// `changes` is a JSON object.
   [[nodiscard]] Result<JobRow> change(JobNumber number, const std::string& changes);
   [[nodiscard]] Result<std::string> why(JobNumber number);

@@ -85,11 +85,12 @@ void TopFeed::ask() {
       JobAction action = std::move(actions_.front());
       actions_.pop_front();
       lock.unlock();
-      const auto deeds = scheduler.act(action);
-      std::string text = !deeds ? deeds.error().text()
-                         : deeds->empty()
-                             ? fmt::format("{}: nothing to do", to_string(action.verb))
-                             : fmt::format("job {}: {}", deeds->front().job, deeds->front().text);
+      const auto results = scheduler.act(action);
+      std::string text =
+          !results ? results.error().text()
+          : results->empty()
+              ? fmt::format("{}: nothing to do", to_string(action.verb))
+              : fmt::format("job {}: {}", results->front().job, results->front().text);
       lock.lock();
       message_ = std::move(text);
     }

@@ -15,7 +15,9 @@ namespace {
 constexpr std::size_t kMostShapes = 4096;
 constexpr std::size_t kMostNames = 65'536;
 
-void say(Fault& fault, std::string message) { fault.messages.push_back(std::move(message)); }
+void add_message(Fault& fault, std::string message) {
+  fault.messages.push_back(std::move(message));
+}
 
 /// It asks for another place than before: whether there is one has to be looked up.
 bool needs_other_devices(const JobSpec& before, const JobSpec& spec) {
@@ -84,11 +86,11 @@ void Admission::check_sense(const Caller& caller, const JobSpec* before, const J
                             Fault& bad) const {
   bad.messages = problems(spec);
   if (spec.workdir.empty() || spec.workdir.front() != '/')
-    say(bad, "workdir: must be an absolute path");
+    add_message(bad, "workdir: must be an absolute path");
   const bool is_given = before != nullptr && before->priority == spec.priority;
   if (spec.priority > options_.max_user_priority && caller.role == Role::User && !is_given) {
-    say(bad, fmt::format("priority: {} needs an operator, users may ask for {} at most",
-                         spec.priority, options_.max_user_priority));
+    add_message(bad, fmt::format("priority: {} needs an operator, users may ask for {} at most",
+                                 spec.priority, options_.max_user_priority));
   }
 }
 
@@ -97,8 +99,8 @@ void Admission::check_queue(const Caller& caller, const JobSpec* before, JobSpec
   if (spec.queue.empty()) spec.queue = options_.queues.front().name;
   const auto queue = std::ranges::find(options_.queues, spec.queue, &QueueOptions::name);
   if (queue == options_.queues.end()) {
-    say(bad, fmt::format("there is no queue '{}' (there are: {})", spec.queue,
-                         names_of(options_.queues)));
+    add_message(bad, fmt::format("there is no queue '{}' (there are: {})", spec.queue,
+                                 names_of(options_.queues)));
     return;
   }
   const bool same_queue = before != nullptr && before->queue == spec.queue;
@@ -119,12 +121,12 @@ void Admission::check_queue(const Caller& caller, const JobSpec* before, JobSpec
   const bool above = !same_limit && queue->max_time_limit > 0 &&
                      (spec.time_limit == 0 || spec.time_limit > queue->max_time_limit);
   if (above && caller.role == Role::User) {
-    say(bad, fmt::format("queue '{}' takes jobs of at most {}", spec.queue,
-                         human_duration(static_cast<double>(queue->max_time_limit))));
+    add_message(bad, fmt::format("queue '{}' takes jobs of at most {}", spec.queue,
+                                 human_duration(static_cast<double>(queue->max_time_limit))));
   }
   if (queue->max_gpus > 0 && spec.gpus > queue->max_gpus && !same_gpus) {
-    say(bad, fmt::format("queue '{}' takes jobs of at most {} GPUs, this one asks for {}",
-                         spec.queue, queue->max_gpus, spec.gpus));
+    add_message(bad, fmt::format("queue '{}' takes jobs of at most {} GPUs, this one asks for {}",
+                                 spec.queue, queue->max_gpus, spec.gpus));
   }
 }
 
@@ -142,23 +144,24 @@ void Admission::check_dependencies(const JobSpec* before, const JobSpec& spec,
     const bool is_old = before != nullptr && std::ranges::find(before->dependencies, dependency) !=
                                                  before->dependencies.end();
     if (!is_old && !exists_(dependency.job))
-      say(impossible, fmt::format("waits for job {}, which does not exist", dependency.job));
+      add_message(impossible,
+                  fmt::format("waits for job {}, which does not exist", dependency.job));
   }
 }
 
 void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
   for (const std::string& node : spec.nodes) {
     if (std::ranges::find(cluster_.nodes, node, &Node::name) == cluster_.nodes.end())
-      say(impossible, fmt::format("there is no node '{}'", node));
+      add_message(impossible, fmt::format("there is no node '{}'", node));
   }
   if (!spec.nodes.empty() && spec.nodes.size() < cluster_.nodes.size())
-    say(impossible, "a choice of nodes is not supported: ask for a gpu_type instead");
+    add_message(impossible, "a choice of nodes is not supported: ask for a gpu_type instead");
   const std::lock_guard lock{mutex_};
   if (table_.size() > kMostShapes || names_.names.size() > kMostNames) forget_shapes();
   const JobRequest request = request_of(spec, 0, Time{}, names_.names);
   const ShapeId shape = shapes_->shape_of(request, table_);
   if (std::string never = shapes_->why_never(request, shape, table_); !never.empty())
-    say(impossible, std::move(never));
+    add_message(impossible, std::move(never));
 }
 
 }  // namespace berth

@@ -9,10 +9,10 @@
 
 #include "base/log_limit.h"
 #include "base/prometheus.h"
-#include "daemon/energy_looker.h"
+#include "daemon/energy_sampler.h"
 #include "daemon/launch.h"
 #include "daemon/life_log.h"
-#include "daemon/training_desk.h"
+#include "daemon/training_gateway.h"
 #include "daemon/use_phases.h"
 
 namespace berth {
@@ -67,21 +67,22 @@ struct Daemon::Parts {
         log(logger),
         store(std::move(opened)),
         clock(clock_after(source, ledger, last_pass)),
-        inbox(clock),
+        messages(clock),
         generation(ledger.generation() + 1),
         last_known(ledger.now()),
         board(ledger),
-        scribe(*store, std::move(ledger), clock, [this](auto records) { publish(records); }) {}
+        journal_writer(*store, std::move(ledger), clock,
+                       [this](auto records) { publish(records); }) {}
 
   void publish(std::span<const Committed> records) {
     board.publish(records, clock.wall());
     for (const Committed& committed : records) {
       log_life(log, committed, board);
-      if (is_news(committed.record.body)) inbox.post(committed);
-      if (desk && committed.change.past) desk->hub().forget(committed.change.job);
+      if (is_news(committed.record.body)) messages.post(committed);
+      if (gateway && committed.change.past) gateway->hub().forget(committed.change.job);
     }
   }
-  void open_desk();
+  void open_gateway();
   [[nodiscard]] Result<void> open_power();
   void open_energy();
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> extra_env(JobNumber job,
@@ -96,16 +97,16 @@ struct Daemon::Parts {
   MachineClock source;
   std::unique_ptr<SqliteStore> store;
   LiveClock clock;
-  ThreadInbox inbox;
+  BlockingMessageQueue messages;
   std::uint64_t generation;
   Time last_known;  // the last moment of the life before
   LogLimit limit;
-  Board board;
-  std::unique_ptr<TrainingDesk> desk;  // told by the pen's thread: gone after it
-  Scribe scribe;
-  std::unique_ptr<ScribeThread> pen;
+  StatusBoard board;
+  std::unique_ptr<TrainingGateway> gateway;  // told by the journal's thread: gone after it
+  JournalWriter journal_writer;
+  std::unique_ptr<JournalThread> journal;
   std::unique_ptr<LocalHost> host;
-  std::unique_ptr<Yard> yard;
+  std::unique_ptr<JobSupervisor> supervisor;
   std::unique_ptr<PowerPrograms> programs;
   std::unique_ptr<NodePower> power;
   std::unique_ptr<EnergyMeter> energy;
@@ -135,29 +136,29 @@ Result<void> Daemon::Parts::begin() {
   std::vector<RecordBody> first;
   first.emplace_back(std::move(life));
   first.emplace_back(std::move(at));
-  BERTH_TRY_VOID(scribe.write(std::move(first)));
+  BERTH_TRY_VOID(journal_writer.write(std::move(first)));
   std::vector<Message> heard;
-  inbox.take(heard);  // our own words
+  messages.take(heard);  // our own words
 
-  open_desk();
-  pen = std::make_unique<ScribeThread>(scribe, [this](const Error& error) {
+  open_gateway();
+  journal = std::make_unique<JournalThread>(journal_writer, [this](const Error& error) {
     {
       const std::lock_guard lock{error_mutex};
       journal_error = error;
     }
     BERTH_LOG(log, Error, "journal", "cannot be written: leaving", {"why", error.text()});
-    inbox.post(StopOrder{});
+    messages.post(StopOrder{});
   });
   BERTH_TRY(host, LocalHost::open({.run_dir = options.run_dir,
                                    .shim = options.shim,
                                    .cgroup_roots = options.cgroup_roots,
                                    .log = &log,
                                    .limit = &limit},
-                                  [this](HostEvent event) { inbox.post(std::move(event)); }));
-  yard = std::make_unique<Yard>(Yard::Parts{
+                                  [this](HostEvent event) { messages.post(std::move(event)); }));
+  supervisor = std::make_unique<JobSupervisor>(JobSupervisor::Parts{
       .cluster = options.cluster,
       .host = *host,
-      .pen = *pen,
+      .journal = *journal,
       .clock = clock,
       .generation = generation,
       .job = [this](JobNumber job) { return board.find(job); },
@@ -187,20 +188,20 @@ Result<void> Daemon::Parts::open_power() {
   keep_on(options.cluster, options.power);
   if (can_switch_any(options.cluster)) {
     BERTH_TRY(programs,
-              PowerPrograms::open([this](ProgramEnd end) { inbox.post(std::move(end)); }));
+              PowerPrograms::open([this](ProgramEnd end) { messages.post(std::move(end)); }));
   }
   const auto is_vacant = [this](NodeId node) {
-    return std::ranges::none_of(yard->attempts(), [&](const auto& entry) {
+    return std::ranges::none_of(supervisor->attempts(), [&](const auto& entry) {
       return std::ranges::any_of(entry.second.slices,
                                  [&](const Slice& slice) { return slice.node == node; });
     });
   };
-  const auto& settings = scribe.ledger().settings();
+  const auto& settings = journal_writer.ledger().settings();
   power = std::make_unique<NodePower>(
       NodePower::Parts{.cluster = options.cluster,
                        .options = options.power,
                        .runner = programs.get(),
-                       .pen = *pen,
+                       .journal = *journal,
                        .clock = clock,
                        .generation = generation,
                        .is_vacant = is_vacant,
@@ -217,7 +218,7 @@ void Daemon::Parts::open_energy() {
       options.cluster, EnergyMeter::Counters{.rapl = Rapl{options.power.powercap},
                                              .gpus = GpuEnergy{options.power.nvml_library}});
   std::vector<EnergyMeter::Held> held;
-  for (const auto& [number, job] : scribe.ledger().jobs()) {
+  for (const auto& [number, job] : journal_writer.ledger().jobs()) {
     if (!job.attempt) continue;
     energy->set_user(number, job.spec->user);
     for (const HeldDevices& part : job.attempt->where) {
@@ -231,12 +232,12 @@ void Daemon::Parts::open_energy() {
         one.devices |= std::uint64_t{1} << static_cast<std::uint32_t>(device);
     }
   }
-  const auto& settings = scribe.ledger().settings();
+  const auto& settings = journal_writer.ledger().settings();
   const auto kept = settings.find(kEnergySetting);
   energy->restore(kept == settings.end() ? std::string{} : kept->second, held,
                   node_uses(*power, options.cluster), clock.now());
   energy->set_keeper([this](std::string text) {
-    pen->write_later(
+    journal->write_later(
         {.make = [text = std::move(text)](const Ledger&) -> Result<std::vector<RecordBody>> {
            std::vector<RecordBody> bodies;
            bodies.emplace_back(
@@ -247,22 +248,22 @@ void Daemon::Parts::open_energy() {
   });
 }
 
-void Daemon::Parts::open_desk() {
+void Daemon::Parts::open_gateway() {
   if (options.training_socket.empty()) return;
-  auto opened = TrainingDesk::open(
+  auto opened = TrainingGateway::open(
       options.training_socket, options.state_dir + "/training.key",
       {.board = board,
        .clock = clock,
-       .wake = [this] { inbox.post(Question{.ask = [] {}, .calls_for_pass = true}); },
+       .wake = [this] { messages.post(Question{.ask = [] {}, .calls_for_pass = true}); },
        .cluster = options.cluster,
        .resized =
            [this](JobNumber job, const Resized& answer) {
-             inbox.post(ResizeAnswer{job, answer.id, answer.done});
+             messages.post(ResizeAnswer{job, answer.id, answer.done});
            },
-       .wake_for_rates = [this] { inbox.post(Question{.ask = [] {}}); },
+       .wake_for_rates = [this] { messages.post(Question{.ask = [] {}}); },
        .log = &log});
   if (opened) {
-    desk = *std::move(opened);
+    gateway = *std::move(opened);
   } else {
     BERTH_LOG(log, Warn, "training", "training code will not be heard",
               {"why", opened.error().text()});
@@ -273,8 +274,8 @@ std::vector<std::pair<std::string, std::string>> Daemon::Parts::extra_env(JobNum
                                                                           AttemptId attempt) const {
   std::vector<std::pair<std::string, std::string>> env;
   if (options.extra_env) env = options.extra_env(job);
-  if (desk) {
-    for (auto& variable : desk->environment(job, attempt)) env.push_back(std::move(variable));
+  if (gateway) {
+    for (auto& variable : gateway->environment(job, attempt)) env.push_back(std::move(variable));
   }
   return env;
 }
@@ -284,13 +285,13 @@ void Daemon::Parts::make_service() {
   scheduler =
       std::make_unique<Scheduler>(Scheduler::Parts{.store = *store,
                                                    .board = board,
-                                                   .yard = *yard,
-                                                   .inbox = inbox,
+                                                   .supervisor = *supervisor,
+                                                   .messages = messages,
                                                    .clock = clock,
                                                    .cluster = options.cluster,
                                                    .options = options.live,
-                                                   .training = desk ? &desk->hub() : nullptr,
-                                                   .hub = desk ? &desk->hub() : nullptr,
+                                                   .training = gateway ? &gateway->hub() : nullptr,
+                                                   .hub = gateway ? &gateway->hub() : nullptr,
                                                    .log = &log,
                                                    .power = power.get(),
                                                    .energy = energy.get()});
@@ -303,16 +304,16 @@ void Daemon::Parts::make_service() {
   service = std::make_unique<LiveService>(LiveService::Parts{
       .board = board,
       .store = *store,
-      .pen = *pen,
+      .journal = *journal,
       .clock = clock,
       .scheduler = *scheduler,
       .admission = *admission,
       .cluster = options.cluster,
       .generation = generation,
-      .ask_engine = [this](Question question) { inbox.post(std::move(question)); },
+      .ask_engine = [this](Question question) { messages.post(std::move(question)); },
       .signal =
           [this](JobNumber job, int number) {
-            if (const Attempt* attempt = yard->alive(job)) host->signal(attempt->id, number);
+            if (const Attempt* attempt = supervisor->alive(job)) host->signal(attempt->id, number);
           },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
       .more_metrics = [this] { return trouble_metrics() + energy->metrics(clock.now()); },
@@ -340,7 +341,7 @@ std::string Daemon::Parts::trouble_metrics() const {
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Daemon::~Daemon() {
-  if (parts_->pen) parts_->pen->stop();
+  if (parts_->journal) parts_->journal->stop();
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, Logger& log) {
@@ -362,33 +363,34 @@ LiveService& Daemon::service() noexcept { return *parts_->service; }
 std::uint64_t Daemon::generation() const noexcept { return parts_->generation; }
 
 Result<void> Daemon::run() {
-  BERTH_TRY_VOID(parts_->yard->recover(parts_->scribe.ledger()));
-  const EnergyLooker looker{*parts_->energy, parts_->clock};
+  BERTH_TRY_VOID(parts_->supervisor->recover(parts_->journal_writer.ledger()));
+  const EnergySampler sampler{*parts_->energy, parts_->clock};
   parts_->shares_cores = shares_cores_by_curves(parts_->options.live);
   std::optional<UsePhases> phases;
-  if (parts_->desk)
+  if (parts_->gateway)
     phases.emplace(UsePhases::Parts{
         .board = parts_->board,
         .cluster = parts_->options.cluster,
         .gpus = GpuEnergy{parts_->options.power.nvml_library},
         .is_wanted = [this] { return parts_->shares_cores.load(); },
-        .tell = [this](JobNumber job, Phase phase) { parts_->desk->hub().see_phase(job, phase); }});
+        .tell = [this](JobNumber job,
+                       Phase phase) { parts_->gateway->hub().see_phase(job, phase); }});
   auto ended = parts_->scheduler->run();
   parts_->energy->keep(parts_->clock.now());
-  parts_->inbox.close();
+  parts_->messages.close();
   const std::lock_guard lock{parts_->error_mutex};
   if (parts_->journal_error) return tl::unexpected<Error>(*parts_->journal_error);
   return ended;
 }
 
-void Daemon::stop() { parts_->inbox.post(StopOrder{}); }
+void Daemon::stop() { parts_->messages.post(StopOrder{}); }
 
 void Daemon::set_options(const SchedulerOptions& live) {
   parts_->shares_cores = shares_cores_by_curves(live);
   // Also if the engine that should have heard of it has failed meanwhile: the next one is made of
   // these.
   const auto set = [this, live] { parts_->scheduler->set_options(live); };
-  parts_->inbox.post(Question{.ask = set, .too_late = set});
+  parts_->messages.post(Question{.ask = set, .too_late = set});
 }
 
 }  // namespace berth

@@ -323,7 +323,7 @@ EnergyMeter::Spent EnergyMeter::spend(std::span<const Held> held, std::span<cons
   return spent;
 }
 
-std::optional<double> EnergyMeter::look(Time now) {
+std::optional<double> EnergyMeter::sample(Time now) {
   const std::lock_guard lock{mutex_};
   const bool has_counters = has_rapl_ || has_gpus_;
   if (!has_counters && !keep_) return std::nullopt;

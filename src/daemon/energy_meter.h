@@ -61,7 +61,7 @@ class EnergyMeter {
   [[nodiscard]] double take(JobNumber job, Time until, Time now);
   /// Reads counters that must not wait, and puts down what has news. How long until the next time,
   /// in seconds; nothing: never.
-  std::optional<double> look(Time now);
+  std::optional<double> sample(Time now);
   /// As much as there is.
   void keep(Time now);
   /// What people are shown is as new as now.

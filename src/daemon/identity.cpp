@@ -37,7 +37,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Identity::Identity(const Board& board, Options options)
+Identity::Identity(const StatusBoard& board, Options options)
     : board_(board), rules_(std::move(options.groups)), users_(std::move(options.lookup)) {}
 
 std::optional<std::uint32_t> Identity::uid_of(const std::string& user) {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/board.h"
 #include "daemon/machine_users.h"
 #include "daemon/service.h"
+#include "daemon/status_board.h"
 
 namespace berth {
 
@@ -29,7 +29,7 @@ class Identity {
     GroupRules groups;
     UserLookup lookup;  // empty: this machine's
   };
-  Identity(const Board& board, Options options);
+  Identity(const StatusBoard& board, Options options);
 
   /// Jobs of this user may run at the wish of the caller.
   [[nodiscard]] Answer<void> may_run_as(const Caller& caller, const std::string& user);
@@ -54,7 +54,7 @@ class Identity {
                                            bool may_be_unknown);
   void read_table();
 
-  const Board& board_;
+  const StatusBoard& board_;
   const GroupRules rules_;
   MachineUsers users_;
   std::mutex mutex_;  // of what follows, read from the settings

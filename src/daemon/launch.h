@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/yard.h"
+#include "daemon/job_supervisor.h"
 #include "exec/host.h"
 
 namespace berth {

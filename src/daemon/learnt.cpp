@@ -170,7 +170,7 @@ std::optional<LearntKind> learnt_from_json(const std::string& text) {
   }
 }
 
-LearntBook::LearntBook(const std::map<std::string, std::string>& settings) {
+LearntKinds::LearntKinds(const std::map<std::string, std::string>& settings) {
   for (auto at = settings.lower_bound(std::string{kLearntPrefix});
        at != settings.end() && at->first.starts_with(kLearntPrefix); ++at) {
     auto kind = learnt_from_json(at->second);
@@ -179,12 +179,12 @@ LearntBook::LearntBook(const std::map<std::string, std::string>& settings) {
   }
 }
 
-const LearntKind* LearntBook::find(const std::string& kind) const {
+const LearntKind* LearntKinds::find(const std::string& kind) const {
   const auto found = kinds_.find(kind);
   return found == kinds_.end() ? nullptr : &found->second;
 }
 
-LearntKind& LearntBook::kind(const std::string& key, const JobSpec* spec) {
+LearntKind& LearntKinds::kind(const std::string& key, const JobSpec* spec) {
   const auto [entry, is_new] = kinds_.try_emplace(key);
   if (is_new && spec != nullptr) {
     entry->second.user = spec->user.substr(0, kLongestPart);
@@ -209,19 +209,19 @@ LearntKind& LearntBook::kind(const std::string& key, const JobSpec* spec) {
   return entry->second;
 }
 
-void LearntBook::changed(LearntKind& kind, std::int64_t now) {
+void LearntKinds::changed(LearntKind& kind, std::int64_t now) {
   ++kind.version;
   kind.at = now;
   dirty_[kind.key()] = true;
 }
 
-bool LearntBook::says_of_speed(const LearntKind& kind) const {
+bool LearntKinds::says_of_speed(const LearntKind& kind) const {
   if (kind.seconds_per_iteration > 0 || !kind.cores.empty() || !kind.beside.empty()) return true;
   return std::ranges::any_of(
       kinds_, [key = kind.key()](const auto& other) { return other.second.beside.contains(key); });
 }
 
-void LearntBook::learn_speed(const JobSpec& spec, double seconds, double batch, std::int64_t now) {
+void LearntKinds::learn_speed(const JobSpec& spec, double seconds, double batch, std::int64_t now) {
   if (!is_within(seconds, kShortestIteration, kLongestIteration)) return;
   LearntKind& known = kind(kind_of(spec), &spec);
   const bool same_size = known.gpus == std::max(1, spec.gpus);
@@ -232,7 +232,7 @@ void LearntBook::learn_speed(const JobSpec& spec, double seconds, double batch, 
   changed(known, now);
 }
 
-void LearntBook::learn_start(const JobSpec& spec, double seconds, std::int64_t now) {
+void LearntKinds::learn_start(const JobSpec& spec, double seconds, std::int64_t now) {
   if (!is_within(seconds, 0, kLongestSwitch)) return;
   LearntKind& known = kind(kind_of(spec), &spec);
   if (std::abs(seconds - known.start_seconds) < 1 || !differs(known.start_seconds, seconds)) return;
@@ -240,7 +240,7 @@ void LearntBook::learn_start(const JobSpec& spec, double seconds, std::int64_t n
   changed(known, now);
 }
 
-void LearntBook::learn_stop(const JobSpec& spec, double seconds, std::int64_t now) {
+void LearntKinds::learn_stop(const JobSpec& spec, double seconds, std::int64_t now) {
   if (!is_within(seconds, 0, kLongestSwitch)) return;
   LearntKind& known = kind(kind_of(spec), &spec);
   if (std::abs(seconds - known.stop_seconds) < 1 || !differs(known.stop_seconds, seconds)) return;
@@ -248,15 +248,15 @@ void LearntBook::learn_stop(const JobSpec& spec, double seconds, std::int64_t no
   changed(known, now);
 }
 
-void LearntBook::learn_cores(const std::string& key, const CorePoints& points, std::int64_t now) {
+void LearntKinds::learn_cores(const std::string& key, const CorePoints& points, std::int64_t now) {
   LearntKind& known = kind(key, nullptr);
   if (!differ(known.cores, points)) return;
   known.cores = points;
   changed(known, now);
 }
 
-void LearntBook::learn_beside(const JobSpec& spec, const std::string& other, double slowdown,
-                              std::int64_t now) {
+void LearntKinds::learn_beside(const JobSpec& spec, const std::string& other, double slowdown,
+                               std::int64_t now) {
   if (!is_within(slowdown, 0.5, kWorstSlowdown)) return;
   // One that was never alone has shown nothing else; without it nobody would know the pair again.
   if (LearntKind& theirs = kind(other, nullptr); theirs.version == 0) changed(theirs, now);
@@ -270,7 +270,7 @@ void LearntBook::learn_beside(const JobSpec& spec, const std::string& other, dou
   changed(known, now);
 }
 
-void LearntBook::take_records(std::vector<RecordBody>& records) {
+void LearntKinds::take_records(std::vector<RecordBody>& records) {
   for (const auto& [key, is_there] : dirty_) {
     SettingRecord setting;
     setting.key = std::string{kLearntPrefix} + key;

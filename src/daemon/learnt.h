@@ -51,9 +51,9 @@ struct LearntKind {
 
 inline constexpr std::string_view kLearntPrefix = "learnt/";
 
-class LearntBook {
+class LearntKinds {
  public:
-  explicit LearntBook(const std::map<std::string, std::string>& settings);
+  explicit LearntKinds(const std::map<std::string, std::string>& settings);
 
   [[nodiscard]] const LearntKind* find(const std::string& kind) const;
   /// More is known of it than what a start or a stop costs.

@@ -19,7 +19,7 @@ std::string devices_of(const std::vector<HeldDevices>& where) {
 struct Writer {
   Logger& log;
   const Committed& committed;
-  const Board& board;
+  const StatusBoard& board;
 
   void operator()(const SubmitRecord& submit) const {
     BERTH_LOG(log, Info, "job", "submitted", {"job", submit.first},
@@ -59,7 +59,7 @@ struct Writer {
 
 }  // namespace
 
-void log_life(Logger& log, const Committed& committed, const Board& board) {
+void log_life(Logger& log, const Committed& committed, const StatusBoard& board) {
   if (log.is_on(LogLevel::Info)) std::visit(Writer{log, committed, board}, committed.record.body);
 }
 

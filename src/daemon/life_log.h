@@ -3,11 +3,11 @@
 #pragma once
 
 #include "base/log.h"
-#include "daemon/board.h"
+#include "daemon/status_board.h"
 
 namespace berth {
 
 /// `board` knows the record already. Cheap if the log does not want to hear of it.
-void log_life(Logger& log, const Committed& committed, const Board& board);
+void log_life(Logger& log, const Committed& committed, const StatusBoard& board);
 
 }  // namespace berth

@@ -77,7 +77,7 @@ void LiveRates::touch(JobId job) {
   if (rows_[job.value].is_here) neighbours_.touch(job);
 }
 
-void LiveRates::hear(JobId job) {
+void LiveRates::update(JobId job) {
   if (rows_[job.value].is_here) dirty_.insert(job);
 }
 

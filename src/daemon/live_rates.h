@@ -25,9 +25,9 @@
 #include "base/time.h"
 #include "core/executor.h"
 #include "core/job_table.h"
-#include "daemon/pace.h"
+#include "daemon/progress_estimate.h"
 #include "sim/neighbourhood.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
 
 namespace berth {
 
@@ -43,7 +43,7 @@ class LiveRates {
   struct Parts {
     const Trace& slots;
     const RateModel& believed;
-    TrainingBook* training = nullptr;
+    TrainingChannel* training = nullptr;
     std::function<JobNumber(JobId)> number;
     /// Believed seconds of the whole job; what its work is counted in.
     std::function<Duration(JobId)> whole;
@@ -51,7 +51,7 @@ class LiveRates {
     /// it asked for, if jobs of its kind have shown them.
     std::function<std::optional<double>(JobId)> seconds_per_iteration = {};
     /// What has changed, for people.
-    std::function<void(JobId, const Pace&)> shown = {};
+    std::function<void(JobId, const ProgressEstimate&)> shown = {};
     /// For recall() by another life.
     std::function<void(JobId, const Known&)> noted = {};
   };
@@ -68,7 +68,7 @@ class LiveRates {
   /// Its terms changed.
   void touch(JobId job);
   /// Its code said something that was not to be expected.
-  void hear(JobId job);
+  void update(JobId job);
 
   /// Jobs that were heard and whose rate or work is not what the table says.
   void news(Time now, const JobTable& jobs, std::vector<RateChange>& changes);

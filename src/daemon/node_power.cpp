@@ -257,7 +257,7 @@ void NodePower::set_off(Row& row) {
   row.is_changed = true;
 }
 
-void NodePower::hear(const ProgramEnd& end) {
+void NodePower::handle(const ProgramEnd& end) {
   const auto found = by_ticket_.find(end.ticket);
   if (found == by_ticket_.end()) return;
   const NodeId node = found->second;
@@ -390,7 +390,7 @@ Result<void> NodePower::flush() {
   for (SettingRecord& record : std::exchange(records_, {})) bodies.emplace_back(std::move(record));
   if (!bodies.empty()) {
     crash_point("power.before-record");
-    BERTH_TRY_VOID(parts_.pen.write(std::move(bodies)));
+    BERTH_TRY_VOID(parts_.journal.write(std::move(bodies)));
     crash_point("power.recorded");
   }
   start_programs();

@@ -26,8 +26,8 @@
 #include "core/cluster_state.h"
 #include "core/executor.h"
 #include "daemon/energy_meter.h"
+#include "daemon/journal_writer.h"
 #include "daemon/power_programs.h"
-#include "daemon/scribe.h"
 #include "model/cluster.h"
 
 namespace berth {
@@ -67,7 +67,7 @@ class NodePower {
     const Cluster& cluster;
     PowerOptions options;
     ProgramRunner* runner = nullptr;  // absent: nobody can switch anything
-    Pen& pen;
+    Journal& journal;
     const LiveClock& clock;
     std::uint64_t generation = 0;
     /// No process of a job is on the node any more.
@@ -88,7 +88,7 @@ class NodePower {
   void switch_on(NodeId node);
   /// A person says that the node is to be used: it is switched on if it is off.
   void resume(NodeId node, std::vector<Event>& events);
-  void hear(const ProgramEnd& end);
+  void handle(const ProgramEnd& end);
   /// Appends what the engine has to know of.
   void collect(Time now, std::vector<Event>& events);
   /// When something is due without anybody's word; kNever: nothing is.

@@ -178,7 +178,7 @@ class PowerPrograms::Work {
   }
 
   /// Nothing it says may stop it; of too much the end is kept.
-  static void hear(Running& program) {
+  static void read_output(Running& program) {
     std::array<char, 4096> piece{};
     while (program.output.get() >= 0) {
       const ssize_t got = ::read(program.output.get(), piece.data(), piece.size());
@@ -196,7 +196,7 @@ class PowerPrograms::Work {
     const auto now = Steady::now();
     std::vector<ProgramEnd> ends;
     std::erase_if(running_, [&](Running& program) {
-      hear(program);
+      read_output(program);
       int status = 0;
       const pid_t gone = ::waitpid(program.pid, &status, WNOHANG);
       if (gone == 0) {
@@ -206,7 +206,7 @@ class PowerPrograms::Work {
         }
         return false;
       }
-      hear(program);
+      read_output(program);
       const bool is_good = gone == program.pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
       ProgramEnd end{.ticket = program.order.ticket, .is_good = is_good};
       if (program.is_unwanted)

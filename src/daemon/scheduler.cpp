@@ -1,19 +1,16 @@
 #include "daemon/scheduler.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/check_scope.h"
-#include "core/trial.h"
-#include "cpu/cpu_tuner.h"
-#include "daemon/forked.h"
+#include "daemon/explain.h"
 #include "daemon/live_abilities.h"
+#include "daemon/live_engine_parts.h"
 #include "model/job_spec_json.h"
-#include "placements/placements.h"
-#include "power/power_managers.h"
 
 namespace berth {
 
@@ -47,7 +44,7 @@ WaitCode code_of(GateKind gate, const Gates& gates, JobNumber job) {
     case GateKind::Hold:  // who holds it the board knows
     case GateKind::Suspension: break;
     case GateKind::Begin: return WaitCode::BeginTime;
-    case GateKind::Pace: return WaitCode::Retry;
+    case GateKind::RetryDelay: return WaitCode::Retry;
     case GateKind::Dependency: return WaitCode::Dependency;
     case GateKind::Array: return WaitCode::ArrayLimit;
     case GateKind::Fit: return WaitCode::TooSmall;
@@ -60,49 +57,9 @@ WaitCode code_of(GateKind gate, const Gates& gates, JobNumber job) {
 
 }  // namespace
 
-bool is_same(PolicyChoice a, PolicyChoice b) {
-  std::ranges::sort(a.settings);
-  std::ranges::sort(b.settings);
-  return a == b;
-}
-
-std::string to_text(const PolicyChoice& choice) {
-  nlohmann::json settings = nlohmann::json::object();
-  for (const auto& [key, value] : choice.settings) settings[key] = value;
-  return nlohmann::json{{"policy", choice.policy}, {"settings", std::move(settings)}}.dump();
-}
-
-Result<PolicyChoice> policy_choice_from(const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("policy") || !json["policy"].is_string())
-    return fail(fmt::format("'{}' does not name a policy", text));
-  PolicyChoice choice{.policy = json["policy"].get<std::string>()};
-  if (json.contains("settings") && json["settings"].is_object()) {
-    for (const auto& [key, value] : json["settings"].items())
-      choice.settings.emplace_back(key,
-                                   value.is_string() ? value.get<std::string>() : value.dump());
-  }
-  return choice;
-}
-
-std::string live_estimator(const std::string& said, const PolicyChoice& choice) {
-  if (!said.empty()) return said;
-  const auto entry = find_policy(choice.policy);
-  return entry && (*entry)->estimator != "oracle" ? (*entry)->estimator : "history";
-}
-
 NodeService node_service_from(const std::string& value) noexcept {
   if (value.starts_with("drained")) return NodeService::Drained;
   return value.starts_with("down") ? NodeService::Down : NodeService::Up;
-}
-
-bool make_the_same_engine(SchedulerOptions a, SchedulerOptions b) {
-  for (SchedulerOptions* options : {&a, &b}) {
-    options->policy = {};
-    options->min_run = 0;
-    options->training_answer = 0;
-  }
-  return a == b;
 }
 
 void Scheduler::set_options(const SchedulerOptions& options) {
@@ -115,15 +72,15 @@ void Scheduler::set_options(const SchedulerOptions& options) {
                       : "a new engine takes over: what it is made of has changed",
               {"policy", choice().policy});
   if (goes_on)
-    parts_.yard.set_rules(rules());
+    parts_.supervisor.set_rules(rules());
   else
     running_->executor.renew();
 }
 
 /// Of the options as they are now, and the policy that decides.
-Yard::Rules Scheduler::rules() const {
-  Yard::Rules rules{.min_run = std::chrono::seconds{parts_.options.min_run},
-                    .policy_retries = policy_retries_};
+JobSupervisor::Rules Scheduler::rules() const {
+  JobSupervisor::Rules rules{.min_run = std::chrono::seconds{parts_.options.min_run},
+                             .policy_retries = policy_retries_};
   if (parts_.training != nullptr)
     rules.saves = [this](JobNumber job) { return parts_.training->has_saved(job); };
   if (parts_.options.training_answer > 0) rules.training = parts_.training;
@@ -145,12 +102,12 @@ Result<void> Scheduler::run() {
   }
 }
 
-/// What a failed engine leaves is thrown away, except what the yard has heard meanwhile: that goes
-/// on record before the next engine reads it.
+/// What a failed engine leaves is thrown away, except what the supervisor has heard meanwhile: that
+/// goes on record before the next engine reads it.
 Result<Scheduler::Next> Scheduler::begin_anew(const std::string& why,
                                               std::optional<JobNumber> suspect) {
   trust_.good_passes = 0;
-  parts_.yard.end_engine();
+  parts_.supervisor.end_engine();
   const bool is_known = suspect && parts_.board.find(*suspect);
   {
     const std::lock_guard lock{figures_mutex_};
@@ -164,7 +121,7 @@ Result<Scheduler::Next> Scheduler::begin_anew(const std::string& why,
     if (trust_.blamed.size() >= kMostBlamed && !trust_.has_fallen_back)
       fall_back(why);
     else
-      parts_.yard.set_aside(*suspect, why);
+      parts_.supervisor.set_aside(*suspect, why);
   } else {
     if (parts_.log != nullptr)
       BERTH_LOG(*parts_.log, Error, "scheduler", "the engine failed, and no job is known to be why",
@@ -176,7 +133,7 @@ Result<Scheduler::Next> Scheduler::begin_anew(const std::string& why,
       fall_back(why);
     }
   }
-  BERTH_TRY_VOID(parts_.yard.flush());
+  BERTH_TRY_VOID(parts_.supervisor.flush());
   return Next::Renew;
 }
 
@@ -186,7 +143,7 @@ void Scheduler::fall_back(const std::string& why) {
     BERTH_LOG(*parts_.log, Error, "scheduler",
               "the policy fails again and again: the plainest one decides until another is set",
               {"policy", choice().policy}, {"instead", kPlainest}, {"why", why});
-  for (const JobNumber job : std::exchange(trust_.blamed, {})) parts_.yard.let_go(job);
+  for (const JobNumber job : std::exchange(trust_.blamed, {})) parts_.supervisor.let_go(job);
   trust_.has_fallen_back = true;
   trust_.unblamed = 0;
 }
@@ -257,8 +214,8 @@ SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) {
     return {.renew = is_another};
   }
   if (setting.key.starts_with("share/")) {
-    set_limits(gates);
-    return {.shares = shares_by_use_ && shares() != told_shares_};  // else it is said already
+    shares_.set_limits(gates);
+    return {.shares = shares_.has_news()};  // else it is said already
   }
   if (!setting.key.starts_with("node/")) return {};
   for (std::uint32_t i = 0; i < parts_.cluster.nodes.size(); ++i) {
@@ -288,109 +245,96 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   const std::string made_of = parts_.board.setting("policy").value_or("");
   PolicyChoice chosen = choice();
   Trace slots;
-  auto made = make_policy_of(chosen);
+  auto made = make_policy_of(chosen, parts_.options);
   if (!made) {  // the setting is of another version, or by a way around the service
     fall_back(made.error().text());
     chosen = choice();
-    made = make_policy_of(chosen);
+    made = make_policy_of(chosen, parts_.options);
   }
   running_with_ = chosen;
   EngineMemory memory = recall(chosen);
   BERTH_TRY(auto policy, std::move(made));
-  shares_by_use_ = policy->traits().shares_by_use.has_value();
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
-  BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
-  const std::string estimator_name = live_estimator(parts_.options.estimator, chosen);
-  BERTH_TRY(auto guesses, make_estimator(estimator_name, parts_.options.seed));
-  // Those of the literature believe what they were described to.
-  LearntLengths estimator{std::move(guesses),
-                          estimator_name == "history" ? OwnWord::First : OwnWord::Last};
-  SpeedsBySlot speeds{parts_.hub};
-  std::unique_ptr<NodeTuner> tuner;
-  if (parts_.options.cpu != "off") {
-    BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy, &speeds));
-  }
-  std::unique_ptr<PowerManager> power;
   const bool switches = parts_.power != nullptr && can_switch_any(parts_.cluster);
-  // A policy that switches nodes itself may have been set after the configuration was read.
-  if (switches && !policy->traits().manages_power) {
-    BERTH_TRY(power, make_power_manager(parts_.options.power));
-  }
-  const bool cores_count =
-      tuner != nullptr || policy->traits().sets_cores;  // else all would seem alike
-  BERTH_TRY(RateModel believed,
-            believed_of(parts_.options.beliefs, parts_.cluster, cores_count, parts_.options.seed));
+  BERTH_TRY(const auto made_parts, make_live_engine_parts({.options = parts_.options,
+                                                           .choice = chosen,
+                                                           .cluster = parts_.cluster,
+                                                           .hub = parts_.hub,
+                                                           .switches_nodes = switches},
+                                                          std::move(policy)));
+  LiveEngineParts& its = *made_parts;
 
   const std::vector<LedgerJob> jobs = parts_.board.all();
   slots.source = "live";
   slots.jobs.resize(memory.slots);
-  estimator.begin(slots);
-  learn(estimator, slots, memory.wall);
+  its.estimator.begin(slots);
+  learn(its.estimator, slots, memory.wall);
   Gates gates{[&](JobNumber job) -> std::optional<Outcome> {
     const auto past = parts_.store.past(job);
     if (!past || !*past) return std::nullopt;
     return (*past)->outcome;
   }};
-  set_limits(gates);
-  BERTH_TRY_VOID(set_uses(gates));
-  LiveExecutor executor{{.slots = slots,
-                         .cluster = parts_.cluster,
-                         .inbox = parts_.inbox,
-                         .yard = parts_.yard,
-                         .gates = gates,
-                         .clock = parts_.clock,
-                         .job = [&](JobNumber job) { return parts_.board.find(job); },
-                         .setting = [&](const auto& setting) { return apply(setting, gates); },
-                         .entitlements = [&] { return entitlements(*policy); },
-                         .pass_done = [&](Time now) { pass_done(now); },
-                         .training = parts_.training,
-                         .believed = &believed,
-                         .learnt = &*learnt_,
-                         .lengths = &estimator,
-                         .before_writing = [this] { keep_what_was_learnt(); },
-                         .policy_minds_rates = minds_rates(*policy),
-                         .costs = parts_.options.beliefs.costs,
-                         .show_pace = [&](JobNumber job, const Pace& pace) { show(job, pace); },
-                         .power = parts_.power,
-                         .manages_power = policy->traits().manages_power || power != nullptr,
-                         .one_at_a_time = trust_.is_careful,
-                         .can = live_abilities(parts_.training != nullptr, switches)}};
+  shares_.set_limits(gates);
+  BERTH_TRY_VOID(shares_.set_uses(gates, parts_.options.half_life));
+  LiveExecutor executor{
+      {.slots = slots,
+       .cluster = parts_.cluster,
+       .messages = parts_.messages,
+       .supervisor = parts_.supervisor,
+       .gates = gates,
+       .clock = parts_.clock,
+       .job = [&](JobNumber job) { return parts_.board.find(job); },
+       .setting = [&](const auto& setting) { return apply(setting, gates); },
+       .entitlements = [&] { return shares_.entitlements(*its.policy); },
+       .pass_done = [&](Time now) { pass_done(now); },
+       .training = parts_.training,
+       .believed = &*its.believed,
+       .learnt = &*learnt_,
+       .lengths = &its.estimator,
+       .before_writing = [this] { keep_what_was_learnt(); },
+       .policy_minds_rates = minds_rates(*its.policy),
+       .costs = parts_.options.beliefs.costs,
+       .show_progress = [&](JobNumber job,
+                            const ProgressEstimate& progress) { show(job, progress); },
+       .power = parts_.power,
+       .manages_power = its.manages_power(),
+       .one_at_a_time = trust_.is_careful,
+       .can = live_abilities(parts_.training != nullptr, switches)}};
   EngineLog log{
       {.executor = executor, .observer = executor, .slots = slots, .keep = [&](std::string pass) {
          memory.bytes += pass.size();
          ++memory.length;
-         parts_.yard.note_pass({.bytes = std::move(pass)});
+         parts_.supervisor.note_pass({.bytes = std::move(pass)});
        }}};
   Engine engine{{.trace = slots,
                  .cluster = parts_.cluster,
-                 .policy = *policy,
-                 .placement = *placement,
-                 .estimator = estimator,
+                 .policy = *its.policy,
+                 .placement = *its.placement,
+                 .estimator = its.estimator,
                  .executor = log,
-                 .believed = believed,
+                 .believed = *its.believed,
                  .observer = &log,
-                 .tuner = tuner.get(),
-                 .power = power.get(),
+                 .tuner = its.tuner.get(),
+                 .power = its.power.get(),
                  .seed = parts_.options.seed,
                  .open = true}};
-  policy_retries_ = policy->traits().decides_retries;
-  parts_.yard.begin_engine(rules());
+  policy_retries_ = its.policy->traits().decides_retries;
+  parts_.supervisor.begin_engine(rules());
   executor.watch(engine);
-  speeds.watch(executor, log);
-  has_told_uses_ = memory.is_recalled();
-  told_shares_.reset();
+  its.speeds.watch(executor, log);
+  shares_.begin_engine(*its.policy, memory.is_recalled());
   const std::size_t replayed = memory.passes.size();
   if (memory.is_recalled()) {
     log.replay(std::move(memory.passes), [&] {
-      told_shares_ = log.last_shares();
+      shares_.recall(log.last_shares());
       executor.resume({.jobs = jobs,
                        .service_of = [this](NodeId node) { return service_of(node); },
                        .reasons_of = [&](JobId job) { return log.last_reasons(job); },
-                       .has_new_shares = shares_by_use_ && shares() != told_shares_});
+                       .has_new_shares = shares_.has_news()});
       log_replayed(replayed);
     });
   } else {
-    parts_.yard.note_pass({.begins = true, .bytes = to_bytes(memory)});
+    parts_.supervisor.note_pass({.begins = true, .bytes = to_bytes(memory)});
     executor.begin(jobs, out_of_service());
   }
   running_.emplace(Running{engine, slots, executor, gates, memory});
@@ -399,7 +343,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     ++figures_.engines;
     figures_.policy = chosen.policy;
     figures_.setting = made_of;
-    figures_.may_refuse = policy->traits().may_refuse;
+    figures_.may_refuse = its.policy->traits().may_refuse;
     figures_.has_fallen_back = trust_.has_fallen_back;
   }
   Result<void> ended;
@@ -430,48 +374,27 @@ Result<Scheduler::Next> Scheduler::run_engine() {
 }
 
 Why Scheduler::explain(const JobView& job, bool may_see_all) const {
-  // What needs a lock, the board's or the C library's for local time, is asked before the copy.
-  Explainer::Asked asked{.job = job,
-                         .shut = running_->gates.shut(job.number, parts_.clock.now()),
-                         .record = std::nullopt,
-                         .may_see_all = may_see_all,
-                         .held_start = std::nullopt};
-  for (const HeldStart& start : parts_.yard.held_starts()) {
+  AskedJob asked{.job = job,
+                 .shut = running_->gates.shut(job.number, parts_.clock.now()),
+                 .may_see_all = may_see_all,
+                 .is_frozen = running_->gates.is_frozen(job.number)};
+  for (const HeldStart& start : parts_.supervisor.held_starts()) {
     if (start.job == job.number) asked.held_start = start;
   }
   // Not even in a copy is an engine asked to bear what no job can have.
+  std::optional<LedgerJob> record;
   if (!running_->executor.slot_of(job.number) && impossible_numbers(*job.spec).empty())
-    asked.record = parts_.board.find(job.number);
-  const auto text = in_a_copy([&] {
-    return to_json(Explainer{{.engine = running_->engine,
-                              .slots = running_->slots,
-                              .executor = running_->executor,
-                              .gates = running_->gates,
-                              .clock = parts_.clock}}
-                       .explain(asked));
-  });
-  auto why = text ? why_from_json(*text) : Result<Why>{fail("the copy did not answer")};
-  if (why) return *std::move(why);
-  return {.job = job.number,
-          .state = job.state,
-          .summary = "no answer could be found in time: ask again",
-          .reasons = {},
-          .would_start = {}};
+    record = parts_.board.find(job.number);
+  return explain_in_a_copy({running_->engine, running_->slots, running_->executor, parts_.clock},
+                           asked, record);
 }
 
 std::optional<std::string> Scheduler::refusal_of(const JobSpec& spec) const {
   LedgerJob job;
   job.spec = std::make_shared<const JobSpec>(spec);
   job.submitted = parts_.clock.now();
-  auto said = in_a_copy([&]() -> std::string {
-    const auto slot = running_->executor.suppose(job);
-    if (!slot) return {};
-    Trial{running_->engine}.arrive(*slot);
-    const bool refused = running_->engine.jobs().state[*slot] == JobState::Rejected;
-    return refused ? running_->engine.rejected().back().reason : std::string{};
-  });
-  if (!said || said->empty()) return std::nullopt;
-  return said;
+  return refusal_in_a_copy({running_->engine, running_->slots, running_->executor, parts_.clock},
+                           job);
 }
 
 void Scheduler::pass_done(Time now) {
@@ -487,8 +410,8 @@ void Scheduler::pass_done(Time now) {
       note.code = shut.empty() ? WaitCode::None : code_of(shut.front().kind, gates, job);
     });
   }
-  for (const JobNumber job : parts_.yard.take_started()) {
-    const Attempt* attempt = parts_.yard.alive(job);
+  for (const JobNumber job : parts_.supervisor.take_started()) {
+    const Attempt* attempt = parts_.supervisor.alive(job);
     if (attempt == nullptr) continue;
     parts_.board.note(job, [&](JobNote& note) {
       note.pid = attempt->pid;
@@ -518,21 +441,21 @@ void Scheduler::keep_what_was_learnt() {
   }
   std::vector<RecordBody> records;
   learnt_->take_records(records);
-  for (RecordBody& record : records) parts_.yard.note(std::move(record));
+  for (RecordBody& record : records) parts_.supervisor.note(std::move(record));
 }
 
-void Scheduler::show(JobNumber job, const Pace& pace) {
-  const std::int64_t wall = parts_.clock.wall() + (pace.at - parts_.clock.now()).count();
+void Scheduler::show(JobNumber job, const ProgressEstimate& progress) {
+  const std::int64_t wall = parts_.clock.wall() + (progress.at - parts_.clock.now()).count();
   parts_.board.note(job, [&](JobNote& note) {
-    note.pace = pace;
-    note.pace_wall = wall;
+    note.progress = progress;
+    note.progress_wall = wall;
   });
 }
 
 void Scheduler::tell_meter(Time now) {
   if (parts_.energy == nullptr) return;
   std::vector<EnergyMeter::Held> held;
-  for (const auto& [job, attempt] : parts_.yard.attempts()) {
+  for (const auto& [job, attempt] : parts_.supervisor.attempts()) {
     if (!parts_.energy->knows(job)) {
       const auto record = parts_.board.find(job);
       parts_.energy->set_user(job, record ? record->spec->user : std::string{});
@@ -549,7 +472,7 @@ void Scheduler::tell_meter(Time now) {
 /// To the policy they run already; people see what they wait for.
 void Scheduler::tell_held_starts() {
   std::map<JobNumber, std::string> now;
-  for (const HeldStart& start : parts_.yard.held_starts()) now[start.job] = start.why;
+  for (const HeldStart& start : parts_.supervisor.held_starts()) now[start.job] = start.why;
   for (const auto& [job, why] : held_starts_) {
     if (now.contains(job)) continue;
     parts_.board.note(job, [&](JobNote& note) {

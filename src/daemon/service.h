@@ -48,7 +48,7 @@ struct JobFilter {
   Rows rows = Rows::Whole;
 };
 /// Something happened to a job, a node or the scheduler; numbered without gaps in one life.
-struct Happening {
+struct ServiceEvent {
   std::uint64_t sequence = 0;
   std::string kind;  // job, node, policy, cluster
   JobNumber job = 0;
@@ -70,9 +70,9 @@ class Service {
   [[nodiscard]] virtual Answer<std::vector<AttemptView>> attempts(const Caller& caller,
                                                                   JobNumber job) = 0;
   [[nodiscard]] virtual Answer<PastPage> history(const Caller& caller, const PastQuery& query) = 0;
-  [[nodiscard]] virtual Answer<std::vector<Deed>> act(const Caller& caller, Verb verb,
-                                                      const JobFilter& which,
-                                                      const std::string& why, int signal) = 0;
+  [[nodiscard]] virtual Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
+                                                            const JobFilter& which,
+                                                            const std::string& why, int signal) = 0;
   /// `changes` is a JSON object with keys of JobSpec.
   [[nodiscard]] virtual Answer<JobView> change(const Caller& caller, JobNumber job,
                                                const std::string& changes) = 0;
@@ -104,15 +104,15 @@ class Service {
   /// Whom a local peer stands for.
   [[nodiscard]] virtual Caller caller_of_peer(std::uint32_t uid, std::uint32_t gid) = 0;
 
-  // Happenings, from `after` on as far as they are kept; then as they come, from any thread, until
+  // Events, from `after` on as far as they are kept; then as they come, from any thread, until
   // the subscription is dropped.
   class Subscription {
    public:
     virtual ~Subscription() = default;
   };
   [[nodiscard]] virtual std::unique_ptr<Subscription> subscribe(
-      std::uint64_t after, std::function<void(const Happening&)> listener) = 0;
-  /// The number of the latest happening.
+      std::uint64_t after, std::function<void(const ServiceEvent&)> listener) = 0;
+  /// The number of the latest event.
   [[nodiscard]] virtual std::uint64_t latest() const = 0;
 
   /// In Prometheus' text form.

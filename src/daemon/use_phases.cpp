@@ -61,7 +61,7 @@ double cores_of(pid_t pid) {
 
 }  // namespace
 
-std::optional<Phase> PhaseGuess::hear(JobNumber job, const JobUse& use) {
+std::optional<Phase> PhaseGuess::update(JobNumber job, const JobUse& use) {
   Row& row = rows_[job];
   // It need not use all cores it was lent: then it would be taken for another at once.
   const double enough = row.phase == Phase::Validation ? kAnyCore : kAllCores * use.cores;
@@ -133,7 +133,7 @@ void UsePhases::look(double seconds) {
     if (before == used_.end() || devices == 0 || seconds <= 0) continue;
     use.gpus_busy /= devices;
     use.cores_used = std::max(0.0, used[job] - before->second) / seconds;
-    if (const auto phase = guess_.hear(job, use)) parts_.tell(job, *phase);
+    if (const auto phase = guess_.update(job, use)) parts_.tell(job, *phase);
   }
   used_ = std::move(used);
 }

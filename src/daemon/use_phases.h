@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/board.h"
+#include "daemon/status_board.h"
 #include "exec/gpu_energy.h"
 #include "model/cluster.h"
 #include "perf/terms.h"
@@ -29,7 +29,7 @@ struct JobUse {
 class PhaseGuess {
  public:
   /// Nothing: as it was.
-  [[nodiscard]] std::optional<Phase> hear(JobNumber job, const JobUse& use);
+  [[nodiscard]] std::optional<Phase> update(JobNumber job, const JobUse& use);
   /// Others are over.
   void keep_only(const std::vector<JobNumber>& running);
 
@@ -46,7 +46,7 @@ class PhaseGuess {
 class UsePhases {
  public:
   struct Parts {
-    const Board& board;
+    const StatusBoard& board;
     const Cluster& cluster;
     GpuEnergy gpus;
     std::function<bool()> is_wanted;

@@ -20,7 +20,7 @@ class Search {
     while (!open_.empty()) {
       const JobNumber next = open_.back();
       open_.pop_back();
-      if (look_at(next)) return told();
+      if (look_at(next)) return cycle_text();
     }
     return std::nullopt;
   }
@@ -70,16 +70,16 @@ class Search {
     return false;
   }
 
-  [[nodiscard]] std::string told() const {
+  [[nodiscard]] std::string cycle_text() const {
     std::vector<JobNumber> ring{job_};
     for (JobNumber at = reached_from_.at(job_); at != job_; at = reached_from_.at(at))
       ring.push_back(at);
     std::ranges::reverse(ring);  // ends at the job itself
-    constexpr std::size_t kMostTold = 8;
+    constexpr std::size_t kMostShown = 8;
     std::string text;
     JobNumber from = job_;
     for (std::size_t i = 0; i < ring.size(); ++i) {
-      if (i == kMostTold) return text + ", and so on";
+      if (i == kMostShown) return text + ", and so on";
       text += fmt::format("{}{} waits for {}", text.empty() ? "" : ", ", from, ring[i]);
       from = ring[i];
     }

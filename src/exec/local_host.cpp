@@ -73,31 +73,33 @@ Result<void> LocalHost::launch(const LaunchOrder& order) {
 
 void LocalHost::stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) {
   if (how == Stop::Kill)
-    send(attempt, {ShimDeed::Kill, 0});
+    send(attempt, {ShimAction::Kill, 0});
   else
-    send(attempt, {ShimDeed::Warn, grace_seconds});
+    send(attempt, {ShimAction::Warn, grace_seconds});
 }
 
-void LocalHost::suspend(AttemptId attempt) { send(attempt, {ShimDeed::Suspend, 0}); }
+void LocalHost::suspend(AttemptId attempt) { send(attempt, {ShimAction::Suspend, 0}); }
 
-void LocalHost::resume(AttemptId attempt) { send(attempt, {ShimDeed::Resume, 0}); }
+void LocalHost::resume(AttemptId attempt) { send(attempt, {ShimAction::Resume, 0}); }
 
-void LocalHost::signal(AttemptId attempt, int number) { send(attempt, {ShimDeed::Signal, number}); }
+void LocalHost::signal(AttemptId attempt, int number) {
+  send(attempt, {ShimAction::Signal, number});
+}
 
 void LocalHost::set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) {
   if (!watch_.has(attempt)) return;
   if (const auto put = put_file(directory_.cores(attempt), cores_text(cores)); !put)
     return note_trouble("run-directory", "cores could not be changed", put.error());
-  send(attempt, {ShimDeed::Cores, 0});
+  send(attempt, {ShimAction::Cores, 0});
 }
 
 void LocalHost::set_rate(AttemptId attempt, std::int32_t milli) {
-  send(attempt, {ShimDeed::Rate, milli});
+  send(attempt, {ShimAction::Rate, milli});
 }
 
 void LocalHost::set_limit(AttemptId attempt, std::int64_t seconds) {
   static_assert(kMaxLimitOfRunning == kMaxCommandValue);
-  send(attempt, {ShimDeed::Limit, seconds});
+  send(attempt, {ShimAction::Limit, seconds});
 }
 
 void LocalHost::send(AttemptId attempt, ShimCommand command) {

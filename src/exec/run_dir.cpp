@@ -21,9 +21,9 @@ void Fd::reset(int fd) noexcept {
   fd_ = fd;
 }
 
-tl::unexpected<Error> fail_with_errno(const std::string& path, const char* deed) {
+tl::unexpected<Error> fail_with_errno(const std::string& path, const char* attempted) {
   const int number = errno;
-  return fail(path + ": cannot " + deed + ": " + std::strerror(number));
+  return fail(path + ": cannot " + attempted + ": " + std::strerror(number));
 }
 
 std::string RunDir::file(const char* kind, AttemptId attempt) const {

@@ -58,7 +58,7 @@ class RunDir {
 };
 
 /// "PATH: cannot do: No such file or directory", from errno.
-[[nodiscard]] tl::unexpected<Error> fail_with_errno(const std::string& path, const char* deed);
+[[nodiscard]] tl::unexpected<Error> fail_with_errno(const std::string& path, const char* attempted);
 
 /// A new file under its name, whole or not at all for whoever looks. Not synced: what is put here
 /// is of no use to anybody after a power loss, for then its reader is gone as well.

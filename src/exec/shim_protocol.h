@@ -9,7 +9,7 @@
 
 namespace berth {
 
-enum class ShimDeed : std::uint8_t {
+enum class ShimAction : std::uint8_t {
   Warn = 1,  // value: grace in seconds
   Kill,
   Suspend,
@@ -21,7 +21,7 @@ enum class ShimDeed : std::uint8_t {
 };
 
 struct ShimCommand {
-  ShimDeed deed{};
+  ShimAction action{};
   std::int64_t value = 0;
 };
 
@@ -31,10 +31,10 @@ inline constexpr std::int64_t kMaxCommandValue = (1 << 23) - 1;  // as seconds: 
 
 [[nodiscard]] constexpr int pack(ShimCommand command) noexcept {
   const auto value = std::clamp<std::int64_t>(command.value, 0, kMaxCommandValue);
-  return static_cast<int>(value << 8 | static_cast<std::int64_t>(command.deed));
+  return static_cast<int>(value << 8 | static_cast<std::int64_t>(command.action));
 }
 [[nodiscard]] constexpr ShimCommand unpack(int packed) noexcept {
-  return {static_cast<ShimDeed>(packed & 0xff), packed >> 8};
+  return {static_cast<ShimAction>(packed & 0xff), packed >> 8};
 }
 
 inline constexpr int kShimPipe = 3;

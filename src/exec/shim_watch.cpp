@@ -164,7 +164,7 @@ void ShimWatch::read_pipe(Table::iterator entry, std::vector<HostEvent>& news) {
     watched.text.append(part, static_cast<std::size_t>(got));
   const bool is_over = got == 0 || (errno != EAGAIN && errno != EINTR);
   for (std::size_t end_of_line = 0; (end_of_line = watched.text.find('\n')) != std::string::npos;) {
-    hear(entry->first, watched, watched.text.substr(0, end_of_line), news);
+    handle_line(entry->first, watched, watched.text.substr(0, end_of_line), news);
     watched.text.erase(0, end_of_line + 1);
   }
   if (!is_over) return;
@@ -173,8 +173,8 @@ void ShimWatch::read_pipe(Table::iterator entry, std::vector<HostEvent>& news) {
   if (!watched.shim) end(entry, news);  // gone before it claimed, or so soon that we saw it no more
 }
 
-void ShimWatch::hear(AttemptId attempt, Watched& entry, const std::string& line,
-                     std::vector<HostEvent>& news) {
+void ShimWatch::handle_line(AttemptId attempt, Watched& entry, const std::string& line,
+                            std::vector<HostEvent>& news) {
   if (line == "claimed") return begin_control(attempt, entry);
   const auto pid =
       line.starts_with("started ") ? integer_of(std::string_view(line).substr(8)) : std::nullopt;

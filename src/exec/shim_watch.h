@@ -70,8 +70,8 @@ class ShimWatch {
   void tell_due(std::vector<HostEvent>& news);
   void handle(std::uint64_t token, std::vector<HostEvent>& news);
   void read_pipe(Table::iterator entry, std::vector<HostEvent>& news);
-  void hear(AttemptId attempt, Watched& entry, const std::string& line,
-            std::vector<HostEvent>& news);
+  void handle_line(AttemptId attempt, Watched& entry, const std::string& line,
+                   std::vector<HostEvent>& news);
   void read_file_watches(std::vector<HostEvent>& news);
   void look_for_start(AttemptId attempt, Watched& entry, std::vector<HostEvent>& news);
   void begin_control(AttemptId attempt, Watched& entry);

@@ -28,10 +28,10 @@ struct SqliteStore::Parts {
   StoreWriter writer;
   std::unique_ptr<StoreReader> reader;
   std::unique_ptr<StoreReader> lister;  // of lists, which may take long: a submit asks the other
-  UsageBook book;
-  // Taken for a commit and for questions to the book: a sum that is being begun must see each
+  DecayedUsage usage;
+  // Taken for a commit and for questions about use: a sum that is being begun must see each
   // attempt once, from the table or from the commit.
-  std::mutex book_mutex;
+  std::mutex usage_mutex;
   std::atomic<bool> is_broken{false};
   Error reason;  // written before is_broken
 };
@@ -118,8 +118,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Options& options) {
                                                 .writer = std::move(writer),
                                                 .reader = std::move(reader),
                                                 .lister = std::move(lister),
-                                                .book = {},
-                                                .book_mutex = {},
+                                                .usage = {},
+                                                .usage_mutex = {},
                                                 .is_broken = {},
                                                 .reason = {}});
   return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(parts)));
@@ -158,10 +158,10 @@ Result<void> SqliteStore::commit() {
   if (parts_->writer.is_empty()) return {};
   crash_point("store.committing");
   {
-    const std::lock_guard lock(parts_->book_mutex);
+    const std::lock_guard lock(parts_->usage_mutex);
     // After a failed sync nobody knows what the disk holds: never tried again.
     if (auto done = parts_->writer.commit(); !done) return broken(std::move(done).error());
-    for (const auto& [wall, usage] : parts_->writer.ended()) parts_->book.add(wall, usage);
+    for (const auto& [wall, usage] : parts_->writer.ended()) parts_->usage.add(wall, usage);
   }
   crash_point("store.committed");
   return {};
@@ -208,14 +208,14 @@ Result<std::set<AttemptId>> SqliteStore::started_since(Time since) {
 Result<std::vector<Store::Usage>> SqliteStore::usage(std::int64_t now_wall, double half_life) {
   BERTH_TRY_VOID(usable());
   if (!(half_life > 0)) return parts_->reader->plain_usage();
-  const std::lock_guard lock(parts_->book_mutex);
-  if (!parts_->book.has(half_life)) {
-    UsageBook begun = parts_->book;
+  const std::lock_guard lock(parts_->usage_mutex);
+  if (!parts_->usage.has(half_life)) {
+    DecayedUsage begun = parts_->usage;
     begun.open(half_life, now_wall);
     BERTH_TRY_VOID(parts_->reader->fill(begun, half_life, now_wall));
-    parts_->book = std::move(begun);
+    parts_->usage = std::move(begun);
   }
-  return parts_->book.at(half_life, now_wall);
+  return parts_->usage.at(half_life, now_wall);
 }
 
 Result<std::size_t> SqliteStore::compact(Time older_than, std::size_t at_most) {

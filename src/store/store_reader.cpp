@@ -229,16 +229,16 @@ Result<std::vector<Store::Usage>> StoreReader::plain_usage() {
   return all;
 }
 
-Result<void> StoreReader::fill(UsageBook& book, double half_life, std::int64_t now_wall) {
+Result<void> StoreReader::fill(DecayedUsage& usage, double half_life, std::int64_t now_wall) {
   const std::lock_guard lock(mutex_);
   const double oldest =
-      std::max(static_cast<double>(now_wall) - UsageBook::kSpan * half_life * 1e6, -9e18);
+      std::max(static_cast<double>(now_wall) - DecayedUsage::kSpan * half_life * 1e6, -9e18);
   ended_.bind(static_cast<std::int64_t>(oldest));
   for (;;) {
     BERTH_TRY(const bool has_row, ended_.step());
     if (!has_row) break;
-    book.add(half_life, ended_.integer(3),
-             {std::string(ended_.text(0)), std::string(ended_.text(1)), ended_.real(2)});
+    usage.add(half_life, ended_.integer(3),
+              {std::string(ended_.text(0)), std::string(ended_.text(1)), ended_.real(2)});
   }
   ended_.reset();
   return {};

@@ -6,10 +6,10 @@
 #include <mutex>
 #include <set>
 
+#include "store/decayed_usage.h"
 #include "store/job_rows.h"
 #include "store/sqlite.h"
 #include "store/store.h"
-#include "store/usage_book.h"
 
 namespace berth {
 
@@ -26,8 +26,8 @@ class StoreReader {
   [[nodiscard]] Result<std::vector<LoggedPass>> engine();
   [[nodiscard]] Result<std::set<AttemptId>> started_since(Time since);
   [[nodiscard]] Result<std::vector<Store::Usage>> plain_usage();
-  /// Every attempt of this sum's span goes into the book.
-  [[nodiscard]] Result<void> fill(UsageBook& book, double half_life, std::int64_t now_wall);
+  /// Every attempt of this sum's span goes into it.
+  [[nodiscard]] Result<void> fill(DecayedUsage& usage, double half_life, std::int64_t now_wall);
 
  private:
   Database database_;

@@ -95,7 +95,7 @@ void TrainingHub::run() {
         std::uint64_t ignored = 0;
         static_cast<void>(::read(waker_.get(), &ignored, sizeof ignored));
       } else {
-        hear(event.data.u64, event.events, now);
+        handle(event.data.u64, event.events, now);
       }
     }
     deliver();
@@ -123,7 +123,7 @@ void TrainingHub::welcome_newcomers(double now) {
     const bool too_many = peers_.size() >= options_.most_connections ||
                           (mine != peers_of_.end() && mine->second >= options_.most_per_user);
     if (too_many) {
-      static_cast<void>(peer.say(error_line("too many connections")));
+      static_cast<void>(peer.send(error_line("too many connections")));
       continue;
     }
     const PeerId id = next_peer_++;
@@ -138,7 +138,7 @@ void TrainingHub::welcome_newcomers(double now) {
   }
 }
 
-void TrainingHub::hear(PeerId id, std::uint32_t what, double now) {
+void TrainingHub::handle(PeerId id, std::uint32_t what, double now) {
   const auto found = peers_.find(id);
   if (found == peers_.end()) return;
   Peer& peer = found->second;
@@ -147,7 +147,7 @@ void TrainingHub::hear(PeerId id, std::uint32_t what, double now) {
     lines_.clear();
     // What was said before the end is heard.
     const bool is_open = peer.read(now, lines_) == Peer::State::Open;
-    for (const std::string& line : lines_) stays = stays && hear_line(peer, line, now);
+    for (const std::string& line : lines_) stays = stays && handle_line(peer, line, now);
     stays = stays && is_open;
     if (peer.job != 0 && !peer.broken_limit().empty()) {
       const std::lock_guard lock{mutex_};
@@ -227,7 +227,7 @@ void TrainingHub::pass_on_news(double now) {
       const auto found = jobs_.find(number);
       if (found == jobs_.end()) continue;
       Job& job = found->second;
-      news.emplace_back(number, job.book.figures(now));
+      news.emplace_back(number, job.history.figures(now));
       if (job.phase && job.phase != job.phase_told) {
         job.phase_told = job.phase;
         phases_.emplace_back(number, *job.phase);
@@ -298,7 +298,7 @@ void TrainingHub::deliver() {
   for (auto& [id, peer] : peers_) {
     bool is_open = true;
     for (const auto& [job, line] : outbox) {
-      if (peer.job == job && is_open) is_open = peer.say(line) == Peer::State::Open;
+      if (peer.job == job && is_open) is_open = peer.send(line) == Peer::State::Open;
     }
     if (is_open) {
       watch(id, peer);
@@ -364,7 +364,7 @@ std::optional<TrainingReport> TrainingHub::report(JobNumber number) const {
   const std::lock_guard lock{mutex_};
   const auto job = jobs_.find(number);
   if (job == jobs_.end() || !job->second.meter.is_believed()) return std::nullopt;
-  return job->second.book.report();
+  return job->second.history.report();
 }
 
 std::optional<MeasuredProgress> TrainingHub::progress(JobNumber number) const {
@@ -396,14 +396,14 @@ bool TrainingHub::has_saved(JobNumber number) const {
 void TrainingHub::losses(JobNumber number, std::int64_t first, std::vector<double>& losses) const {
   const std::lock_guard lock{mutex_};
   const auto job = jobs_.find(number);
-  if (job != jobs_.end()) job->second.book.losses(first, losses);
+  if (job != jobs_.end()) job->second.history.losses(first, losses);
 }
 
 std::optional<TrainingFigures> TrainingHub::view(JobNumber number) const {
   const std::lock_guard lock{mutex_};
   const auto job = jobs_.find(number);
-  if (job == jobs_.end() || !job->second.book.has_spoken()) return std::nullopt;
-  return job->second.book.figures(now_seconds());
+  if (job == jobs_.end() || !job->second.history.has_spoken()) return std::nullopt;
+  return job->second.history.figures(now_seconds());
 }
 
 std::size_t TrainingHub::connections() const {

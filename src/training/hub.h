@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "training/job_book.h"
 #include "training/online_model.h"
 #include "training/peer.h"
 #include "training/progress.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
+#include "training/training_history.h"
 
 namespace berth {
 
@@ -63,7 +63,7 @@ struct HubCalls {
   std::function<void(JobNumber, std::string_view why)> nonsense = {};
 };
 
-class TrainingHub final : public TrainingBook {
+class TrainingHub final : public TrainingChannel {
  public:
   [[nodiscard]] static Result<std::unique_ptr<TrainingHub>> open(const HubOptions& options,
                                                                  HubCalls calls);
@@ -108,7 +108,7 @@ class TrainingHub final : public TrainingBook {
 
  private:
   struct Job {
-    JobBook book;
+    TrainingHistory history;
     std::string token;         // of the attempt that spoke last
     std::int32_t speaker = 0;  // the lowest rank that has reported in this attempt
     bool has_speaker = false;
@@ -134,12 +134,12 @@ class TrainingHub final : public TrainingBook {
   void run();
   [[nodiscard]] int milliseconds_to_sleep(double now) const;
   void welcome_newcomers(double now);
-  void hear(PeerId id, std::uint32_t what, double now);
+  void handle(PeerId id, std::uint32_t what, double now);
   /// False: the peer is to be dropped.
-  [[nodiscard]] bool hear_line(Peer& peer, const std::string& line, double now);
-  [[nodiscard]] bool hear_hello(Peer& peer, const Hello& hello, double now);
-  void hear_report(Peer& peer, const Report& report, double now);
-  void hear_resized(const Peer& peer, const Resized& resized);
+  [[nodiscard]] bool handle_line(Peer& peer, const std::string& line, double now);
+  [[nodiscard]] bool handle_hello(Peer& peer, const Hello& hello, double now);
+  void handle_report(Peer& peer, const Report& report, double now);
+  void handle_resized(const Peer& peer, const Resized& resized);
   [[nodiscard]] bool complain(Peer& peer, std::string_view why);
   void post(JobNumber job, std::string line);
   void deliver();

@@ -21,8 +21,8 @@
 
 #include "model/job_spec.h"
 #include "perf/cpu_design.h"
-#include "training/job_book.h"
 #include "training/steady_speed.h"
+#include "training/training_history.h"
 
 namespace berth {
 

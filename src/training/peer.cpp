@@ -34,7 +34,7 @@ Peer::State Peer::read(double now, std::vector<std::string>& lines) {
   return State::Closed;
 }
 
-Peer::State Peer::say(const std::string& text) {
+Peer::State Peer::send(const std::string& text) {
   if (out_.size() + text.size() > limits_.unread_bytes) return State::Closed;
   out_ += text;
   return flush();

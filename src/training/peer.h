@@ -42,7 +42,7 @@ class Peer {
   /// limit.
   [[nodiscard]] State read(double now, std::vector<std::string>& lines);
   /// Queues and sends as much as fits.
-  [[nodiscard]] State say(const std::string& text);
+  [[nodiscard]] State send(const std::string& text);
   [[nodiscard]] State flush();
   /// Which limit it broke, for people; empty: none.
   [[nodiscard]] const std::string& broken_limit() const noexcept { return broken_limit_; }

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "training/message.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
 
 namespace berth {
 

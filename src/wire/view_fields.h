@@ -204,7 +204,7 @@ struct Fields<Submitted> {
 };
 
 template <>
-struct Fields<Deed> {
+struct Fields<VerbResult> {
   static constexpr std::string_view kName = "Deed";
   template <class Done, class Visit>
   static void visit(Done& d, Visit& v) {
@@ -325,7 +325,7 @@ struct Fields<AttemptList> {
   }
 };
 template <>
-struct Fields<DeedList> {
+struct Fields<VerbResultList> {
   static constexpr std::string_view kName = "Deeds";
   template <class List, class Visit>
   static void visit(List& l, Visit& v) {

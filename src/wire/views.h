@@ -157,7 +157,7 @@ enum class Verb : std::uint8_t { Cancel, Hold, Release, Requeue, Suspend, Resume
 [[nodiscard]] std::string_view to_string(Verb verb) noexcept;  // "cancel"
 
 /// What came of it.
-struct Deed {
+struct VerbResult {
   JobNumber job = 0;
   bool is_done = false;
   std::string text;  // what happened or why not
@@ -224,8 +224,8 @@ struct TokenView {
 struct AttemptList {
   std::vector<AttemptView> attempts;
 };
-struct DeedList {
-  std::vector<Deed> results;
+struct VerbResultList {
+  std::vector<VerbResult> results;
 };
 struct NodeList {
   std::vector<NodeView> nodes;

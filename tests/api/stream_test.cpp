@@ -56,7 +56,7 @@ TEST_F(Events, GoOnAfterTheLastOneSeen) {
 }
 
 TEST_F(Events, SayWhatIsNoLongerKeptAndWhenNumbersBeganAnew) {
-  service_.keep_happenings(2);
+  service_.keep_events(2);
   start();
   for (int i = 1; i <= 5; ++i) service_.happen("job", 1, "alice", fmt::format("{}", i));
   // 1 was seen; 2 and 3 are gone; 4 and 5 are kept.

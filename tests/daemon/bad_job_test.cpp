@@ -351,7 +351,7 @@ TEST(BadJob, WhoLeavesBeforeItsTurnHasNotCome) {
 
 // Because gates are not asked while running jobs are brought in: what they have to say then comes
 // when the job is over already, and an end of a job that is over is no record that can follow.
-TEST(BadJob, WhoIsDoomedAndCancelledEndsOnce) {
+TEST(BadJob, WhoIsUnsatisfiableAndCancelledEndsOnce) {
   WorldOptions options{.cluster = "1x4"};
   LiveService* service = nullptr;
   int engines = 0;
@@ -374,7 +374,7 @@ TEST(BadJob, WhoIsDoomedAndCancelledEndsOnce) {
     world.submit(its, held);  // 3
     JobSpec after = anns("100");
     after.dependencies = {{DependencyKind::AfterOk, 3}};
-    world.submit(its, after);  // 4: doomed when 3 is cancelled
+    world.submit(its, after);  // 4: unsatisfiable when 3 is cancelled
   });
   world.at(10, [](LiveService& its) { EXPECT_TRUE(its.set_policy(kRoot, "fifo", {})); });
   world.run();

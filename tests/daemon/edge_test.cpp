@@ -21,10 +21,10 @@ TEST(Edge, ACancelBetweenTheIntentAndTheSpawnIsCarriedOut) {
       spec.key = "one";
       job = world.submit(service, spec);
     });
-    // The first batch of records that a yard acts on holds the intent.
-    world.at_point("yard.written", 1, [&job](LiveService& service) {
-      const auto deeds = service.act(kRoot, Verb::Cancel, only(job), "", 0);
-      ASSERT_TRUE(deeds && deeds->front().is_done);
+    // The first batch of records that a supervisor acts on holds the intent.
+    world.at_point("supervisor.written", 1, [&job](LiveService& service) {
+      const auto results = service.act(kRoot, Verb::Cancel, only(job), "", 0);
+      ASSERT_TRUE(results && results->front().is_done);
     });
   };
   LiveWorld calm{{}};

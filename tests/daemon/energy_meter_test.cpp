@@ -138,9 +138,9 @@ TEST(EnergyMeter, DevicesThatTellTheirDrawAreLookedAt) {
   EnergyMeter meter{cluster, {.gpus = GpuEnergy{BERTH_FAKE_NVML}}};
   meter.set_user(1, "ann");
   meter.observe(at(0), {{1, NodeId{0}, 0b0001}}, {NodeUse::Idle});
-  EXPECT_EQ(meter.look(at(0)), 1.0);
+  EXPECT_EQ(meter.sample(at(0)), 1.0);
   set_driver(folder, "draw 200 0 0 0");
-  EXPECT_EQ(meter.look(at(2)), 1.0);
+  EXPECT_EQ(meter.sample(at(2)), 1.0);
   EXPECT_NEAR(meter.joules_of(1), 300 + 300 * 2 / 4.0, 1e-6);
   meter.observe(at(20), {}, {NodeUse::Idle});  // nobody has looked: the model
   EXPECT_NEAR(meter.joules(NodeId{0}, NodeUse::Busy), 300 + 600 + 18 * (300 + 200 + 3 * 40.0),
@@ -224,9 +224,9 @@ TEST(EnergyMeter, WhatHasNewsIsPutDownSoonAndOnce) {
   EXPECT_EQ(kept, 1);
   meter.observe(at(3), {}, {NodeUse::Booting});
   EXPECT_EQ(kept, 1);
-  EXPECT_EQ(meter.look(at(13)), 10.0) << "nothing else may happen for hours";
+  EXPECT_EQ(meter.sample(at(13)), 10.0) << "nothing else may happen for hours";
   EXPECT_EQ(kept, 2);
-  EXPECT_EQ(meter.look(at(3600)), 10.0);
+  EXPECT_EQ(meter.sample(at(3600)), 10.0);
   EXPECT_EQ(kept, 2);
 }
 

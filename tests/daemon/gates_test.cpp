@@ -23,9 +23,9 @@ class GatesTest : public ::testing::Test {
     gates.take_ready(now, jobs);
     return jobs;
   }
-  std::vector<Gates::Doomed> doomed() {
-    std::vector<Gates::Doomed> jobs;
-    gates.take_doomed(jobs);
+  std::vector<UnsatisfiableJob> unsatisfiable() {
+    std::vector<UnsatisfiableJob> jobs;
+    gates.take_unsatisfiable(jobs);
     return jobs;
   }
   static JobSpec after(DependencyKind kind, JobNumber other) {
@@ -86,7 +86,7 @@ TEST_F(GatesTest, BeginsByPeoplesClock) {
   EXPECT_EQ(ready(), Jobs{1});
 }
 
-TEST_F(GatesTest, DependenciesAreMetOrDoom) {
+TEST_F(GatesTest, DependenciesAreMetOrUnsatisfiable) {
   add(1);
   add(2, after(DependencyKind::AfterOk, 1));
   add(3, after(DependencyKind::AfterNotOk, 1));
@@ -97,7 +97,7 @@ TEST_F(GatesTest, DependenciesAreMetOrDoom) {
   EXPECT_EQ(ready(), Jobs{5});
   gates.ended(1, Outcome::Failed, true);
   EXPECT_EQ(ready(), (Jobs{3, 4}));
-  const auto hopeless = doomed();
+  const auto hopeless = unsatisfiable();
   ASSERT_EQ(hopeless.size(), 1U);
   EXPECT_EQ(hopeless[0].job, 2U);
   EXPECT_EQ(hopeless[0].why, "afterok:1 can never be met: job 1 failed");
@@ -109,7 +109,7 @@ TEST_F(GatesTest, ARetryIsNoEnd) {
   EXPECT_EQ(ready(), Jobs{1});
   gates.ended(1, Outcome::Failed, false, now + std::chrono::seconds{2});
   EXPECT_EQ(ready(), Jobs{});
-  EXPECT_EQ(gates.shut(1, now)[0].kind, GateKind::Pace);
+  EXPECT_EQ(gates.shut(1, now)[0].kind, GateKind::RetryDelay);
   now += std::chrono::seconds{2};
   EXPECT_EQ(ready(), Jobs{1});
 }
@@ -119,7 +119,7 @@ TEST_F(GatesTest, JobsThatAreOverCountAsDependencies) {
   add(10, after(DependencyKind::AfterOk, 7));
   add(11, after(DependencyKind::AfterOk, 8));
   EXPECT_EQ(ready(), Jobs{10});
-  EXPECT_EQ(doomed().size(), 1U);
+  EXPECT_EQ(unsatisfiable().size(), 1U);
 }
 
 TEST_F(GatesTest, OneOfSeveralIsEnoughIfAsked) {
@@ -131,7 +131,7 @@ TEST_F(GatesTest, OneOfSeveralIsEnoughIfAsked) {
   add(3, spec);
   EXPECT_EQ(ready(), (Jobs{1, 2}));
   gates.ended(1, Outcome::Failed, true);
-  EXPECT_TRUE(doomed().empty());
+  EXPECT_TRUE(unsatisfiable().empty());
   gates.ended(2, Outcome::Completed, true);
   EXPECT_EQ(ready(), Jobs{3});
 }

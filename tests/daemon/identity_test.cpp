@@ -52,11 +52,11 @@ class Identities : public ::testing::Test {
     options.service.identity.groups = rules;
     return options;
   }
-  void with(const std::function<void(LiveService&)>& deed) {
+  void with(const std::function<void(LiveService&)>& body) {
     LiveWorld world{options()};
     bool done = false;
     world.at(1, [&](LiveService& service) {
-      deed(service);
+      body(service);
       done = true;
       static_cast<void>(service.act(kRoot, Verb::Cancel, {.states = {}}, "", 0));
     });

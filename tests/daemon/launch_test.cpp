@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/board.h"
+#include "daemon/status_board.h"
 #include "exec/environment.h"
 
 namespace berth::test {
@@ -30,7 +30,7 @@ TEST(Launch, OutputIsFoundUnderTheNameOfTheNodeItRanOn) {
   past.where = where;
   job.attempt.emplace().where = where;
   EXPECT_EQ(output_paths(job).first, "/home/ann/train-12-n1.out");
-  Board board{Ledger{}};
+  StatusBoard board{Ledger{}};
   board.set_paths([](const LedgerJob& of) { return output_paths(of); });
   EXPECT_EQ(board.past_view(past).output, "/home/ann/train-12-n1.out") << "when it is over, too";
 }

@@ -19,9 +19,9 @@ JobSpec job(const std::string& user, const std::string& name, const std::string&
   return spec;
 }
 
-std::map<std::string, std::string> written(LearntBook& book) {
+std::map<std::string, std::string> written(LearntKinds& learnt) {
   std::vector<RecordBody> records;
-  book.take_records(records);
+  learnt.take_records(records);
   std::map<std::string, std::string> settings;
   for (const RecordBody& record : records) {
     const auto& setting = std::get<SettingRecord>(record);
@@ -108,18 +108,18 @@ TEST(LearntLengths, AnEstimateCountsMoreThanOtherJobsOfItsUser) {
   EXPECT_EQ(first_of(over, waiting("ann", "tiny", 5000), waiting("bob", "short", 100)), "tiny");
 }
 
-TEST(LearntBook, KeepsAKindOverARestart) {
-  LearntBook book{{}};
+TEST(LearntKinds, KeepsAKindOverARestart) {
+  LearntKinds learnt{{}};
   const JobSpec spec = job("ann", "a/b%", "my net");
-  book.learn_speed(spec, 0.5, 32, 1000);
-  book.learn_beside(spec, kind_of(job("bob", "x")), 1.8, 1001);
-  book.learn_start(spec, 12, 1002);
-  book.learn_cores(kind_of(spec), {{RunShape{.gpus = 1, .batch = 32}, {{1, 10}, {2, 19}}}}, 1003);
-  const auto settings = written(book);
+  learnt.learn_speed(spec, 0.5, 32, 1000);
+  learnt.learn_beside(spec, kind_of(job("bob", "x")), 1.8, 1001);
+  learnt.learn_start(spec, 12, 1002);
+  learnt.learn_cores(kind_of(spec), {{RunShape{.gpus = 1, .batch = 32}, {{1, 10}, {2, 19}}}}, 1003);
+  const auto settings = written(learnt);
   ASSERT_EQ(settings.size(), 2U);  // the other one of the pair has a name then
   EXPECT_EQ(settings.begin()->first, "learnt/ann/a%2Fb%25/my net");
   EXPECT_TRUE(settings.contains("learnt/bob/x/"));
-  const LearntBook again{settings};
+  const LearntKinds again{settings};
   const LearntKind* kind = again.find(kind_of(spec));
   ASSERT_NE(kind, nullptr);
   EXPECT_EQ(kind->seconds_per_iteration, 0.5);
@@ -131,39 +131,39 @@ TEST(LearntBook, KeepsAKindOverARestart) {
 }
 
 // because a thousand jobs of one kind must not fill the journal
-TEST(LearntBook, WritesOnlyWhatIsNews) {
-  LearntBook book{{}};
+TEST(LearntKinds, WritesOnlyWhatIsNews) {
+  LearntKinds learnt{{}};
   const JobSpec spec = job("ann", "train");
-  book.learn_speed(spec, 0.5, 32, 1000);
-  EXPECT_EQ(written(book).size(), 1U);
-  for (int i = 0; i < 100; ++i) book.learn_speed(spec, 0.5 + 0.0002 * i, 32, 1000 + i);
-  EXPECT_TRUE(written(book).empty());
-  book.learn_speed(spec, 0.6, 32, 2000);
-  EXPECT_EQ(written(book).size(), 1U);
+  learnt.learn_speed(spec, 0.5, 32, 1000);
+  EXPECT_EQ(written(learnt).size(), 1U);
+  for (int i = 0; i < 100; ++i) learnt.learn_speed(spec, 0.5 + 0.0002 * i, 32, 1000 + i);
+  EXPECT_TRUE(written(learnt).empty());
+  learnt.learn_speed(spec, 0.6, 32, 2000);
+  EXPECT_EQ(written(learnt).size(), 1U);
 }
 
-TEST(LearntBook, IgnoresWhatCannotBeAndForgetsTheOldest) {
-  LearntBook book{{}};
-  book.learn_speed(job("ann", "train"), -1, 1, 0);
-  book.learn_speed(job("ann", "train"), std::numeric_limits<double>::quiet_NaN(), 1, 0);
-  book.learn_speed(job("ann", "train"), 1e300, 1, 0);
-  EXPECT_TRUE(written(book).empty());
-  for (int i = 0; i < 1'200; ++i) book.learn_speed(job("u", fmt::format("{}", i)), 1, 1, i);
-  EXPECT_LE(book.kinds().size(), 1'000U);
-  EXPECT_EQ(book.find(kind_of(job("u", "0"))), nullptr);
-  EXPECT_NE(book.find(kind_of(job("u", "1199"))), nullptr);
+TEST(LearntKinds, IgnoresWhatCannotBeAndForgetsTheOldest) {
+  LearntKinds learnt{{}};
+  learnt.learn_speed(job("ann", "train"), -1, 1, 0);
+  learnt.learn_speed(job("ann", "train"), std::numeric_limits<double>::quiet_NaN(), 1, 0);
+  learnt.learn_speed(job("ann", "train"), 1e300, 1, 0);
+  EXPECT_TRUE(written(learnt).empty());
+  for (int i = 0; i < 1'200; ++i) learnt.learn_speed(job("u", fmt::format("{}", i)), 1, 1, i);
+  EXPECT_LE(learnt.kinds().size(), 1'000U);
+  EXPECT_EQ(learnt.find(kind_of(job("u", "0"))), nullptr);
+  EXPECT_NE(learnt.find(kind_of(job("u", "1199"))), nullptr);
   for (const char* text : {"", "{}", "[]", "{\"user\":1}", "{\"user\":\"a\",\"name\":\"b\"}"})
     EXPECT_FALSE(learnt_from_json(text));
 }
 
 // What was exported is read by a simulation.
-TEST(LearntBook, IsExportedAsProfiles) {
-  LearntBook book{{}};
-  book.learn_speed(job("ann", "train", "MyNet"), 0.5, 16, 1000);
-  book.learn_beside(job("ann", "train", "MyNet"), kind_of(job("bob", "other")), 1.7, 1000);
-  book.learn_speed(job("bob", "other"), 0.25, 8, 1000);
+TEST(LearntKinds, IsExportedAsProfiles) {
+  LearntKinds learnt{{}};
+  learnt.learn_speed(job("ann", "train", "MyNet"), 0.5, 16, 1000);
+  learnt.learn_beside(job("ann", "train", "MyNet"), kind_of(job("bob", "other")), 1.7, 1000);
+  learnt.learn_speed(job("bob", "other"), 0.25, 8, 1000);
   std::vector<LearntKind> kinds;
-  for (const auto& [key, kind] : book.kinds()) kinds.push_back(kind);
+  for (const auto& [key, kind] : learnt.kinds()) kinds.push_back(kind);
   const std::string text = learnt_yaml(kinds);
   const auto read = parse_profiles(text, "learnt.yaml", built_in_profiles());
   ASSERT_TRUE(read) << read.error().text() << text;

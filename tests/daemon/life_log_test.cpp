@@ -15,7 +15,7 @@ class LifeLog : public ::testing::Test {
     std::FILE* file = std::tmpfile();
     {
       Logger log{{.level = level, .format = LogFormat::Text, .fd = ::fileno(file), .now = {}}};
-      Board board{Ledger{}};
+      StatusBoard board{Ledger{}};
       Ledger ledger;
       for (RecordBody& body : bodies) {
         Committed committed{.record = {.at = kTimeZero, .wall = 1, .body = std::move(body)},

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class SaidBook final : public TrainingBook {
+class SaidTraining final : public TrainingChannel {
  public:
   [[nodiscard]] std::optional<TrainingReport> report(JobNumber) const override { return {}; }
   void losses(JobNumber, std::int64_t, std::vector<double>&) const override {}
@@ -46,7 +46,8 @@ class LiveRatesTest : public testing::Test {
         .number = [](JobId job) { return JobNumber{job.value + 1}; },
         .whole = [](JobId) { return Duration{100s}; },
         .seconds_per_iteration = [this](JobId) { return learnt_; },
-        .shown = [this](JobId job, const Pace& pace) { shown_[job.value] = pace; }});
+        .shown = [this](JobId job,
+                        const ProgressEstimate& progress) { shown_[job.value] = progress; }});
   }
   void run(std::uint32_t job, std::uint64_t devices) {
     const Slice slice{.node = NodeId{0}, .gpus = 1, .devices = devices};
@@ -74,16 +75,16 @@ class LiveRatesTest : public testing::Test {
   double done(std::uint32_t job) { return to_seconds(jobs_.work_done(JobId{job}, now_)); }
   void say(std::uint32_t job, MeasuredProgress progress) {
     book_.said[job + 1] = progress;
-    rates_->hear(JobId{job});
+    rates_->update(JobId{job});
   }
 
   Cluster cluster_;
   Trace slots_;
   JobTable jobs_;
-  SaidBook book_;
+  SaidTraining book_;
   std::optional<RateModel> model_;
   std::optional<LiveRates> rates_;
-  std::map<std::uint32_t, Pace> shown_;
+  std::map<std::uint32_t, ProgressEstimate> shown_;
   std::optional<double> learnt_;  // seconds of an iteration
   std::vector<RateChange> changes_;
   Time now_{1000s};
@@ -201,7 +202,7 @@ TEST_F(LiveRatesTest, WhoIsNotBelievedAnyMoreIsNotMeasuredEither) {
   say(0, {.iterations = 120, .per_second = 4});
   absorb();
   book_.said.clear();
-  rates_->hear(JobId{0});
+  rates_->update(JobId{0});
   absorb();
   EXPECT_EQ(jobs_.basis[JobId{0}], RateBasis::Believed);
 }

@@ -36,8 +36,8 @@ TEST(Live, QueuesBeyondTheDevicesAndTellsEndsApart) {
     gone = world.submit(service, spec_of({"run", "1000"}, 2));
   });
   world.at(60, [&](LiveService& service) {
-    const auto deeds = service.act(kRoot, Verb::Cancel, {.states = {}, .numbers = {gone}}, "", 0);
-    ASSERT_TRUE(deeds && deeds->front().is_done);
+    const auto results = service.act(kRoot, Verb::Cancel, {.states = {}, .numbers = {gone}}, "", 0);
+    ASSERT_TRUE(results && results->front().is_done);
   });
   world.run();
   expect_clean(world);

@@ -108,7 +108,7 @@ struct Tally {
   void expect_everything() const {
     for (const char* point :
          {"store.appended", "store.committing", "store.committed", "world.publishing",
-          "yard.written", "yard.signalled", "yard.launched", "any time", "disk"})
+          "supervisor.written", "supervisor.signalled", "supervisor.launched", "any time", "disk"})
       EXPECT_TRUE(deaths_at.contains(point)) << "nobody died at " << point;
     for (const char* fault : kAtAnyTime) {
       for (const char* record : kRecordKinds) expect(fault, record);

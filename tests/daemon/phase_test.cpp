@@ -11,7 +11,7 @@ namespace berth::test {
 namespace {
 
 /// What the code of the only job says.
-class SaidPhases final : public TrainingBook {
+class SaidPhases final : public TrainingChannel {
  public:
   void say(Phase phase) {
     phase_ = phase;
@@ -58,17 +58,17 @@ class Watching final : public Policy {
 };
 
 TEST(Phases, WhatTheCodeTellsIsWhatTheEngineKnows) {
-  SaidPhases book;
+  SaidPhases training;
   std::vector<Phase> seen;
   WorldOptions options{.cluster = "1x1"};
-  options.training = &book;
+  options.training = &training;
   options.around_policy = [&](std::unique_ptr<Policy> inner) -> std::unique_ptr<Policy> {
     return std::make_unique<Watching>(std::move(inner), seen);
   };
   LiveWorld world{options};
   const auto say = [&](double seconds, Phase phase) {
     world.at(seconds, [&, phase](LiveService& service) {
-      book.say(phase);
+      training.say(phase);
       JobSpec other = spec_of({"run", "1"});  // somebody comes, so that there is a pass
       other.key = std::to_string(world.seconds());
       world.submit(service, other);
@@ -98,26 +98,26 @@ TEST(Phases, AreSeenInCoresAndDevices) {
   constexpr JobUse kLoads{.cores = 4, .cores_used = 3.9, .gpus_busy = 0.8};
   constexpr JobUse kRests{.cores = 4, .cores_used = 0, .gpus_busy = 0};
   PhaseGuess guess;
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), Phase::Training);  // it may be known as another
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);  // that was a moment only
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), Phase::Training);  // it may be known as another
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);  // that was a moment only
   for (const JobUse& other : {kLoads, kRests})
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(guess.hear(1, other), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kValidates), Phase::Validation);
-  EXPECT_EQ(guess.hear(1, kValidates), std::nullopt);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(guess.update(1, other), std::nullopt);
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
+  EXPECT_EQ(guess.update(1, kValidates), Phase::Validation);
+  EXPECT_EQ(guess.update(1, kValidates), std::nullopt);
   // It was lent more than it uses.
   for (int i = 0; i < 5; ++i)
-    EXPECT_EQ(guess.hear(1, {.cores = 8, .cores_used = 4, .gpus_busy = 0.2}), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), std::nullopt);
-  EXPECT_EQ(guess.hear(1, kTrains), Phase::Training);
+    EXPECT_EQ(guess.update(1, {.cores = 8, .cores_used = 4, .gpus_busy = 0.2}), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), std::nullopt);
+  EXPECT_EQ(guess.update(1, kTrains), Phase::Training);
   guess.keep_only({});  // another job of this number would begin anew
-  EXPECT_EQ(guess.hear(1, {.cores = 0, .cores_used = 0, .gpus_busy = 0}), std::nullopt);
+  EXPECT_EQ(guess.update(1, {.cores = 0, .cores_used = 0, .gpus_busy = 0}), std::nullopt);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST(NodePower, AnIdleNodeSleepsAndIsWokenForAJob) {
     });
     const JobNumber job = job_at(world, 100);
     world.set_program([](const std::string& what, const std::string&) {
-      return LiveWorld::ProgramDeed{.seconds = what == "resume" ? 15.0 : 1.0};
+      return LiveWorld::ProgramBehaviour{.seconds = what == "resume" ? 15.0 : 1.0};
     });
     world.at(110, [&](LiveService& service) {
       EXPECT_EQ(state_of(service, "n0"), "booting") << policy;
@@ -82,8 +82,8 @@ TEST(NodePower, AFailedOrHangingSuspendLeavesANodeThatIsResumedBeforeUse) {
   for (const bool hangs : {false, true}) {
     LiveWorld world{world_of("fifo", kCes)};
     world.set_program([&](const std::string& what, const std::string&) {
-      return LiveWorld::ProgramDeed{.fails = what == "suspend" && !hangs,
-                                    .hangs = what == "suspend" && hangs};
+      return LiveWorld::ProgramBehaviour{.fails = what == "suspend" && !hangs,
+                                         .hangs = what == "suspend" && hangs};
     });
     world.at(90, [&](LiveService& service) {
       EXPECT_EQ(state_of(service, "n0"), "off");
@@ -101,7 +101,7 @@ TEST(NodePower, AFailedOrHangingSuspendLeavesANodeThatIsResumedBeforeUse) {
 TEST(NodePower, ANodeThatDoesNotBootIsTriedThreeTimesThenDown) {
   LiveWorld world{world_of("fifo", kCes)};
   world.set_program([](const std::string& what, const std::string& node) {
-    return LiveWorld::ProgramDeed{.fails = what == "resume" && node == "n0"};
+    return LiveWorld::ProgramBehaviour{.fails = what == "resume" && node == "n0"};
   });
   const JobNumber job = job_at(world, 100);
   world.at(200, [&](LiveService& service) {
@@ -124,7 +124,7 @@ TEST(NodePower, ReadyIsWhenTheCheckSaysSo) {
   LiveWorld world{options};
   int checks = 0;
   world.set_program([&](const std::string& what, const std::string&) {
-    return LiveWorld::ProgramDeed{.seconds = 0.5, .fails = what == "check" && ++checks < 5};
+    return LiveWorld::ProgramBehaviour{.seconds = 0.5, .fails = what == "check" && ++checks < 5};
   });
   const JobNumber job = job_at(world, 100);
   world.run();

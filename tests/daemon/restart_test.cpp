@@ -1,7 +1,8 @@
 // A restart changes nothing: a life in which the scheduler is killed at some instant and begun
 // again at once takes the same actions, at the same moments and on the same devices, as one in
-// which it is not. Under every policy of the registry, with the real engine, journal and yard; jobs
-// come, end and are preempted meanwhile. The same for settings that set what is set already.
+// which it is not. Under every policy of the registry, with the real engine, journal and
+// supervisor; jobs come, end and are preempted meanwhile. The same for settings that set what is
+// set already.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -129,7 +130,7 @@ TEST_P(RestartWithPower, AtAnyInstantChangesNothing) {
     const Workload load = draw_sleeping(GetParam(), seed);
     const auto programs = [](LiveWorld& world) {
       world.set_program([](const std::string& what, const std::string&) {
-        return LiveWorld::ProgramDeed{.seconds = what == "resume" ? 7.25 : 1.125};
+        return LiveWorld::ProgramBehaviour{.seconds = what == "resume" ? 7.25 : 1.125};
       });
       world.at(60.5, [](LiveService& service) {
         ASSERT_TRUE(service.set_node(kRoot, "n0", "down", "a fan"));

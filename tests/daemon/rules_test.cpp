@@ -53,12 +53,12 @@ class Judge {
       : jobs_(jobs), min_run_(min_run) {}
 
   [[nodiscard]] std::vector<std::string> judge(const std::vector<std::string>& acts) {
-    for (const std::string& act : acts) hear(act);
+    for (const std::string& act : acts) handle(act);
     return broken_;
   }
 
  private:
-  void hear(const std::string& act) {
+  void handle(const std::string& act) {
     std::istringstream words(act);
     std::string job_word, what;
     double at = 0;

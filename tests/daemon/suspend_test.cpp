@@ -16,9 +16,9 @@ void suspend(LiveService& service, JobNumber job, const std::string& why = {}) {
 }
 
 void resume(LiveService& service, JobNumber job) {
-  const auto deeds = service.act(kRoot, Verb::Resume, only(job), "", 0);
-  ASSERT_TRUE(deeds);
-  EXPECT_TRUE(deeds->front().is_done) << deeds->front().text;
+  const auto results = service.act(kRoot, Verb::Resume, only(job), "", 0);
+  ASSERT_TRUE(results);
+  EXPECT_TRUE(results->front().is_done) << results->front().text;
 }
 
 // Ten seconds of work, one before the suspend at 2 and nine after the resume at 1000.
@@ -118,8 +118,8 @@ TEST(Suspend, IsNotUndoneByATurn) {
   });
   world.at(150, [&](LiveService& service) {
     suspend(service, first);
-    const auto deeds = service.act(kRoot, Verb::Suspend, only(first), "", 0);
-    EXPECT_EQ(deeds->front().text, "job 1 is suspended already");
+    const auto results = service.act(kRoot, Verb::Suspend, only(first), "", 0);
+    EXPECT_EQ(results->front().text, "job 1 is suspended already");
   });
   double before = 0;
   world.at(160, [&](LiveService&) { before = world.host().seconds_done(first); });

@@ -1,6 +1,6 @@
 // Why a job waits: the worked example, and that no waiting job of any policy is left without a
 // reason.
-#include "daemon/why.h"
+#include "why/why_json.h"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,8 @@
 #include "support/run.h"
 
 namespace berth::test {
+using namespace bsbf;  // its parts
+
 namespace {
 
 TEST(BsbfPair, IterationTimeWithGradientAccumulation) {
@@ -110,23 +112,23 @@ TEST(BsbfPartners, SearchEqualsBruteForce) {
     Rng rng{seed};
     const std::size_t jobs = 1 + rng.below(20);
     PartnerIndex index{jobs, 1};
-    std::map<JobId, std::pair<PartnerClass, double>> all;
+    std::map<JobId, std::pair<PartnerGroup, double>> all;
     for (std::uint32_t i = 0; i < jobs; ++i) {
-      const PartnerClass klass{.profile = ProfileId{static_cast<std::uint32_t>(rng.below(3))},
+      const PartnerGroup group{.profile = ProfileId{static_cast<std::uint32_t>(rng.below(3))},
                                .pool = PoolId{0},
                                .gpus = 1 + static_cast<std::int32_t>(rng.below(2)),
                                .memory_mib = 0};
       const double left = static_cast<double>(1 + rng.below(400));
-      all[JobId{i}] = {klass, left};
-      index.classify(JobId{i}, klass);
+      all[JobId{i}] = {group, left};
+      index.assign(JobId{i}, group);
       if (rng.below(5) == 0) {
         index.add_sharing(JobId{i}, seconds_to_time(1000));
       } else {
         index.add_alone(JobId{i}, seconds_to_time(1000 + left));
       }
     }
-    std::array<BesideClass, 3> by_profile;
-    for (BesideClass& beside : by_profile) {
+    std::array<Beside, 3> by_profile;
+    for (Beside& beside : by_profile) {
       beside.fits = rng.below(6) != 0;
       beside.slowdown = {1 + rng.uniform() * 1.5, 1 + rng.uniform() * 1.5};
       beside.stretch = rng.below(2) == 0 ? 1 : 1 + rng.uniform();
@@ -140,24 +142,22 @@ TEST(BsbfPartners, SearchEqualsBruteForce) {
     if (rng.below(2) == 0) newcomer.wanted = rng.below(8);
     std::vector<std::tuple<double, bool, JobId>> expected;
     for (const auto& [job, entry] : all) {
-      const auto& [klass, left] = entry;
-      const BesideClass& terms = by_profile[klass.profile.value];
+      const auto& [group, left] = entry;
+      const Beside& terms = by_profile[group.profile.value];
       const double sharing =
           average_if_sharing(left, newcomer.length * terms.stretch, terms.slowdown);
       const double waiting = average_if_waiting(left, newcomer.length);
       if (!terms.fits || !is_better(sharing, waiting)) continue;
       const double rank =
           newcomer.rank == PartnerRank::AverageTime ? sharing : -(waiting - sharing);
-      expected.emplace_back(rank, klass.gpus != 1, job);
+      expected.emplace_back(rank, group.gpus != 1, job);
     }
     std::ranges::sort(expected);
     expected.resize(std::min(expected.size(), newcomer.wanted));
     PartnerSearch search;
     search.begin(
         index, newcomer, seconds_to_time(1000),
-        [&](BucketId id) -> const BesideClass& {
-          return by_profile[index[id].klass.profile.value];
-        },
+        [&](BucketId id) -> const Beside& { return by_profile[index[id].group.profile.value]; },
         [&](JobId job) { return SoloLeft{.left = seconds_to_duration(all[job].second)}; });
     std::vector<JobId> found;
     while (const auto partner = search.next()) found.push_back(partner->job);

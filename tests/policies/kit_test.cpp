@@ -1,12 +1,19 @@
 // What policies share: kinds of jobs, beliefs by kind, queues by kind, attempts that are undone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/device_mask.h"
+#include "policies/common/job_list.h"
+#include "policies/common/speed_curve.h"
 #include "policies/kit/beliefs.h"
+#include "policies/kit/blocked_set.h"
+#include "policies/kit/groups.h"
+#include "policies/kit/job_timers.h"
 #include "policies/kit/memo.h"
 #include "policies/kit/pass.h"
 #include "policies/kit/waiting_jobs.h"
@@ -120,6 +127,133 @@ TEST(WaitingJobs, AreTriedByKeyAndAKindWithoutAPlaceIsLeftAlone) {
   EXPECT_EQ(waiting.active(), (std::vector<KindId>{KindId{2}}));
 }
 
+TEST(WaitingJobs, StayBlockedOverSeveralPassesUntilDevicesComeBack) {
+  WaitingByShape waiting;
+  waiting.push(ShapeId{0}, JobId{0});
+  waiting.push(ShapeId{1}, JobId{1});
+  std::vector<std::uint32_t> tried;
+  const auto resume = [&](Tried answer) {
+    tried.clear();
+    waiting.resume([](ShapeId) { return true; },
+                   [&](JobId job) {
+                     tried.push_back(job.value);
+                     return answer;
+                   });
+    return tried;
+  };
+  EXPECT_EQ(resume(Tried::NoPlace), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_TRUE(waiting.is_blocked(ShapeId{0}));
+  EXPECT_EQ(waiting.first(), std::nullopt);
+  waiting.push(ShapeId{2}, JobId{2});
+  EXPECT_EQ(resume(Tried::Started), (std::vector<std::uint32_t>{2}));
+  waiting.unblock();
+  EXPECT_EQ(resume(Tried::Started), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_TRUE(waiting.empty());
+}
+
+// Whoever makes way for a job waits again, perhaps in the same group and before it.
+TEST(WaitingJobs, MayBePushedWhileOneOfThemStarts) {
+  WaitingByShape waiting;
+  const ShapeId shape{0};
+  waiting.push(shape, JobId{5});
+  std::vector<std::uint32_t> tried;
+  waiting.pass([](ShapeId) { return true; },
+               [&](JobId job) {
+                 tried.push_back(job.value);
+                 if (job != JobId{5}) return Tried::NoPlace;
+                 waiting.push(shape, JobId{3});
+                 return Tried::Started;
+               });
+  EXPECT_EQ(tried, (std::vector<std::uint32_t>{5, 3}));
+  EXPECT_EQ(waiting.pop(shape).job, JobId{3});
+  EXPECT_TRUE(waiting.empty());
+}
+
+TEST(WaitingJobs, AGroupIsActiveWhileSomebodyWaitsInIt) {
+  WaitingByShape waiting;
+  for (std::uint32_t i = 0; i < 5; ++i) waiting.push(ShapeId{i}, JobId{i});
+  waiting.forget(ShapeId{1}, JobId{1});
+  waiting.forget(ShapeId{1}, JobId{1});
+  waiting.pop(ShapeId{4});
+  waiting.push(ShapeId{1}, JobId{1});
+  std::vector<ShapeId> active = waiting.active();
+  std::ranges::sort(active);
+  EXPECT_EQ(active, (std::vector<ShapeId>{{0}, {1}, {2}, {3}}));
+  EXPECT_TRUE(waiting.empty(ShapeId{4}));
+  EXPECT_TRUE(waiting.empty(ShapeId{99}));
+  std::vector<JobId> jobs;
+  waiting.drain(jobs);
+  EXPECT_EQ(jobs.size(), 4U);
+  EXPECT_TRUE(waiting.empty());
+}
+
+TEST(Groups, NumberKeysInTheOrderInWhichTheyAreSeen) {
+  Groups<std::pair<int, ShapeId>> groups;
+  EXPECT_EQ(groups.of({7, ShapeId{1}}), GroupId{0});
+  EXPECT_EQ(groups.of({3, ShapeId{1}}), GroupId{1});
+  EXPECT_EQ(groups.of({7, ShapeId{1}}), GroupId{0});
+  EXPECT_EQ(groups[GroupId{1}].first, 3);
+  EXPECT_EQ(groups.size(), 2U);
+}
+
+TEST(BlockedSet, ForgetsEverythingWhenItIsCleared) {
+  BlockedSet<ShapeId> blocked;
+  EXPECT_FALSE(blocked.has(ShapeId{0}));
+  blocked.add(ShapeId{3});
+  blocked.add(ShapeId{4});
+  blocked.remove(ShapeId{4});
+  EXPECT_TRUE(blocked.has(ShapeId{3}));
+  EXPECT_FALSE(blocked.has(ShapeId{2}));
+  EXPECT_FALSE(blocked.has(ShapeId{4}));
+  blocked.clear();
+  EXPECT_FALSE(blocked.has(ShapeId{3}));
+}
+
+TEST(BlockedPlaces, TellPoolsApart) {
+  BlockedPlaces blocked;
+  blocked.begin(3);
+  blocked.add(ShapeId{1}, PoolId{2});
+  EXPECT_TRUE(blocked.has(ShapeId{1}, PoolId{2}));
+  EXPECT_FALSE(blocked.has(ShapeId{1}, PoolId{1}));
+  EXPECT_FALSE(blocked.has(ShapeId{2}, PoolId{2}));
+  blocked.clear();
+  EXPECT_FALSE(blocked.has(ShapeId{1}, PoolId{2}));
+}
+
+TEST(BlockedSet, AShapeThatWasDeclinedIsNotTriedAgain) {
+  const Scenario scenario = jobs_of({{.submit = 0, .gpus = 8, .duration = 10},
+                                     {.submit = 0, .gpus = 8, .duration = 10},
+                                     {.submit = 0, .gpus = 4, .duration = 10}});
+  Looking policy{[](Pass& pass) {
+    BlockedSet<ShapeId> blocked;
+    EXPECT_TRUE(try_start_unblocked(pass.plan, blocked, JobId{0}));
+    EXPECT_FALSE(try_start_unblocked(pass.plan, blocked, JobId{1}));
+    pass.plan.preempt(JobId{0});
+    EXPECT_FALSE(try_start_unblocked(pass.plan, blocked, JobId{1}));  // nobody said so
+    EXPECT_TRUE(try_start_unblocked(pass.plan, blocked, JobId{2}));
+  }};
+  static_cast<void>(run_with(scenario, policy));
+}
+
+TEST(Pass, AJobThatCannotStartAgainStaysWhereItIs) {
+  const Scenario scenario = jobs_of({{.submit = 0, .gpus = 4, .duration = 10}});
+  Looking policy{[](Pass& pass) {
+    EXPECT_TRUE(pass.plan.try_start(JobId{0}));
+    const std::vector<Slice> before = devices_of(pass.plan, JobId{0});
+    const auto restart = [&](bool starts) {
+      return try_restart(pass.plan, JobId{0}, Reason::Locality, [&] {
+        EXPECT_FALSE(pass.plan.holds(JobId{0}));
+        return starts && pass.plan.try_start(JobId{0});
+      });
+    };
+    EXPECT_FALSE(restart(false));
+    EXPECT_EQ(devices_of(pass.plan, JobId{0}), before);
+    EXPECT_TRUE(restart(true));
+    EXPECT_TRUE(pass.plan.holds(JobId{0}));
+  }};
+  static_cast<void>(run_with(scenario, policy));
+}
+
 TEST(Pass, AnAttemptThatFailsNeverWas) {
   const Scenario scenario =
       jobs_of({{.submit = 0, .gpus = 4, .duration = 10}, {.submit = 0, .gpus = 4, .duration = 10}});
@@ -171,6 +305,51 @@ TEST(DeviceMask, IsWalkedFromTheLowest) {
   EXPECT_EQ(seen, (std::vector<std::int32_t>{4, 5, 7}));
   static_assert(mask.size() == 3 && mask.front() == 4 && mask.lowest(2) == 0b0011'0000U);
   static_assert(DeviceMask{~std::uint64_t{0}}.size() == 64 && DeviceMask{0}.empty());
+}
+
+TEST(JobList, IsInOrderOfArrival) {
+  JobList list;
+  for (const std::uint32_t job : {7U, 2U, 9U, 2U}) list.insert(JobId{job});
+  list.erase(JobId{3});
+  list.erase(JobId{7});
+  EXPECT_EQ(std::vector<JobId>(list.begin(), list.end()), (std::vector{JobId{2}, JobId{9}}));
+  EXPECT_TRUE(list.contains(JobId{9}));
+  EXPECT_FALSE(list.contains(JobId{7}));
+  list.erase_at(0);
+  EXPECT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0], JobId{9});
+}
+
+TEST(SpeedCurve, LeavesOutSizesThatAreNoFaster) {
+  SpeedCurve curve;
+  EXPECT_TRUE(curve.add(1, 1.0));
+  EXPECT_TRUE(curve.add(2, 1.5));
+  EXPECT_FALSE(curve.add(3, 1.5));
+  EXPECT_TRUE(curve.add(4, 2.0));
+  EXPECT_EQ(curve.gpus, (std::vector<std::int32_t>{1, 2, 4}));
+  EXPECT_EQ(curve.sizes_within(0), 0U);
+  EXPECT_EQ(curve.sizes_within(3), 2U) << "1 and 2";
+  EXPECT_EQ(curve.first_reaching(1.2), 1U);
+  EXPECT_EQ(curve.first_reaching(9), 2U) << "the fastest if none is as fast";
+}
+
+TEST(JobTimers, EachJobHasOneMomentAndTheEarliestComeFirst) {
+  const auto at = [](int seconds) { return Time{std::chrono::seconds{seconds}}; };
+  JobTimers timers;
+  EXPECT_EQ(timers.next(), kNever);
+  timers.set(JobId{3}, at(5));
+  timers.set(JobId{1}, at(5));
+  timers.set(JobId{2}, at(9));
+  timers.set(JobId{2}, at(2));  // replaces the 9
+  EXPECT_EQ(timers.due(at(5)), (std::vector<JobId>{JobId{2}, JobId{1}, JobId{3}}));
+  EXPECT_EQ(timers.next(), at(2));
+  EXPECT_EQ(timers.next_after(at(2)), at(5));
+  EXPECT_EQ(timers.next_after(at(5)), kNever);
+  timers.drop(JobId{2});
+  timers.drop(JobId{2});    // none is set any more
+  timers.drop(JobId{900});  // nor ever was
+  EXPECT_FALSE(timers.is_set(JobId{2}));
+  EXPECT_TRUE(timers.due(at(4)).empty());
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ void FakeService::hold_commits(bool is_held) {
   submitted_.notify_all();
 }
 
-void FakeService::keep_happenings(std::size_t count) {
+void FakeService::keep_events(std::size_t count) {
   const std::lock_guard lock(mutex_);
   kept_ = count;
 }
@@ -148,10 +148,10 @@ ShareView FakeService::last_share() const {
 
 void FakeService::tell(const std::string& kind, JobNumber job, const std::string& user,
                        const std::string& json) {
-  happenings_.push_back({++sequence_, kind, job, user, json});
-  while (happenings_.size() > kept_) happenings_.pop_front();
-  const Happening happening{sequence_, kind, job, user, json};
-  for (const auto& [id, listener] : listeners_) listener(happening);
+  events_.push_back({++sequence_, kind, job, user, json});
+  while (events_.size() > kept_) events_.pop_front();
+  const ServiceEvent event{sequence_, kind, job, user, json};
+  for (const auto& [id, listener] : listeners_) listener(event);
 }
 
 void FakeService::tell_state(const JobView& job) {
@@ -260,10 +260,10 @@ Caller FakeService::caller_of_peer(std::uint32_t uid, std::uint32_t gid) {
 }
 
 std::unique_ptr<Service::Subscription> FakeService::subscribe(
-    std::uint64_t after, std::function<void(const Happening&)> listener) {
+    std::uint64_t after, std::function<void(const ServiceEvent&)> listener) {
   const std::lock_guard lock(mutex_);
-  for (const Happening& happening : happenings_) {
-    if (happening.sequence > after) listener(happening);
+  for (const ServiceEvent& event : events_) {
+    if (event.sequence > after) listener(event);
   }
   const std::uint64_t id = next_listener_++;
   listeners_[id] = std::move(listener);

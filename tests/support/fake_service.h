@@ -1,5 +1,5 @@
 // A scheduler that schedules nothing: every question of daemon/service.h answered from memory, with
-// the roles checked, submits committed by a thread of its own in groups, and happenings kept. Tests
+// the roles checked, submits committed by a thread of its own in groups, and events kept. Tests
 // move its jobs by hand (run, finish) and see who asked what.
 #pragma once
 
@@ -35,7 +35,7 @@ class FakeService final : public Service {
   void fail_with(std::optional<Fault> fault);
   /// Submits are taken but not answered until false.
   void hold_commits(bool is_held);
-  void keep_happenings(std::size_t count);
+  void keep_events(std::size_t count);
   struct Question {
     std::string what;
     Caller caller;
@@ -54,8 +54,8 @@ class FakeService final : public Service {
   Answer<JobView> job(const Caller& caller, JobNumber job) override;
   Answer<std::vector<AttemptView>> attempts(const Caller& caller, JobNumber job) override;
   Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
-  Answer<std::vector<Deed>> act(const Caller& caller, Verb verb, const JobFilter& which,
-                                const std::string& why, int signal) override;
+  Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb, const JobFilter& which,
+                                      const std::string& why, int signal) override;
   Answer<JobView> change(const Caller& caller, JobNumber job, const std::string& changes) override;
   Answer<std::string> why(const Caller& caller, JobNumber job) override;
   ClusterView cluster(const Caller& caller) override;
@@ -72,8 +72,8 @@ class FakeService final : public Service {
   Answer<void> revoke_token(const Caller& caller, const std::string& name) override;
   std::optional<Caller> caller_of(const std::string& token) override;
   Caller caller_of_peer(std::uint32_t uid, std::uint32_t gid) override;
-  std::unique_ptr<Subscription> subscribe(std::uint64_t after,
-                                          std::function<void(const Happening&)> listener) override;
+  std::unique_ptr<Subscription> subscribe(
+      std::uint64_t after, std::function<void(const ServiceEvent&)> listener) override;
   std::uint64_t latest() const override;
   std::string metrics() override;
 
@@ -91,7 +91,8 @@ class FakeService final : public Service {
 
   void note(const char* what, const Caller& caller);
   [[nodiscard]] Answer<Submitted> accept(const Caller& caller, JobSpec spec);
-  [[nodiscard]] Deed do_to(JobView& job, const Caller& caller, Verb verb, const std::string& why);
+  [[nodiscard]] VerbResult do_to(JobView& job, const Caller& caller, Verb verb,
+                                 const std::string& why);
   void tell(const std::string& kind, JobNumber job, const std::string& user,
             const std::string& json);
   void tell_state(const JobView& job);
@@ -107,10 +108,10 @@ class FakeService final : public Service {
   ClusterView cluster_;
   std::optional<Fault> fault_;
   std::vector<Question> questions_;
-  std::deque<Happening> happenings_;
+  std::deque<ServiceEvent> events_;
   std::size_t kept_ = 10'000;
   std::uint64_t sequence_ = 0;
-  std::map<std::uint64_t, std::function<void(const Happening&)>> listeners_;
+  std::map<std::uint64_t, std::function<void(const ServiceEvent&)>> listeners_;
   std::uint64_t next_listener_ = 0;
 
   std::condition_variable submitted_;

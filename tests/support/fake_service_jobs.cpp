@@ -180,7 +180,8 @@ Answer<PastPage> FakeService::history(const Caller& caller, const PastQuery& que
   return page;
 }
 
-Deed FakeService::do_to(JobView& job, const Caller& caller, Verb verb, const std::string& why) {
+VerbResult FakeService::do_to(JobView& job, const Caller& caller, Verb verb,
+                              const std::string& why) {
   if (!may_touch(caller, job)) return {job.number, false, "it is not your job"};
   if (is_over(job.state)) return {job.number, false, "the job is over"};
   const auto become = [&](LiveState state) {
@@ -188,7 +189,7 @@ Deed FakeService::do_to(JobView& job, const Caller& caller, Verb verb, const std
     job.reason = why;
     if (is_over(state)) job.ended = now_wall();
     tell_state(job);
-    return Deed{job.number, true, std::string(to_string(state))};
+    return VerbResult{job.number, true, std::string(to_string(state))};
   };
   switch (verb) {
     case Verb::Cancel: return become(LiveState::Cancelled);
@@ -210,16 +211,17 @@ Deed FakeService::do_to(JobView& job, const Caller& caller, Verb verb, const std
   return {};
 }
 
-Answer<std::vector<Deed>> FakeService::act(const Caller& caller, Verb verb, const JobFilter& which,
-                                           const std::string& why, int) {
+Answer<std::vector<VerbResult>> FakeService::act(const Caller& caller, Verb verb,
+                                                 const JobFilter& which, const std::string& why,
+                                                 int) {
   const std::lock_guard lock(mutex_);
   note("act", caller);
   if (fault_) return tl::unexpected<Fault>(*fault_);
-  std::vector<Deed> deeds;
+  std::vector<VerbResult> results;
   for (auto& [number, job] : jobs_) {
-    if (fits(which, job)) deeds.push_back(do_to(job, caller, verb, why));
+    if (fits(which, job)) results.push_back(do_to(job, caller, verb, why));
   }
-  return deeds;
+  return results;
 }
 
 Answer<JobView> FakeService::change(const Caller& caller, JobNumber number,

@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "support/sim_host.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
 
 namespace berth::test {
 
@@ -20,7 +20,7 @@ struct HonestOptions {
   double beside = 1;      // times as slow while anybody else runs: for worlds of one device
 };
 
-class HonestTraining final : public TrainingBook {
+class HonestTraining final : public TrainingChannel {
  public:
   using Micros = SimHost::Micros;
   HonestTraining(const SimHost& host, std::uint64_t seed, HonestOptions options)

@@ -45,8 +45,8 @@ LiveWorld::~LiveWorld() = default;
 std::int64_t LiveWorld::wall_micros() const { return kWallOffset + wall_offset_ + micros_; }
 std::string LiveWorld::boot_id() const { return fmt::format("boot-{}", boots_); }
 
-void LiveWorld::at(double seconds, Deed deed) {
-  script_.emplace(static_cast<std::int64_t>(seconds * 1e6) + 1'000'000, std::move(deed));
+void LiveWorld::at(double seconds, ScriptStep step) {
+  script_.emplace(static_cast<std::int64_t>(seconds * 1e6) + 1'000'000, std::move(step));
 }
 
 void LiveWorld::crash_at(std::uint64_t point, CrashKind kind) {
@@ -54,8 +54,8 @@ void LiveWorld::crash_at(std::uint64_t point, CrashKind kind) {
   crash_kind_ = kind;
 }
 
-void LiveWorld::at_point(std::string name, std::uint64_t passing, Deed deed) {
-  at_points_.emplace(std::pair{std::move(name), passing}, std::move(deed));
+void LiveWorld::at_point(std::string name, std::uint64_t passing, ScriptStep step) {
+  at_points_.emplace(std::pair{std::move(name), passing}, std::move(step));
 }
 
 void LiveWorld::crash_at_time(double seconds, CrashKind kind) {
@@ -136,7 +136,7 @@ bool LiveWorld::step(std::optional<std::int64_t> until) {
   micros_ = std::max(micros_, *next);
   host_.set_now(micros_);
   if (!script_first && says_first) {
-    life_->inbox.post(Question{.ask = [] {}});
+    life_->messages.post(Question{.ask = [] {}});
     honest_.announce();
     return true;
   }
@@ -144,12 +144,12 @@ bool LiveWorld::step(std::optional<std::int64_t> until) {
     host_.step(micros_);
     return true;
   }
-  const Deed deed = script_.begin()->second;
+  const ScriptStep action = script_.begin()->second;
   script_.erase(script_.begin());
   try {
-    deed(*life_->service);
+    action(*life_->service);
   } catch (const CrashHere&) {
-    script_.emplace(micros_ + 1000, deed);
+    script_.emplace(micros_ + 1000, action);
     throw;
   }
   return true;
@@ -185,8 +185,8 @@ bool LiveWorld::live() {
       dying_at_ = name;
       throw CrashHere{};
     }
-    const auto deed = at_points_.extract({std::string(name), passing});
-    if (!deed.empty()) deed.mapped()(*life_->service);
+    const auto step = at_points_.extract({std::string(name), passing});
+    if (!step.empty()) step.mapped()(*life_->service);
   }};
   try {
     if (!begin_life()) return false;
@@ -256,19 +256,19 @@ bool LiveWorld::begin_life() {
   last_boot_ = boot_id();
   last_life_ = {micros_, life.clock.now()};
   check_recovered(life);
-  host_.set_sink([&life](HostEvent event) { life.inbox.post(std::move(event)); });
+  host_.set_sink([&life](HostEvent event) { life.messages.post(std::move(event)); });
   LifeRecord record;
   record.generation = life.generation;
   record.boot_id = boot_id();
   record.boot_clock = micros_;
   std::vector<RecordBody> first;
   first.emplace_back(std::move(record));
-  if (const auto written = life.pen.write(std::move(first)); !written)
+  if (const auto written = life.journal.write(std::move(first)); !written)
     violations_.push_back(written.error().text());
-  make_yard(life);
+  make_supervisor(life);
   make_power(life);
   make_service(life);
-  if (const auto recovered = life.yard->recover(life.scribe.ledger()); !recovered) {
+  if (const auto recovered = life.supervisor->recover(life.journal_writer.ledger()); !recovered) {
     violations_.push_back("recovery: " + recovered.error().text());
     return false;
   }
@@ -276,11 +276,11 @@ bool LiveWorld::begin_life() {
   return true;
 }
 
-void LiveWorld::make_yard(Life& life) {
-  life.yard = std::make_unique<Yard>(Yard::Parts{
+void LiveWorld::make_supervisor(Life& life) {
+  life.supervisor = std::make_unique<JobSupervisor>(JobSupervisor::Parts{
       .cluster = cluster_,
       .host = host_,
-      .pen = life.pen,
+      .journal = life.journal,
       .clock = life.clock,
       .generation = life.generation,
       .job = [&life](JobNumber job) { return life.board.find(job); },
@@ -305,26 +305,26 @@ void LiveWorld::make_yard(Life& life) {
 void LiveWorld::make_power(Life& life) {
   if (!options_.power) return;
   keep_on(cluster_, *options_.power);
-  life.programs = std::make_unique<WorldPrograms>(*this, life.inbox);
+  life.programs = std::make_unique<WorldPrograms>(*this, life.messages);
   life.power = std::make_unique<NodePower>(
       NodePower::Parts{.cluster = cluster_,
                        .options = *options_.power,
                        .runner = life.programs.get(),
-                       .pen = life.pen,
+                       .journal = life.journal,
                        .clock = life.clock,
                        .generation = life.generation,
                        .is_vacant =
                            [&life](NodeId node) {
-                             for (const auto& [job, attempt] : life.yard->attempts()) {
+                             for (const auto& [job, attempt] : life.supervisor->attempts()) {
                                for (const Slice& slice : attempt.slices)
                                  if (slice.node == node) return false;
                              }
                              return true;
                            }},
-      life.scribe.ledger().settings());
+      life.journal_writer.ledger().settings());
 }
 
-TrainingBook* LiveWorld::training() {
+TrainingChannel* LiveWorld::training() {
   if (options_.hears_nonsense) return &training_;
   return options_.hears_progress ? &honest_ : options_.training;
 }
@@ -334,8 +334,8 @@ void LiveWorld::make_service(Life& life) {
   life.scheduler =
       std::make_unique<Scheduler>(Scheduler::Parts{.store = life.store,
                                                    .board = life.board,
-                                                   .yard = *life.yard,
-                                                   .inbox = life.inbox,
+                                                   .supervisor = *life.supervisor,
+                                                   .messages = life.messages,
                                                    .clock = life.clock,
                                                    .cluster = cluster_,
                                                    .options = options_.scheduling,
@@ -353,13 +353,13 @@ void LiveWorld::make_service(Life& life) {
   life.service = std::make_unique<LiveService>(LiveService::Parts{
       .board = life.board,
       .store = life.store,
-      .pen = life.pen,
+      .journal = life.journal,
       .clock = life.clock,
       .scheduler = *life.scheduler,
       .admission = *life.admission,
       .cluster = cluster_,
       .generation = life.generation,
-      .ask_engine = [&life](Question question) { life.inbox.post(std::move(question)); },
+      .ask_engine = [&life](Question question) { life.messages.post(std::move(question)); },
       .signal = [](JobNumber, int) {},
       .explain = [&life](const JobView& job,
                          bool all) { return life.scheduler->explain(job, all); },
@@ -372,7 +372,7 @@ void LiveWorld::make_service(Life& life) {
 
 void LiveWorld::set_options(const SchedulerOptions& options) {
   Life& life = *life_;
-  life.inbox.post(Question{[&life, options] { life.scheduler->set_options(options); }});
+  life.messages.post(Question{[&life, options] { life.scheduler->set_options(options); }});
 }
 
 void LiveWorld::run(int most_crashes) {

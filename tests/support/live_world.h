@@ -1,6 +1,7 @@
-// A whole scheduler in one thread: the real engine, policies, gates, yard, scribe and service over
-// a simulated clock, disk and host. People act by a script; the scheduler may be killed, or the
-// power lost, at any named point, and is begun again on what is left. Deterministic by its seed.
+// A whole scheduler in one thread: the real engine, policies, gates, supervisor, journal writer and
+// service over a simulated clock, disk and host. People act by a script; the scheduler may be
+// killed, or the power lost, at any named point, and is begun again on what is left. Deterministic
+// by its seed.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@
 #include <vector>
 
 #include "daemon/admission.h"
-#include "daemon/board.h"
-#include "daemon/inbox.h"
+#include "daemon/job_supervisor.h"
 #include "daemon/live_service.h"
+#include "daemon/message_queue.h"
 #include "daemon/scheduler.h"
-#include "daemon/yard.h"
+#include "daemon/status_board.h"
 #include "support/honest_training.h"
 #include "support/sim_disk.h"
 #include "support/sim_host.h"
@@ -55,7 +56,7 @@ struct WorldOptions {
   bool hears_nonsense = false;             // jobs report late, never or nonsense; otherwise never
   bool hears_progress = false;             // jobs say how fast they get on, and that is true
   HonestOptions honest = {};               // and when
-  TrainingBook* training = nullptr;        // what training code says
+  TrainingChannel* training = nullptr;     // what training code says
   std::optional<PowerOptions> power = {};  // programs: see set_program()
   bool asks_policy = false;                // before a job is taken: only for submit_async()
   bool expects_bad_jobs = false;           // otherwise it is a violation that one is set aside
@@ -68,21 +69,21 @@ class LiveWorld final : public ClockSource {
   explicit LiveWorld(WorldOptions options);
   ~LiveWorld() override;
 
-  using Deed = std::function<void(LiveService&)>;
+  using ScriptStep = std::function<void(LiveService&)>;
   /// Somebody does this after so many seconds of the world, and does it again if the scheduler dies
   /// meanwhile.
-  void at(double seconds, Deed deed);
+  void at(double seconds, ScriptStep step);
   /// The scheduler dies when it passes the n-th crash point of its life (from 1).
   void crash_at(std::uint64_t point, CrashKind kind);
   /// Somebody else does this at the n-th passing of a point, between the two steps it stands
   /// between; once.
-  void at_point(std::string name, std::uint64_t passing, Deed deed);
+  void at_point(std::string name, std::uint64_t passing, ScriptStep step);
   /// The scheduler dies at this second of the world.
   void crash_at_time(double seconds, CrashKind kind);
   /// The disk fails after so many operations; the scheduler must leave, and unsynced bytes are
   /// lost.
   void fail_disk_after(std::uint64_t operations, DiskFault fault);
-  /// Inside a deed: the configuration is read again, and says this.
+  /// Inside a step: the configuration is read again, and says this.
   void set_options(const SchedulerOptions& options);
   void jump_wall_clock(double seconds) { wall_offset_ += static_cast<std::int64_t>(seconds * 1e6); }
   void set_space_left(std::uint64_t bytes);
@@ -94,14 +95,14 @@ class LiveWorld final : public ClockSource {
   void set_cluster(const std::string& cluster) { cluster_ = *load_cluster(cluster); }
   /// What a program does to the machine of a node: `seconds` later it is off or on, unless the
   /// program fails. Asked with "suspend", "resume" or "check", and the node's name.
-  struct ProgramDeed {
+  struct ProgramBehaviour {
     double seconds = 1;
     bool fails = false;
     bool hangs = false;  // until it is killed
   };
   void set_program(
-      std::function<ProgramDeed(const std::string& what, const std::string& node)> deed) {
-    program_ = std::move(deed);
+      std::function<ProgramBehaviour(const std::string& what, const std::string& node)> behaviour) {
+    program_ = std::move(behaviour);
   }
   /// What programs were asked for, in all lives: "suspend n0".
   [[nodiscard]] const std::vector<std::string>& asked() const noexcept { return asked_; }
@@ -135,7 +136,7 @@ class LiveWorld final : public ClockSource {
   void count_fault(std::string_view what);
   /// Submits as root; the answer is kept as acknowledged.
   JobNumber submit(LiveService& service, JobSpec spec);
-  /// Inside a deed.
+  /// Inside a step.
   [[nodiscard]] Why why(JobNumber job, bool may_see_all = true) const;
   [[nodiscard]] std::optional<std::string> refusal_of(const JobSpec& spec) const;
   /// Somebody was told that it is taken: it must never be lost, and a key is one job for ever.
@@ -147,16 +148,16 @@ class LiveWorld final : public ClockSource {
 
  private:
   struct Life;
-  class WorldInbox;
-  class WorldPen;
+  class WorldMessageQueue;
+  class WorldJournal;
   class WorldPrograms;
   [[nodiscard]] bool begin_life();
-  void make_yard(Life& life);
+  void make_supervisor(Life& life);
   void make_power(Life& life);
   void make_service(Life& life);
   void die();
   void note(std::string line);
-  void hear(std::span<const Committed> records);
+  void handle(std::span<const Committed> records);
   void keep_act(const RecordBody& body);
   void check_recovered(const Life& life);
   void check_alive();
@@ -165,7 +166,7 @@ class LiveWorld final : public ClockSource {
   void check_policy(const Life& life);
   void check_engines(const Life& life);
   bool step(std::optional<std::int64_t> until);
-  [[nodiscard]] TrainingBook* training();
+  [[nodiscard]] TrainingChannel* training();
   void oversleep();
 
   WorldOptions options_;
@@ -183,13 +184,13 @@ class LiveWorld final : public ClockSource {
   Rng sleep_rng_;
   WildTraining training_;
   HonestTraining honest_;
-  std::multimap<std::int64_t, Deed> script_;
+  std::multimap<std::int64_t, ScriptStep> script_;
   std::unique_ptr<Life> life_;
   std::uint64_t points_ = 0;
   std::optional<std::uint64_t> crash_at_;
   CrashKind crash_kind_ = CrashKind::Kill;
   std::map<std::string, std::uint64_t> names_;
-  std::map<std::pair<std::string, std::uint64_t>, Deed> at_points_;
+  std::map<std::pair<std::string, std::uint64_t>, ScriptStep> at_points_;
   int lives_ = 0;
   std::set<JobNumber> acknowledged_;
   std::map<std::string, JobNumber> keys_;
@@ -206,7 +207,7 @@ class LiveWorld final : public ClockSource {
   std::vector<std::string> acts_;
   std::map<JobNumber, JobView> over_;
   std::vector<std::string> violations_;
-  std::function<ProgramDeed(const std::string&, const std::string&)> program_;
+  std::function<ProgramBehaviour(const std::string&, const std::string&)> program_;
   std::vector<std::string> asked_;
   std::set<std::string> machines_off_;
   std::map<std::string, double> on_their_way_;  // "resume n0": until when

@@ -30,7 +30,7 @@ void LiveWorld::keep_act(const RecordBody& body) {
 }
 
 /// What is told now may never be taken back.
-void LiveWorld::hear(std::span<const Committed> records) {
+void LiveWorld::handle(std::span<const Committed> records) {
   committed_ = {.records = life_->store.records(),
                 .checksum = life_->store.checksum_of(life_->store.records())};
   for (const Committed& committed : records) {
@@ -77,7 +77,7 @@ void LiveWorld::check_recovered(const Life& life) {
 
 void LiveWorld::check_alive() {
   for (const auto& [job, id] : host_.living()) {
-    const Attempt* held = life_->yard->alive(job);
+    const Attempt* held = life_->supervisor->alive(job);
     if (held != nullptr && held->id == id) continue;
     violations_.push_back(
         fmt::format("I5: attempt {} of job {} lives and holds nothing", to_text(id), job));

@@ -11,9 +11,9 @@
 namespace berth::test {
 
 /// Waiting is what makes time pass.
-class LiveWorld::WorldInbox final : public Inbox {
+class LiveWorld::WorldMessageQueue final : public MessageQueue {
  public:
-  WorldInbox(LiveWorld& world, const LiveClock& clock) : world_(world), clock_(clock) {}
+  WorldMessageQueue(LiveWorld& world, const LiveClock& clock) : world_(world), clock_(clock) {}
   void post(Message message) { messages_.push_back(std::move(message)); }
   void wait(Time until) override {
     world_.check_alive();
@@ -52,9 +52,9 @@ class LiveWorld::WorldInbox final : public Inbox {
 };
 
 /// A journal that cannot be written is the end of the scheduler, whoever wrote.
-class LiveWorld::WorldPen final : public Pen {
+class LiveWorld::WorldJournal final : public Journal {
  public:
-  WorldPen(LiveWorld& world, Scribe& scribe) : world_(world), scribe_(scribe) {}
+  WorldJournal(LiveWorld& world, JournalWriter& writer) : world_(world), writer_(writer) {}
   Result<std::vector<Committed>> write(std::vector<RecordBody> bodies) override {
     Result<std::vector<Committed>> answer;
     write_later({.make = [&](const Ledger&) -> Result<std::vector<RecordBody>> { return bodies; },
@@ -62,7 +62,7 @@ class LiveWorld::WorldPen final : public Pen {
     return answer;
   }
   void write_later(WriteOrder order) override {
-    if (scribe_.write({&order, 1})) return;
+    if (writer_.write({&order, 1})) return;
     world_.crash_kind_ = CrashKind::Controller;
     world_.dying_at_ = "disk";
     throw CrashHere{};
@@ -70,40 +70,42 @@ class LiveWorld::WorldPen final : public Pen {
 
  private:
   LiveWorld& world_;
-  Scribe& scribe_;
+  JournalWriter& writer_;
 };
 
 /// Programs that switch machines of the world, named by what they do: ".../suspend". A life that is
 /// over takes its programs with it.
 class LiveWorld::WorldPrograms final : public ProgramRunner {
  public:
-  WorldPrograms(LiveWorld& world, WorldInbox& inbox) : world_(world), inbox_(inbox) {}
+  WorldPrograms(LiveWorld& world, WorldMessageQueue& messages)
+      : world_(world), messages_(messages) {}
   void run(ProgramOrder order) override {
     const std::string what = order.program == "/bin/true"    ? "resume"
                              : order.program == "/bin/false" ? "suspend"
                                                              : "check";
     world_.asked_.push_back(what + " " + order.node);
-    const ProgramDeed deed = world_.program_ ? world_.program_(what, order.node) : ProgramDeed{};
+    const ProgramBehaviour program =
+        world_.program_ ? world_.program_(what, order.node) : ProgramBehaviour{};
     const double limit = to_seconds(order.limit);
-    const bool is_late = deed.hangs || deed.seconds > limit;
+    const bool is_late = program.hangs || program.seconds > limit;
     const std::weak_ptr<bool> alive = alive_;
     // Who is asked twice finds a machine that is on its way.
     auto& way = world_.on_their_way_[what + " " + order.node];
-    if (way <= world_.seconds()) way = world_.seconds() + (is_late ? limit : deed.seconds);
+    if (way <= world_.seconds()) way = world_.seconds() + (is_late ? limit : program.seconds);
     world_.at(way - 1, [=, this](LiveService&) {
       if (alive.expired()) return;
-      ProgramEnd end{.ticket = order.ticket, .is_good = !is_late && !deed.fails};
+      ProgramEnd end{.ticket = order.ticket, .is_good = !is_late && !program.fails};
       if (!end.is_good) end.why = is_late ? "killed" : "exit 3";
       if (end.is_good && what == "suspend") world_.machines_off_.insert(order.node);
       if (end.is_good && what == "resume") world_.machines_off_.erase(order.node);
-      inbox_.post(std::move(end));
+      messages_.post(std::move(end));
     });
   }
   void kill(std::uint64_t) override {}
 
  private:
   LiveWorld& world_;
-  WorldInbox& inbox_;
+  WorldMessageQueue& messages_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
@@ -114,11 +116,11 @@ struct LiveWorld::Life {
         store(*own_store),
         clock(world, last_time(ledger, store), world.last_boot_, world.last_life_.first,
               world.last_life_.second),
-        inbox(world, clock),
+        messages(world, clock),
         generation(ledger.generation() + 1),
         board(ledger),
-        scribe(store, std::move(ledger), clock, [this](auto records) { publish(records); }),
-        pen(world, scribe) {}
+        journal_writer(store, std::move(ledger), clock, [this](auto records) { publish(records); }),
+        journal(world, journal_writer) {}
 
   [[nodiscard]] static Time last_time(const Ledger& ledger, SimStore& store) {
     const auto passes = store.engine();
@@ -127,7 +129,7 @@ struct LiveWorld::Life {
 
   void publish(std::span<const Committed> records) {
     crash_point("world.publishing");
-    world.hear(records);
+    world.handle(records);
     board.publish(records, clock.wall());
     for (const Committed& committed : records) {
       const auto* wish = std::get_if<WishRecord>(&committed.record.body);
@@ -137,7 +139,7 @@ struct LiveWorld::Life {
                         std::holds_alternative<LifeRecord>(committed.record.body) ||
                         std::holds_alternative<EngineRecord>(committed.record.body) ||
                         (wish != nullptr && wish->by == kSchedulerName);
-      if (!ours) inbox.post(committed);
+      if (!ours) messages.post(committed);
     }
   }
 
@@ -145,12 +147,12 @@ struct LiveWorld::Life {
   std::unique_ptr<SimStore> own_store;
   SimStore& store;
   LiveClock clock;
-  WorldInbox inbox;
+  WorldMessageQueue messages;
   std::uint64_t generation;
-  Board board;
-  Scribe scribe;
-  WorldPen pen;
-  std::unique_ptr<Yard> yard;
+  StatusBoard board;
+  JournalWriter journal_writer;
+  WorldJournal journal;
+  std::unique_ptr<JobSupervisor> supervisor;
   std::unique_ptr<WorldPrograms> programs;
   std::unique_ptr<NodePower> power;
   std::unique_ptr<Scheduler> scheduler;

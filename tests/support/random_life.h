@@ -94,7 +94,7 @@ enum class KeepLog : bool { No, Yes };
 /// then with fewer strikes and fewer jobs, by halving, then in less time.
 [[nodiscard]] LifeSettings shrunk(LifeSettings settings);
 
-// --- parts (life_deeds.cpp)
+// --- parts (life_actions.cpp)
 
 /// A policy of the registry, with settings that spare the processor where the default would not.
 [[nodiscard]] PolicyChoice affordable(const std::string& policy);

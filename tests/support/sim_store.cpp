@@ -240,11 +240,11 @@ Result<std::optional<JobNumber>> SimStore::by_key(const std::string& user, const
 
 Result<std::vector<Store::Usage>> SimStore::usage(std::int64_t now_wall, double half_life) {
   BERTH_TRY_VOID(usable());
-  UsageBook book;
+  DecayedUsage sums;
   const double kept = std::max(half_life, 0.0);
-  book.open(kept, now_wall);
-  for (const auto& [wall, attempt] : tables_.ended) book.add(kept, wall, attempt);
-  return book.at(kept, now_wall);
+  sums.open(kept, now_wall);
+  for (const auto& [wall, attempt] : tables_.ended) sums.add(kept, wall, attempt);
+  return sums.at(kept, now_wall);
 }
 
 }  // namespace berth::test

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "store/decayed_usage.h"
 #include "store/store.h"
-#include "store/usage_book.h"
 #include "support/sim_disk.h"
 
 namespace berth::test {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "training/training_book.h"
+#include "training/training_channel.h"
 
 namespace berth::test {
 
-class WildTraining final : public TrainingBook {
+class WildTraining final : public TrainingChannel {
  public:
   explicit WildTraining(std::uint64_t seed) : seed_(seed) {}
 

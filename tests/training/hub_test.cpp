@@ -37,14 +37,14 @@ class Client {
         ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   [[nodiscard]] bool is_connected() const { return is_connected_; }
-  bool say(const std::string& line) {
+  bool send(const std::string& line) {
     const std::string text = line + "\n";
     return ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  bool say(const Json& json) { return say(json.dump()); }
+  bool send(const Json& json) { return send(json.dump()); }
   /// The next line; discarded if the hub hangs up or says nothing for 10 s.
-  Json hear() {
+  Json receive() {
     for (;;) {
       const std::size_t end = buffer_.find('\n');
       if (end != std::string::npos) {
@@ -127,8 +127,8 @@ class Hub : public testing::Test {
   }
   Client greeted(JobNumber job, const std::string& token, int rank = 0) {
     Client client{path()};
-    client.say(hello(job, token, rank));
-    EXPECT_EQ(client.hear().value("type", ""), "welcome");
+    client.send(hello(job, token, rank));
+    EXPECT_EQ(client.receive().value("type", ""), "welcome");
     return client;
   }
 
@@ -146,21 +146,21 @@ TEST_F(Hub, HearsAJobAndTellsItItsTerms) {
   expect(5, "secret");
   hub_->tell(5, {.sub_steps = 2, .cores_milli = 3000});  // before it is there
   Client client{path()};
-  ASSERT_TRUE(client.say(hello(5, "secret")));
-  EXPECT_EQ(client.hear().value("type", ""), "welcome");
-  EXPECT_EQ(client.hear(), (Json{{"type", "terms"}, {"sub_steps", 2}, {"cores", 3.0}}));
-  client.say(report(10, 0.5));
+  ASSERT_TRUE(client.send(hello(5, "secret")));
+  EXPECT_EQ(client.receive().value("type", ""), "welcome");
+  EXPECT_EQ(client.receive(), (Json{{"type", "terms"}, {"sub_steps", 2}, {"cores", 3.0}}));
+  client.send(report(10, 0.5));
   ASSERT_TRUE(wait_for_iteration(5, 10));
   EXPECT_EQ(hub_->view(5)->loss, 0.5);
   hub_->tell(5, {.sub_steps = 4});
-  EXPECT_EQ(client.hear().value("sub_steps", 0), 4);
+  EXPECT_EQ(client.receive().value("sub_steps", 0), 4);
   hub_->ask_checkpoint(5, 12, AfterCheckpoint::Stop);
-  EXPECT_EQ(client.hear(),
+  EXPECT_EQ(client.receive(),
             (Json{{"type", "checkpoint"}, {"deadline_seconds", 12.0}, {"stop", true}}));
   hub_->announce_size(5, 2);
-  EXPECT_EQ(client.hear().value("gpus", 0), 2);
-  client.say(Json{{"type", "checkpointed"}, {"iteration", 10}});
-  client.say(Json{{"type", "bye"}});
+  EXPECT_EQ(client.receive().value("gpus", 0), 2);
+  client.send(Json{{"type", "checkpointed"}, {"iteration", 10}});
+  client.send(Json{{"type", "bye"}});
   EXPECT_TRUE(client.is_hung_up());
   EXPECT_EQ(hub_->view(5)->checkpoint_iteration, 10);
 }
@@ -178,26 +178,26 @@ TEST_F(Hub, AsksForAnotherSizeUntilItIsAnswered) {
   Json able = hello(5, "secret");
   able["resizes"] = true;
   auto client = std::make_unique<Client>(path());
-  client->say(able);
-  EXPECT_EQ(client->hear().value("type", ""), "welcome");
+  client->send(able);
+  EXPECT_EQ(client->receive().value("type", ""), "welcome");
   // What it has, so that it can make that true.
-  const Json held = client->hear();
+  const Json held = client->receive();
   EXPECT_EQ(held.value("id", -1), 0);
   EXPECT_EQ(held.value("devices", std::vector<int>{}), (std::vector<int>{1, 3}));
-  client->say(Json{{"type", "resized"}, {"id", 0}, {"done", true}});
+  client->send(Json{{"type", "resized"}, {"id", 0}, {"done", true}});
   EXPECT_TRUE(hub_->can_resize(5));
   hub_->ask_resize(5, {.id = 77, .devices = {1}, .cores = {}, .deadline_seconds = 5});
-  EXPECT_EQ(client->hear().value("id", 0), 77);
+  EXPECT_EQ(client->receive().value("id", 0), 77);
   client = std::make_unique<Client>(path());  // it lost the connection and comes again
-  client->say(able);
-  EXPECT_EQ(client->hear().value("type", ""), "welcome");
-  const Json again = client->hear();
+  client->send(able);
+  EXPECT_EQ(client->receive().value("type", ""), "welcome");
+  const Json again = client->receive();
   EXPECT_EQ(again.value("id", 0), 77);
   EXPECT_EQ(again.value("devices", std::vector<int>{}), std::vector<int>{1});
-  client->say(Json{{"type", "resized"}, {"id", 76}, {"done", true}});  // of another question
-  client->say(Json{{"type", "resized"}, {"id", 77}, {"done", true}});
-  client->say(Json{{"type", "resized"}, {"id", 77}, {"done", false}});  // it has answered
-  client->say(report(3, 0.5));
+  client->send(Json{{"type", "resized"}, {"id", 76}, {"done", true}});  // of another question
+  client->send(Json{{"type", "resized"}, {"id", 77}, {"done", true}});
+  client->send(Json{{"type", "resized"}, {"id", 77}, {"done", false}});  // it has answered
+  client->send(report(3, 0.5));
   ASSERT_TRUE(wait_for_iteration(5, 3));
   const std::lock_guard lock{mutex_};
   EXPECT_EQ(answers_, (std::vector<std::pair<std::uint64_t, bool>>{{77, true}}));
@@ -209,8 +209,8 @@ TEST_F(Hub, RefusesWhoeverMayNotSpeak) {
   for (const Json& words : {hello(5, "wrong!"), hello(5, ""), hello(6, "secret"),
                             Json{{"type", "hello"}, {"v", 9}, {"job", 5}, {"token", "secret"}}}) {
     Client client{path()};
-    client.say(words);
-    EXPECT_EQ(client.hear().value("type", ""), "error") << words;
+    client.send(words);
+    EXPECT_EQ(client.receive().value("type", ""), "error") << words;
     EXPECT_TRUE(client.is_hung_up()) << words;
   }
   EXPECT_FALSE(hub_->view(5).has_value());
@@ -226,8 +226,8 @@ TEST_F(Hub, AnotherUserMayNotSpeakEvenWithTheToken) {
   if (child == 0) {
     if (::setuid(23'456) != 0) ::_exit(3);
     Client client{path()};
-    client.say(hello(5, "secret"));
-    ::_exit(client.hear().value("type", "") == "error" ? 0 : 1);
+    client.send(hello(5, "secret"));
+    ::_exit(client.receive().value("type", "") == "error" ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -238,15 +238,15 @@ TEST_F(Hub, AnswersNonsenseAndGoesOn) {
   open();
   expect(5, "secret");
   Client client{path()};
-  client.say(report(1));
-  EXPECT_EQ(client.hear().value("why", ""), "say hello first");
-  client.say(std::string("not json at all"));
-  EXPECT_EQ(client.hear().value("why", ""), "not JSON");
-  client.say(hello(5, "secret"));
-  EXPECT_EQ(client.hear().value("type", ""), "welcome");
-  client.say(std::string(R"({"type":"report","iteration":"many"})"));
-  EXPECT_EQ(client.hear().value("type", ""), "error");
-  client.say(report(3));
+  client.send(report(1));
+  EXPECT_EQ(client.receive().value("why", ""), "say hello first");
+  client.send(std::string("not json at all"));
+  EXPECT_EQ(client.receive().value("why", ""), "not JSON");
+  client.send(hello(5, "secret"));
+  EXPECT_EQ(client.receive().value("type", ""), "welcome");
+  client.send(std::string(R"({"type":"report","iteration":"many"})"));
+  EXPECT_EQ(client.receive().value("type", ""), "error");
+  client.send(report(3));
   EXPECT_TRUE(wait_for_iteration(5, 3));
 }
 
@@ -256,12 +256,12 @@ TEST_F(Hub, DropsALineThatNeverEndsAndAFlood) {
   Client endless{path()};
   const std::string piece(60'000, 'x');
   EXPECT_TRUE(endless.is_connected());
-  endless.say(piece);
+  endless.send(piece);
   EXPECT_TRUE(endless.is_hung_up());
   Client flood = greeted(5, "secret");
   std::string lines;
   for (int i = 0; i < 400; ++i) lines += report(i).dump() + "\n";
-  flood.say(lines);
+  flood.send(lines);
   EXPECT_TRUE(flood.is_hung_up());
 }
 
@@ -283,7 +283,7 @@ TEST_F(Hub, TakesSoManyConnectionsAndNoMore) {
   std::vector<Client> clients;
   for (int rank = 0; rank < 3; ++rank) clients.push_back(greeted(5, "secret", rank));
   Client late{path()};
-  EXPECT_EQ(late.hear().value("why", ""), "too many connections");
+  EXPECT_EQ(late.receive().value("why", ""), "too many connections");
   EXPECT_TRUE(late.is_hung_up());
 }
 
@@ -308,19 +308,19 @@ TEST_F(Hub, APhaseIsToldAndAnAttemptBeginsWithTraining) {
     return phases;
   };
   using Phases = std::vector<std::pair<JobNumber, Phase>>;
-  client.say(Json{{"type", "phase"}, {"phase", "validation"}});
+  client.send(Json{{"type", "phase"}, {"phase", "validation"}});
   EXPECT_EQ(told(), (Phases{{5, Phase::Validation}}));
   EXPECT_EQ(hub_->phase(5), Phase::Validation);
-  client.say(Json{{"type", "phase"}, {"phase", "lunch"}});
-  EXPECT_EQ(client.hear().value("type", ""), "error");
-  client.say(Json{{"type", "phase"}, {"phase", "training"}});
+  client.send(Json{{"type", "phase"}, {"phase", "lunch"}});
+  EXPECT_EQ(client.receive().value("type", ""), "error");
+  client.send(Json{{"type", "phase"}, {"phase", "training"}});
   EXPECT_EQ(told(), (Phases{{5, Phase::Training}}));
 
-  client.say(Json{{"type", "phase"}, {"phase", "validation"}});
+  client.send(Json{{"type", "phase"}, {"phase", "validation"}});
   EXPECT_EQ(told(), (Phases{{5, Phase::Validation}}));
   expect(5, "another");
   Client next = greeted(5, "another");
-  next.say(report(1, 0.5));
+  next.send(report(1, 0.5));
   EXPECT_EQ(told(), (Phases{{5, Phase::Training}}));
 }
 
@@ -328,13 +328,13 @@ TEST_F(Hub, TheLowestRankThatReportsCounts) {
   open();
   expect(5, "secret");
   Client second = greeted(5, "secret", 1);
-  second.say(report(7));
+  second.send(report(7));
   ASSERT_TRUE(wait_for_iteration(5, 7));
   Client first = greeted(5, "secret", 0);
-  first.say(report(8));
+  first.send(report(8));
   ASSERT_TRUE(wait_for_iteration(5, 8));
-  second.say(report(100));
-  first.say(report(9));
+  second.send(report(100));
+  first.send(report(9));
   ASSERT_TRUE(wait_for_iteration(5, 9));
   EXPECT_EQ(hub_->view(5)->iterations, 9);
 }
@@ -343,14 +343,14 @@ TEST_F(Hub, AnOldAttemptMayNotSpeakForTheNewOne) {
   open();
   expect(5, "first");
   Client old = greeted(5, "first");
-  old.say(report(50));
+  old.send(report(50));
   ASSERT_TRUE(wait_for_iteration(5, 50));
   expect(5, "second");
   Client late{path()};
-  late.say(hello(5, "first"));
-  EXPECT_EQ(late.hear().value("type", ""), "error");
+  late.send(hello(5, "first"));
+  EXPECT_EQ(late.receive().value("type", ""), "error");
   Client now = greeted(5, "second");
-  now.say(report(40));  // from its checkpoint
+  now.send(report(40));  // from its checkpoint
   EXPECT_TRUE(wait_for_iteration(5, 40));
 }
 
@@ -369,7 +369,7 @@ TEST_F(Hub, NewsComeAtMostOnceASecondAndTheLastOneDoes) {
   expect(5, "secret");
   Client client = greeted(5, "secret");
   const auto begin = std::chrono::steady_clock::now();
-  for (int i = 1; i <= 100; ++i) client.say(report(i));
+  for (int i = 1; i <= 100; ++i) client.send(report(i));
   ASSERT_TRUE(wait_for_iteration(5, 100));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -381,7 +381,7 @@ TEST_F(Hub, DoesNothingWhileNobodySpeaks) {
   open();
   expect(5, "secret");
   Client client = greeted(5, "secret");
-  client.say(report(1));
+  client.send(report(1));
   ASSERT_TRUE(wait_for_iteration(5, 1));
   const auto cpu = [] {
     timespec time{};

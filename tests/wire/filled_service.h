@@ -124,9 +124,9 @@ class FilledService final : public Service {
     if (query.before) return PastPage{all_jobs(), std::nullopt};
     return PastPage{all_jobs(), "1700000000000004.12"};
   }
-  Answer<std::vector<Deed>> act(const Caller&, Verb, const JobFilter&, const std::string&,
-                                int) override {
-    return std::vector<Deed>{{12, true, "cancelled"}, {13, false, kOddText}};
+  Answer<std::vector<VerbResult>> act(const Caller&, Verb, const JobFilter&, const std::string&,
+                                      int) override {
+    return std::vector<VerbResult>{{12, true, "cancelled"}, {13, false, kOddText}};
   }
   Answer<JobView> change(const Caller&, JobNumber number, const std::string&) override {
     return full_job(number);
@@ -213,7 +213,7 @@ class FilledService final : public Service {
     return {"root", uid, gid, Role::Admin};
   }
   std::unique_ptr<Subscription> subscribe(std::uint64_t,
-                                          std::function<void(const Happening&)>) override {
+                                          std::function<void(const ServiceEvent&)>) override {
     return std::make_unique<Subscription>();
   }
   std::uint64_t latest() const override { return 5; }

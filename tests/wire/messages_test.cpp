@@ -1,7 +1,7 @@
 // What events, explanations and training messages look like on the wire, byte for byte.
-#include "daemon/happenings.h"
-#include "daemon/why.h"
+#include "daemon/service_events.h"
 #include "training/message.h"
+#include "why/why_json.h"
 #include "wire/filled_service.h"
 #include "wire/recorded.h"
 
@@ -10,22 +10,22 @@ namespace {
 
 TEST(Wire, Events) {
   std::string all;
-  const auto add = [&](const Happening& happening) {
-    all += happening.kind + " " + std::to_string(happening.job) + " " + happening.user + " " +
-           happening.json + "\n";
+  const auto add = [&](const ServiceEvent& event) {
+    all +=
+        event.kind + " " + std::to_string(event.job) + " " + event.user + " " + event.json + "\n";
   };
   Record record;
   record.wall = 1'700'000'000'000'009;
   record.body = WishRecord{.job = 12, .wish = Wish::Cancel, .by = "ann", .why = {}};
   for (JobView job : FilledService::all_jobs()) {
-    add(job_happening(job, record));
+    add(job_event(job, record));
     job.state = LiveState::TimedOut;
-    add(job_happening(job, record));
+    add(job_event(job, record));
     job.reason = "bytes \xff that are no text";
-    add(job_happening(job, record));
+    add(job_event(job, record));
   }
   for (const char* key : {"node/n1", "token/ci", "policy", "quota/group/ml"})
-    add(setting_happening({.key = key, .value = R"({"a":"<b>"})", .by = "root"}));
+    add(setting_event({.key = key, .value = R"({"a":"<b>"})", .by = "root"}));
   expect_recorded("events.txt", all);
 }
 

@@ -4,7 +4,7 @@
 
 #include "client/answers.h"
 #include "client/tables.h"
-#include "daemon/why.h"
+#include "why/why_json.h"
 #include "wire/filled_service.h"
 #include "wire/recorded.h"
 #include "wire/view_fields.h"
@@ -136,13 +136,13 @@ TEST(Wire, WhatTheClientReads) {
                    BERTH_TRY(const auto answer, client::why_from(body));
                    return client::why_text(answer);
                  });
-  all += of_each(with_strange({to_json(DeedList{*service.act(root, Verb::Hold, {}, "", 0)})}),
+  all += of_each(with_strange({to_json(VerbResultList{*service.act(root, Verb::Hold, {}, "", 0)})}),
                  [&](const std::string& body) -> Result<std::string> {
-                   BERTH_TRY(const auto deeds, client::deeds_from(body));
+                   BERTH_TRY(const auto results, client::results_from(body));
                    std::string text;
-                   for (const auto& deed : deeds)
-                     text += std::to_string(deed.job) + (deed.is_done ? " done " : " not ") +
-                             deed.text + "\n";
+                   for (const auto& result : results)
+                     text += std::to_string(result.job) + (result.is_done ? " done " : " not ") +
+                             result.text + "\n";
                    return text;
                  });
   all += of_each(with_strange({to_json(*service.submit(root, {})), R"({"job":5})"}),

@@ -16,15 +16,15 @@ namespace {
 constexpr int kRounds = 64;  // against a family that forks as fast as we look
 
 /// Does it to each process once, and again to those that were made meanwhile.
-template <class Deed>
-void for_all(Deed deed) {
+template <class Action>
+void for_all(Action action) {
   std::set<std::pair<pid_t, std::uint64_t>> done;
   for (int round = 0; round < kRounds; ++round) {
     bool is_new = false;
     for (const ProcessRow& row : descendants_of(::getpid())) {
       if (!done.emplace(row.pid, row.start).second) continue;
       is_new = true;
-      deed(row);
+      action(row);
     }
     if (!is_new) return;
   }

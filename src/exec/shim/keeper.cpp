@@ -138,32 +138,32 @@ void Keeper::note_end(pid_t pid, int status) {
 }
 
 void Keeper::obey(ShimCommand command) {
-  switch (command.deed) {
-    case ShimDeed::Warn:
-    case ShimDeed::Kill: return obey_stop(command);
-    case ShimDeed::Suspend:
+  switch (command.action) {
+    case ShimAction::Warn:
+    case ShimAction::Kill: return obey_stop(command);
+    case ShimAction::Suspend:
       if (phase_ != Phase::Running || is_suspended_) return;
       active_before_ = active_micros();
       is_suspended_ = true;
       return family_.suspend();
-    case ShimDeed::Resume:
+    case ShimAction::Resume:
       if (!is_suspended_) return;
       active_since_ = rate_at_ = boot_clock_micros();
       is_suspended_ = false;
       is_resting_ = true;  // until the clock is looked at, which is next
       return;
-    case ShimDeed::Signal:
+    case ShimAction::Signal:
       if (command.value >= 1 && command.value <= 64)
         family_.signal(static_cast<int>(command.value));
       return;
-    case ShimDeed::Cores: return read_cores();
-    case ShimDeed::Limit: return set_limit(command.value);
-    case ShimDeed::Rate: return set_rate(command.value);
+    case ShimAction::Cores: return read_cores();
+    case ShimAction::Limit: return set_limit(command.value);
+    case ShimAction::Rate: return set_rate(command.value);
   }
 }
 
 void Keeper::obey_stop(ShimCommand command) {
-  const bool is_killed = command.deed == ShimDeed::Kill;
+  const bool is_killed = command.action == ShimAction::Kill;
   const bool is_running = open_tasks_ > 0 && !has_failed_;
   if (is_running)
     record_.stopped = std::max(record_.stopped, is_killed ? Stopped::Killed : Stopped::Warned);

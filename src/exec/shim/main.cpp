@@ -89,7 +89,7 @@ void write_exit(const RunDir& directory, const ExitRecord& record, const Fd& cla
     siginfo_t what{};
     const timespec second{1, 0};
     if (::sigtimedwait(&commands, &what, &second) == shim_signal() &&
-        unpack(what.si_value.sival_int).deed == ShimDeed::Kill)
+        unpack(what.si_value.sival_int).action == ShimAction::Kill)
       return;
   }
 }

@@ -16,12 +16,12 @@ namespace berth {
 namespace {
 
 /// Does not wait for the other end of a pipe; what is opened then waits as usual.
-Result<Fd> open_patiently(const std::string& path, int flags, const char* deed) {
+Result<Fd> open_patiently(const std::string& path, int flags, const char* attempted) {
   Fd file(::open(path.c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666));
-  if (!file.is_open()) return fail_with_errno(path, deed);
+  if (!file.is_open()) return fail_with_errno(path, attempted);
   const int now = ::fcntl(file.get(), F_GETFL);
   if (now < 0 || ::fcntl(file.get(), F_SETFL, now & ~O_NONBLOCK) != 0)
-    return fail_with_errno(path, deed);
+    return fail_with_errno(path, attempted);
   return file;
 }
 

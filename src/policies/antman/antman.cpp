@@ -1,20 +1,19 @@
 #include "policies/antman/antman.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include "base/check.h"
-#include "policies/antman/lite.h"
 
 namespace berth::antman {
 
 namespace {
 
-constexpr std::int32_t kEvictionsBorne = 3;
-constexpr std::int32_t kIdle = 0;  // level of a device that nobody is on
+constexpr std::int32_t kEvictionsBorne = 3;  // then only devices without a guaranteed job
+constexpr std::int32_t kIdle = 0;            // level of a device that nobody is on
 
 DeviceUse on_the_map(const Shape& shape) { return {.memory_mib = 0, .milli = shape.gpu_milli}; }
 
@@ -24,83 +23,72 @@ Antman::Antman(std::string name, Options options)
     : name_(std::move(name)), options_(std::move(options)) {}
 
 void Antman::begin(const View& view) {
-  const Cluster& cluster = view.cluster.cluster();
-  map_.emplace(cluster, ClusterState::Mode::Devices);
+  map_.emplace(view.cluster.cluster(), ClusterState::Mode::Devices);
   map_->track_devices();
+  coordinator_.emplace(view, options_.rules);
   jobs_.resize(view.jobs.size());
-  waiting_.resize(options_.tenants.size());
-  // A guest that nobody can hold back would hurt the job it lives beside.
-  if (!view.can(Ability::Throttle)) options_.guests_beside = 0;
-  for (std::uint32_t pool = 0; pool < view.cluster.pools(); ++pool)
-    spare_.emplace_back(cluster.nodes.size(), view.cluster.largest_node(PoolId{pool}));
-  for (std::uint32_t node = 0; node < cluster.nodes.size(); ++node)
-    offer_devices(view, NodeId{node});
 }
 
 void Antman::classify(const View& view, JobId job) {
   const JobRequest& request = view.request(job);
-  JobRow& mine = jobs_[job.value];
+  JobRow& row = jobs_[job];
   const std::string_view group = view.text(request.group);
-  mine.tenant = options_.tenants.find(group.empty() ? view.text(request.user) : group);
+  row.tenant = options_.tenants.find(group.empty() ? view.text(request.user) : group);
   const bool named = options_.opportunistic.contains(to_string(request.kind)) ||
                      options_.opportunistic.contains(view.text(request.queue));
-  mine.guaranteed = !named && request.priority >= 0 && options_.tenants.quota(mine.tenant) > 0;
+  const bool pays = !named && request.priority >= 0 && options_.tenants.quota(row.tenant) > 0;
+  row.role = pays ? Role::Guaranteed : Role::Opportunistic;
 }
 
 std::optional<Refusal> Antman::admit(const View& view, JobId job) {
   classify(view, job);
-  const JobRow& mine = jobs_[job.value];
-  const std::int64_t quota = options_.tenants.quota(mine.tenant);
-  if (!mine.guaranteed || view.gpus(job) <= quota) return std::nullopt;
+  const std::int64_t quota = options_.tenants.quota(jobs_[job].tenant);
+  if (!is_guaranteed(job) || view.gpus(job) <= quota) return std::nullopt;
   return Refusal{Reason::Quota,
                  fmt::format("asks for {} guaranteed GPUs, but its tenant's quota is {}",
                              view.gpus(job), quota)};
 }
 
 void Antman::enqueue(const View& view, JobId job, Line line) {
-  blocked_.resize(view.shapes.size(), false);
-  JobRow& mine = jobs_[job.value];
-  mine.waits = true;
-  mine.waits_since = view.now;
-  if (mine.guaranteed) {
-    waiting_[mine.tenant.value].waiting.push(job);
-    waiting_[mine.tenant.value].blocked = false;
+  jobs_[job].waits = true;
+  if (is_guaranteed(job)) {
+    guaranteed_waiting_.push(jobs_[job].tenant, job);
+    blocked_tenants_.remove(jobs_[job].tenant);
     return;
   }
   guests_waiting_.push(view.jobs.shape[job], {line == Line::Head ? 0 : 1, job});
-  if (options_.upgrade > Duration::zero()) patience_.insert({view.now + options_.upgrade, job});
+  if (options_.upgrade > Duration::zero()) patience_.set(job, view.now + options_.upgrade);
 }
 
 void Antman::unblock() {
-  blocked_.assign(blocked_.size(), false);
-  for (TenantRow& tenant : waiting_) tenant.blocked = false;
+  guests_waiting_.unblock();
+  blocked_tenants_.clear();
 }
 
 /// Its devices came back, or are about to.
 void Antman::release(const View& view, JobId job) {
-  JobRow& mine = jobs_[job.value];
   const Shape& shape = view.shape(job);
-  if (mine.guaranteed && !mine.devices.empty()) {
-    map_->give(mine.devices, shape, job, on_the_map(shape));
-    options_.tenants.give_back(mine.tenant, shape.gpus);
+  const auto devices = coordinator_->devices(job);
+  if (is_guaranteed(job) && !devices.empty()) {
+    map_->give(devices, shape, job, on_the_map(shape));
+    options_.tenants.give_back(jobs_[job].tenant, shape.gpus);
   }
-  mark(mine.devices);
-  mine.devices.clear();
-  note_state(view, job, Terms{});
+  coordinator_->remove(job);
   unblock();
 }
 
 void Antman::on_arrival(const View& view, JobId job) { enqueue(view, job, Line::Tail); }
 
 void Antman::on_departure(const View& view, JobId job) {
-  JobRow& mine = jobs_[job.value];
-  if (!mine.waits) {
+  if (!jobs_[job].waits) {
     release(view, job);
-  } else if (!mine.guaranteed) {
+  } else if (is_guaranteed(job)) {
+    guaranteed_waiting_.forget(jobs_[job].tenant, job);
+  } else {
     guests_waiting_.forget(view.jobs.shape[job], job);
-    patience_.erase({mine.waits_since + options_.upgrade, job});
+    patience_.drop(job);
   }
-  mine.waits = false;
+  jobs_[job].waits = false;
 }
 
 void Antman::on_requeue(const View& view, JobId job) {
@@ -118,90 +106,80 @@ void Antman::follow_nodes(const View& view) {
   for (const NodeId node : changed_nodes_) {
     if (map_->is_up(node) && !view.cluster.is_up(node)) map_->set_down(node);
     if (!map_->is_up(node) && view.cluster.is_up(node)) map_->set_up(node);
-    marked_.push_back(node);
+    coordinator_->mark(node);
   }
   changed_nodes_.clear();
 }
 
-void Antman::decide(const View& view, Plan& plan, Rng&) {
+void Antman::decide(const View& view, Plan& plan, Rng& rng) {
+  Pass pass{view, plan, rng};
   follow_nodes(view);
-  settle(view, plan);
-  evict_due(view, plan);
+  coordinator_->settle(pass);
+  for (const JobId job : coordinator_->starving().due(view.now)) evict(pass, job);
+  coordinator_->settle(pass);
   promote_waiting(view);
-  start_guaranteed(view, plan);
-  start_opportunistic(view, plan);
-  move_due(view, plan);
+  start_guaranteed(pass);
+  start_opportunistic(pass);
+  move_due(pass);
 }
 
+/// Guests who waited long enough are guaranteed from now on where that is paid for.
 void Antman::promote_waiting(const View& view) {
-  for (auto it = patience_.begin(); it != patience_.end() && it->first <= view.now;) {
-    const JobId job = it->second;
-    JobRow& mine = jobs_[job.value];
-    const std::int32_t gpus = view.gpus(job);
-    if (!options_.tenants.covers(mine.tenant, gpus)) {
-      ++it;
-      continue;
-    }
-    it = patience_.erase(it);
+  for (const JobId job : patience_.due(view.now)) {
+    if (!options_.tenants.covers(jobs_[job].tenant, view.gpus(job))) continue;
+    patience_.drop(job);
     guests_waiting_.forget(view.jobs.shape[job], job);
-    mine.guaranteed = true;
+    jobs_[job].role = Role::Guaranteed;
     enqueue(view, job, Line::Tail);
   }
 }
 
 /// Tenants in order of the share of their quota they use, first come first served inside. A job
 /// that finds no place holds up its own tenant only.
-void Antman::start_guaranteed(const View& view, Plan& plan) {
+void Antman::start_guaranteed(Pass& pass) {
   while (true) {
     std::optional<TenantId> first;
-    for (std::uint32_t i = 0; i < waiting_.size(); ++i) {
-      waiting_[i].waiting.drop_over(view.jobs);
-      const TenantId tenant{i};
-      if (waiting_[i].blocked || waiting_[i].waiting.empty()) continue;
+    for (const TenantId tenant : guaranteed_waiting_.active()) {
+      if (blocked_tenants_.has(tenant)) continue;
       if (!first || options_.tenants.before(tenant, *first)) first = tenant;
     }
     if (!first) return;
-    TenantRow& tenant = waiting_[first->value];
-    const JobId job = tenant.waiting.top();
-    if (!options_.tenants.covers(*first, view.gpus(job)) || !try_guaranteed(view, plan, job)) {
-      tenant.blocked = true;
-      continue;
+    const JobId job = guaranteed_waiting_.top(*first).job;
+    if (options_.tenants.covers(*first, pass.view.gpus(job)) && try_guaranteed(pass, job)) {
+      guaranteed_waiting_.pop(*first);
+    } else {
+      blocked_tenants_.add(*first);
     }
-    static_cast<void>(tenant.waiting.pop(view.jobs));
   }
 }
 
-bool Antman::try_guaranteed(const View& view, Plan& plan, JobId job) {
-  const Shape& shape = view.shape(job);
-  JobRow& mine = jobs_[job.value];
+bool Antman::try_guaranteed(Pass& pass, JobId job) {
+  const Shape& shape = pass.view.shape(job);
   for (const PoolId pool : shape.pools) {
     slices_.clear();
-    if (!map_->may_hold(pool, shape) || !plan.place_on(*map_, shape, pool, slices_)) continue;
-    if (!shape.is_fraction()) choose_devices(view, slices_);
-    mine.devices = slices_;
-    mine.pool = pool;
-    if (!take_devices(view, plan, job)) {  // guests hold what is no device: cores, host memory
-      collect_guests(view, mine.devices, here_);
-      for (const JobId guest : std::vector<JobId>(here_)) evict(view, plan, guest);
-      const bool fits = take_devices(view, plan, job);
+    if (!map_->may_hold(pool, shape) || !pass.plan.place_on(*map_, shape, pool, slices_)) continue;
+    if (!shape.is_fraction()) choose_devices(pass.view, slices_);
+    if (!try_take(pass, job, pool, slices_)) {  // guests hold what is no device: cores, host memory
+      for (const JobId guest : coordinator_->guests_on(pass.view, slices_)) evict(pass, guest);
+      const bool fits = try_take(pass, job, pool, slices_);
       BERTH_CHECK(fits, "without guests a guaranteed job fits where the map says");
     }
-    map_->take(mine.devices, shape, job, on_the_map(shape));
-    options_.tenants.use(mine.tenant, shape.gpus);
-    mine.waits = false;
-    mark(mine.devices);
-    settle(view, plan);
+    map_->take(slices_, shape, job, on_the_map(shape));
+    options_.tenants.use(jobs_[job].tenant, shape.gpus);
+    jobs_[job].waits = false;
+    coordinator_->add(job, Role::Guaranteed, slices_);
+    coordinator_->settle(pass);
     return true;
   }
   return false;
 }
 
 /// On each server the devices with fewest guests, then least used.
-void Antman::choose_devices(const View& view, std::vector<Slice>& slices) {
+void Antman::choose_devices(const View& view, std::vector<Slice>& slices) const {
   for (Slice& slice : slices) {
     std::vector<std::tuple<std::int32_t, double, std::int32_t>> order;
     for_each_device(map_->free_mask(slice.node), [&](std::int32_t device) {
-      const Device here = look_at(view, slice.node, device);
+      const DeviceLoad here = coordinator_->load(view, slice.node, device);
       order.emplace_back(here.guests, here.wanted, device);
     });
     std::ranges::sort(order);
@@ -213,111 +191,74 @@ void Antman::choose_devices(const View& view, std::vector<Slice>& slices) {
   }
 }
 
-bool Antman::take_devices(const View& view, Plan& plan, JobId job) {
-  const Plan::Mark before = plan.mark();
-  const JobRow& mine = jobs_[job.value];
-  make_room(view, plan, mine.devices, job);
-  Terms terms;
-  terms.mode = ShareMode::Guaranteed;
-  const bool set = plan.set_terms(job, terms);
-  BERTH_CHECK(set, "a waiting job takes any terms");
-  if (plan.try_share_on(job, mine.pool, mine.devices, kMaxSharers, Reason::Order)) return true;
-  plan.rollback(before);
-  return false;
+bool Antman::try_take(Pass& pass, JobId job, PoolId pool, std::span<const Slice> devices) {
+  return pass.attempt([&] {
+    coordinator_->make_room(pass, devices, job, Role::Guaranteed);
+    Terms terms;
+    terms.mode = ShareMode::Guaranteed;
+    const bool set = pass.plan.set_terms(job, terms);
+    BERTH_CHECK(set, "a waiting job takes any terms");
+    return pass.plan.try_share_on(job, pool, devices, kMaxSharers, Reason::Order);
+  });
 }
 
 /// First come, first served, but whoever finds a place may pass.
-void Antman::start_opportunistic(const View& view, Plan& plan) {
-  while (true) {
-    std::optional<ShapeId> first;
-    for (const ShapeId shape : guests_waiting_.active()) {
-      if (blocked_[shape.value]) continue;
-      if (!first || guests_waiting_.top(shape) < guests_waiting_.top(*first)) first = shape;
-    }
-    if (!first) return;
-    const JobId job = guests_waiting_.top(*first).job;
-    JobRow& mine = jobs_[job.value];
-    const std::int32_t highest = mine.alone ? kIdle : level_within(options_.busiest);
-    if (!try_opportunistic(view, plan, job, highest)) {
-      blocked_[first->value] = true;
-      continue;
-    }
-    static_cast<void>(guests_waiting_.pop(*first));
-    patience_.erase({mine.waits_since + options_.upgrade, job});
-    mine.waits = false;
-  }
+void Antman::start_opportunistic(Pass& pass) {
+  const auto start = [&](JobId job) {
+    const bool alone = jobs_[job].evictions >= kEvictionsBorne;
+    const std::int32_t highest = alone ? kIdle : level_within(options_.rules.busiest);
+    if (!try_opportunistic(pass, job, highest)) return Tried::NoPlace;
+    patience_.drop(job);
+    jobs_[job].waits = false;
+    return Tried::Started;
+  };
+  guests_waiting_.resume([](ShapeId) { return true; }, start);
 }
 
-bool Antman::try_opportunistic(const View& view, Plan& plan, JobId job, std::int32_t highest) {
-  JobRow& mine = jobs_[job.value];
-  for (const PoolId pool : view.shape(job).pools) {
-    const auto chosen = spare_[pool.value].choose(view.gpus(job), highest);
+bool Antman::try_opportunistic(Pass& pass, JobId job, std::int32_t highest) {
+  for (const PoolId pool : pass.view.shape(job).pools) {
+    const auto chosen = coordinator_->choose(pool, pass.view.gpus(job), highest);
     if (!chosen) continue;
-    const Plan::Mark before = plan.mark();
-    make_room(view, plan, *chosen, job);
-    if (!plan.try_share_on(job, pool, *chosen, kMaxSharers, Reason::Packing)) {
-      plan.rollback(before);
-      continue;
-    }
-    mine.devices = *chosen;
-    mine.pool = pool;
-    mark(mine.devices);
-    settle(view, plan);
+    const bool fits = pass.attempt([&] {
+      coordinator_->make_room(pass, *chosen, job, Role::Opportunistic);
+      return pass.plan.try_share_on(job, pool, *chosen, kMaxSharers, Reason::Packing);
+    });
+    if (!fits) continue;
+    coordinator_->add(job, Role::Opportunistic, *chosen);
+    coordinator_->settle(pass);
     return true;
   }
   return false;
 }
 
-void Antman::evict_due(const View& view, Plan& plan) {
-  while (!starving_.empty() && starving_.begin()->first <= view.now)
-    evict(view, plan, starving_.begin()->second);
-  settle(view, plan);
-}
-
-void Antman::evict(const View& view, Plan& plan, JobId job) {
-  JobRow& mine = jobs_[job.value];
-  plan.preempt(job, Reason::Eviction);
-  mine.alone = ++mine.evictions >= kEvictionsBorne;
-  release(view, job);
-  enqueue(view, job, Line::Head);
+void Antman::evict(Pass& pass, JobId job) {
+  pass.plan.preempt(job, Reason::Eviction);
+  ++jobs_[job].evictions;
+  release(pass.view, job);
+  enqueue(pass.view, job, Line::Head);
 }
 
 /// Who has been held back for long moves to devices that are idle.
-void Antman::move_due(const View& view, Plan& plan) {
-  std::vector<JobId> due;
-  for (const Due& entry : crawling_) {
-    if (entry.first > view.now) break;
-    due.push_back(entry.second);
-  }
-  for (const JobId job : due) {
-    const bool any_idle = std::ranges::any_of(spare_, &SpareDevices::has_idle);
-    if (!any_idle) return;
-    const Plan::Mark before = plan.mark();
-    const std::vector<Slice> left = jobs_[job.value].devices;
-    plan.preempt(job, Reason::Interference);
-    if (!try_opportunistic(view, plan, job, kIdle)) {
-      plan.rollback(before);
-      continue;
-    }
-    plan.set_pause(job, options_.migration_cost);
-    mark(left);
-    settle(view, plan);
+void Antman::move_due(Pass& pass) {
+  for (const JobId job : coordinator_->crawling().due(pass.view.now)) {
+    if (!coordinator_->has_idle()) return;
+    const std::vector<Slice> left = devices_of(pass.plan, job);
+    const bool moved = try_restart(pass.plan, job, Reason::Interference,
+                                   [&] { return try_opportunistic(pass, job, kIdle); });
+    if (!moved) continue;
+    pass.plan.set_pause(job, options_.migration_cost);
+    coordinator_->mark(left);
+    coordinator_->settle(pass);
     unblock();
   }
 }
 
 std::optional<Time> Antman::next_wakeup(const View& view) {
-  Time next = kNever;
-  for (const auto* due : {&patience_, &starving_, &crawling_}) {
-    const auto later = due->upper_bound({view.now, JobId{0xffffffffU}});
-    if (later != due->end()) next = std::min(next, later->first);
-  }
+  const Time next =
+      std::min({patience_.next_after(view.now), coordinator_->starving().next_after(view.now),
+                coordinator_->crawling().next_after(view.now)});
   return next == kNever ? std::nullopt : std::optional{next};
 }
-
-}  // namespace berth::antman
-
-namespace berth {
 
 namespace {
 
@@ -331,9 +272,9 @@ std::set<std::string, std::less<>> words_of(std::string_view text) {
   return words;
 }
 
-Result<antman::Tenants> tenants_of(const Params& params) {
+Result<Tenants> tenants_of(const Params& params) {
   BERTH_TRY(const auto list, params.named_numbers("quota"));
-  antman::Tenants tenants;
+  Tenants tenants;
   for (const auto& [tenant, numbers] : list) {
     const bool whole = numbers.size() == 1 && numbers.front() == std::floor(numbers.front()) &&
                        numbers.front() >= 0 && numbers.front() <= 1e9;
@@ -341,11 +282,6 @@ Result<antman::Tenants> tenants_of(const Params& params) {
     tenants.set_quota(tenant, static_cast<std::int64_t>(numbers.front()));
   }
   return tenants;
-}
-
-Result<std::int32_t> small(const Params& params, std::string_view key, std::int64_t most) {
-  BERTH_TRY(const std::int64_t number, params.integer(key, 0, most));
-  return static_cast<std::int32_t>(number);
 }
 
 Result<void> read_interference(const Params& params, Interference& interference) {
@@ -356,27 +292,28 @@ Result<void> read_interference(const Params& params, Interference& interference)
 }
 
 Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& params) {
-  antman::Options options;
+  Options options;
+  Coordinator::Rules& rules = options.rules;
   options.opportunistic = words_of(params.text("op"));
   BERTH_TRY(options.tenants, tenants_of(params));
-  BERTH_TRY_VOID(read_interference(params, options.interference));
-  BERTH_TRY(options.busiest, params.number("u_max", 0, 1));
-  const std::int64_t most_guests = kMaxSharers - 1;
-  BERTH_TRY(options.guests_beside, small(params, "max_op", most_guests));
-  BERTH_TRY(options.guests_alone, small(params, "max_op_free", most_guests));
-  BERTH_TRY(options.reserve_mib, small(params, "reserve", 1'000'000));
-  BERTH_TRY(options.least_mib, small(params, "m_min", 1'000'000));
+  BERTH_TRY_VOID(read_interference(params, rules.interference));
+  BERTH_TRY(rules.busiest, params.number("u_max", 0, 1));
+  constexpr auto kMostGuests = static_cast<std::int32_t>(kMaxSharers) - 1;
+  BERTH_TRY(rules.guests_beside, params.whole<std::int32_t>("max_op", 0, kMostGuests));
+  BERTH_TRY(rules.guests_alone, params.whole<std::int32_t>("max_op_free", 0, kMostGuests));
+  BERTH_TRY(rules.reserve_mib, params.whole<std::int32_t>("reserve", 0, 1'000'000));
+  BERTH_TRY(rules.least_mib, params.whole<std::int32_t>("m_min", 0, 1'000'000));
   BERTH_TRY(options.upgrade, params.duration("op_upgrade"));
-  BERTH_TRY(options.crawling, params.duration("op_migrate"));
+  BERTH_TRY(rules.crawling, params.duration("op_migrate"));
   BERTH_TRY(options.migration_cost, params.duration("migration_cost"));
-  return std::make_unique<antman::Antman>(entry.name, std::move(options));
-}
-
-Result<std::unique_ptr<Policy>> make_lite(const PolicyEntry& entry, const Params&) {
-  return std::make_unique<antman::Lite>(entry.name);
+  return std::make_unique<Antman>(entry.name, std::move(options));
 }
 
 }  // namespace
+
+}  // namespace berth::antman
+
+namespace berth {
 
 PolicyEntry antman_entry() {
   return {
@@ -404,15 +341,7 @@ PolicyEntry antman_entry() {
             "seconds at less than a fifth of its kernels after which an opportunistic job moves to "
             "idle GPUs; 0 = never"},
            {"migration_cost", "2", "seconds an opportunistic job pays when it moves"}},
-      .make = make};
-}
-
-PolicyEntry antman_lite_entry() {
-  return {.name = "antman-lite",
-          .summary =
-              "FIFO without preemption; jobs share a GPU while their utilisations sum to at most 1",
-          .params = {},
-          .make = make_lite};
+      .make = antman::make};
 }
 
 }  // namespace berth

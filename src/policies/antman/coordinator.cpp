@@ -1,10 +1,11 @@
-// How the jobs of a device get on: what the coordinators of the paper arrive at second by second is
-// computed at once when somebody comes or leaves.
+#include "policies/antman/coordinator.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
-#include "policies/antman/antman.h"
+#include "policies/kit/beliefs.h"
 
 namespace berth::antman {
 
@@ -14,63 +15,13 @@ constexpr double kStarving = 0.1;          // of its working set
 constexpr std::int32_t kCrawlMilli = 200;  // of its kernels
 constexpr std::int64_t kPlenty = std::numeric_limits<std::int32_t>::max();
 
-}  // namespace
-
-double Antman::utilisation(const View& view, JobId job) const {
-  return view.believed().profile(view.jobs.profile[job]).gpu_utilisation;
-}
-
-std::int32_t Antman::working_set_mib(const View& view, JobId job) const {
-  return view.believed().memory_mib(view.jobs.profile[job], view.jobs.batch[job], {});
-}
-
-Antman::Device Antman::look_at(const View& view, NodeId node, std::int32_t device) const {
-  Device here;
-  const PoolId pool = view.cluster.cluster().nodes[node.value].pool;
-  const std::int64_t memory = view.believed().device_memory_mib(pool);
-  here.left_mib = memory > 0 ? memory - options_.reserve_mib : kPlenty;
-  for (const JobId job : view.cluster.jobs_on(node, device)) {
-    if (jobs_[job.value].guaranteed) {
-      here.guaranteed += utilisation(view, job);
-      here.is_held = true;
-      if (memory > 0) here.left_mib -= working_set_mib(view, job);
-    } else {
-      here.wanted += utilisation(view, job);
-      here.working_mib += working_set_mib(view, job);
-      ++here.guests;
-    }
-  }
-  return here;
-}
-
-/// Zero: as much as it wants.
-std::int32_t Antman::memory_share(const View& view, JobId job, const Device& device) const {
+/// Of the device's memory what the guest gets; zero: as much as it wants.
+std::int32_t memory_share(const View& view, JobId guest, const DeviceLoad& device) {
   const auto left = static_cast<double>(std::max<std::int64_t>(device.left_mib, 0));
   if (device.working_mib <= left) return 0;
-  const double share = left * working_set_mib(view, job) / device.working_mib;
+  const double share = left * believed_memory_mib(view, guest) / device.working_mib;
   return std::max(1, static_cast<std::int32_t>(std::floor(share)));
 }
-
-void Antman::mark(std::span<const Slice> slices) {
-  for (const Slice& slice : slices) marked_.push_back(slice.node);
-}
-
-/// Opportunistic jobs on the nodes of the slices, ascending.
-void Antman::collect_guests(const View& view, std::span<const Slice> slices,
-                            std::vector<JobId>& jobs) {
-  std::vector<JobId> on_node;
-  jobs.clear();
-  for (const Slice& slice : slices) {
-    view.cluster.jobs_on(slice.node, on_node);
-    for (const JobId job : on_node) {
-      if (!jobs_[job.value].guaranteed) jobs.push_back(job);
-    }
-  }
-  std::ranges::sort(jobs);
-  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
-}
-
-namespace {
 
 /// Zero stands for no limit at all.
 std::int32_t tighter(std::int32_t a, std::int32_t b) {
@@ -80,15 +31,74 @@ std::int32_t tighter(std::int32_t a, std::int32_t b) {
 
 }  // namespace
 
-Terms Antman::settled_terms(const View& view, JobId job) const {
+Coordinator::Coordinator(const View& view, const Rules& rules)
+    : rules_(rules), spare_(view.cluster), residents_(view.jobs.size()) {
+  // A guest that nobody can hold back would hurt the job it lives beside.
+  if (!view.can(Ability::Throttle)) rules_.guests_beside = 0;
+  for (std::uint32_t node = 0; node < view.cluster.cluster().nodes.size(); ++node)
+    offer_devices(view, NodeId{node});
+}
+
+void Coordinator::add(JobId job, Role role, std::span<const Slice> devices) {
+  residents_[job] = {role, {devices.begin(), devices.end()}};
+  mark(devices);
+}
+
+bool Coordinator::remove(JobId job) {
+  const std::vector<Slice> left = std::exchange(residents_[job].devices, {});
+  mark(left);
+  starving_.drop(job);
+  crawling_.drop(job);
+  return !left.empty();
+}
+
+void Coordinator::mark(std::span<const Slice> slices) {
+  for (const Slice& slice : slices) marked_.push_back(slice.node);
+}
+
+DeviceLoad Coordinator::load(const View& view, NodeId node, std::int32_t device) const {
+  DeviceLoad load;
+  const PoolId pool = view.cluster.cluster().nodes[node.value].pool;
+  const std::int64_t memory = view.believed().device_memory_mib(pool);
+  load.left_mib = memory > 0 ? memory - rules_.reserve_mib : kPlenty;
+  for (const JobId job : view.cluster.jobs_on(node, device)) {
+    const double busy = view.believed().profile(view.jobs.profile[job]).gpu_utilisation;
+    if (is_guest(job)) {
+      load.wanted += busy;
+      load.working_mib += believed_memory_mib(view, job);
+      ++load.guests;
+    } else {
+      load.guaranteed += busy;
+      load.is_held = true;
+      if (memory > 0) load.left_mib -= believed_memory_mib(view, job);
+    }
+  }
+  return load;
+}
+
+std::vector<JobId> Coordinator::guests_on(const View& view, std::span<const Slice> slices) const {
+  std::vector<JobId> guests;
+  std::vector<JobId> on_node;
+  for (const Slice& slice : slices) {
+    view.cluster.jobs_on(slice.node, on_node);
+    for (const JobId job : on_node) {
+      if (is_guest(job)) guests.push_back(job);
+    }
+  }
+  std::ranges::sort(guests);
+  guests.erase(std::unique(guests.begin(), guests.end()), guests.end());
+  return guests;
+}
+
+Terms Coordinator::settled_terms(const View& view, JobId job) const {
   double rate = 1;
   Terms terms;
   terms.mode = ShareMode::Opportunistic;
-  for (const Slice& slice : jobs_[job.value].devices) {
+  for (const Slice& slice : residents_[job].devices) {
     for_each_device(slice.devices, [&](std::int32_t device) {
-      const Device here = look_at(view, slice.node, device);
+      const DeviceLoad here = load(view, slice.node, device);
       if (here.is_held)
-        rate = std::min(rate, settled_rate(here.guaranteed, here.wanted, options_.interference));
+        rate = std::min(rate, settled_rate(here.guaranteed, here.wanted, rules_.interference));
       terms.memory_limit_mib = tighter(terms.memory_limit_mib, memory_share(view, job, here));
     });
   }
@@ -96,90 +106,79 @@ Terms Antman::settled_terms(const View& view, JobId job) const {
   return terms;
 }
 
-/// Sets every guest around a change to where it settles. Memory is taken before it is given.
-void Antman::settle(const View& view, Plan& plan) {
+void Coordinator::settle(Pass& pass) {
   if (marked_.empty()) return;
   std::ranges::sort(marked_);
   marked_.erase(std::unique(marked_.begin(), marked_.end()), marked_.end());
   std::vector<Slice> nodes;
   for (const NodeId node : marked_) nodes.push_back({node, 0, 0});
-  collect_guests(view, nodes, here_);
+  const std::vector<JobId> guests = guests_on(pass.view, nodes);
+  // Memory is taken before it is given: a limit is raised only into what others have left.
   for (const bool taking : {true, false}) {
-    for (const JobId job : here_) {
-      Terms terms = settled_terms(view, job);
-      const std::int32_t now = plan.terms(job).memory_limit_mib;
+    for (const JobId job : guests) {
+      Terms terms = settled_terms(pass.view, job);
+      const std::int32_t now = pass.plan.terms(job).memory_limit_mib;
       const std::int32_t then = terms.memory_limit_mib;
       const bool takes = then != 0 && (now == 0 || then <= now);
       if (takes != taking) continue;
-      if (!plan.set_terms(job, terms)) {  // others have not given it back yet
+      if (!pass.plan.set_terms(job, terms)) {  // others have not given it back yet
         terms.memory_limit_mib = now;
-        static_cast<void>(plan.set_terms(job, terms));
+        static_cast<void>(pass.plan.set_terms(job, terms));
       }
-      note_state(view, job, plan.terms(job));
+      note_state(pass.view, job, pass.plan.terms(job));
     }
   }
-  for (const NodeId node : marked_) offer_devices(view, node);
+  for (const NodeId node : marked_) offer_devices(pass.view, node);
   marked_.clear();
 }
 
 /// Starts and ends the clocks of a guest that is short of memory, or held back.
-void Antman::note_state(const View& view, JobId job, const Terms& terms) {
-  JobRow& mine = jobs_[job.value];
-  const auto follow = [&](std::set<Due>& clocks, Time& since, Duration patience, bool suffers) {
-    if (patience <= Duration::zero() || suffers == (since != kNever)) return;
-    if (!suffers) clocks.erase({since + patience, job});
-    since = suffers ? view.now : kNever;
-    if (suffers) clocks.insert({since + patience, job});
+void Coordinator::note_state(const View& view, JobId job, const Terms& terms) {
+  const auto follow = [&](JobTimers& clocks, Duration patience, bool suffers) {
+    if (!suffers) return clocks.drop(job);
+    if (patience > Duration::zero() && !clocks.is_set(job)) clocks.set(job, view.now + patience);
   };
-  const bool starves =
-      terms.memory_limit_mib > 0 && terms.memory_limit_mib < kStarving * working_set_mib(view, job);
-  follow(starving_, mine.starves_since, options_.starving, starves);
-  follow(crawling_, mine.crawls_since, options_.crawling, terms.throttle_milli < kCrawlMilli);
+  const bool starves = terms.memory_limit_mib > 0 &&
+                       terms.memory_limit_mib < kStarving * believed_memory_mib(view, job);
+  follow(starving_, rules_.starving, starves);
+  follow(crawling_, rules_.crawling, terms.throttle_milli < kCrawlMilli);
 }
 
-void Antman::offer_devices(const View& view, NodeId node) {
-  const Node& described = view.cluster.cluster().nodes[node.value];
-  SpareDevices& spare = spare_[described.pool.value];
-  for (std::int32_t device = 0; device < described.gpus; ++device) {
-    if (!view.cluster.is_up(node)) {
-      spare.withdraw(node, device);
-      continue;
-    }
-    const Device here = look_at(view, node, device);
-    const std::int32_t most = here.is_held ? options_.guests_beside : options_.guests_alone;
+void Coordinator::offer_devices(const View& view, NodeId node) {
+  spare_.refresh(view.cluster, node, [&](std::int32_t device) -> std::optional<double> {
+    const DeviceLoad here = load(view, node, device);
+    const std::int32_t most = here.is_held ? rules_.guests_beside : rules_.guests_alone;
     const double busy = std::min(1.0, here.guaranteed + here.wanted);
-    if (here.guests < most && here.left_mib >= options_.least_mib && busy < options_.busiest) {
-      spare.offer(node, device, busy);
-    } else {
-      spare.withdraw(node, device);
-    }
-  }
+    if (here.guests >= most || here.left_mib < rules_.least_mib || busy >= rules_.busiest)
+      return std::nullopt;
+    return busy;
+  });
 }
 
-/// Memory limits that leave room for somebody who comes; his own terms too if he is a guest.
-void Antman::make_room(const View& view, Plan& plan, std::span<const Slice> slices, JobId comer) {
-  const bool guest_comes = !jobs_[comer.value].guaranteed;
-  const std::int32_t comes_with = working_set_mib(view, comer);
+void Coordinator::make_room(Pass& pass, std::span<const Slice> slices, JobId comer,
+                            Role role) const {
+  const View& view = pass.view;
+  const std::int32_t comes_with = believed_memory_mib(view, comer);
   Terms own;
   own.mode = ShareMode::Opportunistic;
   for (const Slice& slice : slices) {
     for_each_device(slice.devices, [&](std::int32_t device) {
-      Device here = look_at(view, slice.node, device);
-      if (guest_comes) {
+      DeviceLoad here = load(view, slice.node, device);
+      if (role == Role::Opportunistic) {
         here.working_mib += comes_with;
         own.memory_limit_mib = tighter(own.memory_limit_mib, memory_share(view, comer, here));
       } else if (here.left_mib < kPlenty) {
         here.left_mib -= comes_with;
       }
       for (const JobId job : view.cluster.jobs_on(slice.node, device)) {
-        if (jobs_[job.value].guaranteed) continue;
-        Terms terms = plan.terms(job);
+        if (!is_guest(job)) continue;
+        Terms terms = pass.plan.terms(job);
         terms.memory_limit_mib = tighter(terms.memory_limit_mib, memory_share(view, job, here));
-        static_cast<void>(plan.set_terms(job, terms));
+        static_cast<void>(pass.plan.set_terms(job, terms));
       }
     });
   }
-  if (guest_comes) static_cast<void>(plan.set_terms(comer, own));
+  if (role == Role::Opportunistic) static_cast<void>(pass.plan.set_terms(comer, own));
 }
 
 }  // namespace berth::antman

@@ -2,9 +2,10 @@
 // Each device has a level (its utilisation in steps of 1/20) or is no candidate. For every level
 // the servers are kept by how many candidates they offer up to that level, so that "K devices on
 // one server, as idle as possible" is a look at 20 levels x devices of a server, whatever the size
-// of the cluster; a change of one device costs at most 20 set operations. One object per pool.
+// of the cluster; a change of one device costs at most 20 set operations.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,7 @@ inline constexpr std::int32_t kUtilisationLevels = 21;
 /// The highest level at which nothing above this utilisation is met.
 [[nodiscard]] std::int32_t level_within(double utilisation) noexcept;
 
+/// Those of one pool.
 class SpareDevices {
  public:
   /// All nodes of the cluster count as known, with no candidate yet.
@@ -54,6 +56,39 @@ class SpareDevices {
   std::vector<Node> nodes_;
   std::array<std::vector<NodeSet>, kUtilisationLevels> by_offer_;  // by level, then candidates
   std::array<std::int64_t, kUtilisationLevels> total_{};
+};
+
+/// Those of every pool.
+class SparePools {
+ public:
+  explicit SparePools(const ClusterState& state) {
+    for (std::uint32_t pool = 0; pool < state.pools(); ++pool)
+      pools_.push_back({state.cluster().nodes.size(), state.largest_node(PoolId{pool})});
+  }
+  /// Looks at the node again: `utilisation(device)` answers nothing if the device takes no job.
+  template <class Utilisation>
+  void refresh(const ClusterState& state, NodeId id, Utilisation&& utilisation) {
+    const berth::Node& node = state.cluster().nodes[id.value];
+    for (std::int32_t device = 0; device < node.gpus; ++device) {
+      const std::optional<double> busy =
+          state.is_up(id) ? utilisation(device) : std::optional<double>{};
+      if (busy) {
+        pools_[node.pool].offer(id, device, *busy);
+      } else {
+        pools_[node.pool].withdraw(id, device);
+      }
+    }
+  }
+  [[nodiscard]] std::optional<std::vector<Slice>> choose(PoolId pool, std::int32_t gpus,
+                                                         std::int32_t highest) const {
+    return pools_[pool].choose(gpus, highest);
+  }
+  [[nodiscard]] bool has_idle() const noexcept {
+    return std::ranges::any_of(pools_, &SpareDevices::has_idle);
+  }
+
+ private:
+  Column<PoolId, SpareDevices> pools_;
 };
 
 }  // namespace berth::antman

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace berth {
+namespace berth::bsbf {
 
 /// How many times longer an iteration of each takes beside the other.
 struct SharingSlowdown {
@@ -16,10 +16,19 @@ struct SharingSlowdown {
 };
 
 /// Average completion time of the two if B waits for A.
-[[nodiscard]] double average_if_waiting(double left_a, double length_b) noexcept;
+[[nodiscard]] constexpr double average_if_waiting(double left_a, double length_b) noexcept {
+  return left_a + length_b / 2;
+}
+
 /// The same if both share from now on.
-[[nodiscard]] double average_if_sharing(double left_a, double length_b,
-                                        const SharingSlowdown& slowdown) noexcept;
+[[nodiscard]] constexpr double average_if_sharing(double left_a, double length_b,
+                                                  const SharingSlowdown& slowdown) noexcept {
+  const double a = slowdown.running * left_a;
+  const double b = slowdown.newcomer * length_b;
+  if (a <= b) return length_b / 2 + a * (1 - 1 / (2 * slowdown.newcomer));
+  return left_a / 2 + b * (1 - 1 / (2 * slowdown.running));
+}
+
 /// A tie means wait, also in floating point.
 [[nodiscard]] constexpr bool is_better(double sharing, double waiting) noexcept {
   return sharing < waiting * (1 - 1e-9);
@@ -27,8 +36,15 @@ struct SharingSlowdown {
 
 /// Sharing is better exactly for partners with more than this left. `shared_b` is the length of B
 /// with the sub-batch it would use beside A, `alone_b` without gradient accumulation.
-[[nodiscard]] double least_partner_left(double shared_b, double alone_b,
-                                        const SharingSlowdown& slowdown) noexcept;
+[[nodiscard]] constexpr double least_partner_left(double shared_b, double alone_b,
+                                                  const SharingSlowdown& slowdown) noexcept {
+  const double c = slowdown.running * (1 - 1 / (2 * slowdown.newcomer));
+  if (c < 1) {
+    const double a_ends_first = (shared_b - alone_b) / (2 - 2 * c);
+    if (a_ends_first <= slowdown.newcomer * shared_b / slowdown.running) return a_ends_first;
+  }
+  return shared_b * (2 * slowdown.newcomer - slowdown.newcomer / slowdown.running) - alone_b;
+}
 
 struct PairSetting {
   double sharing = 0;  // average completion times
@@ -48,4 +64,4 @@ template <class Fits>
   return std::nullopt;
 }
 
-}  // namespace berth
+}  // namespace berth::bsbf

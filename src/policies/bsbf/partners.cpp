@@ -3,28 +3,28 @@
 #include <algorithm>
 #include <tuple>
 
-namespace berth {
+namespace berth::bsbf {
 
-void PartnerIndex::classify(JobId job, const PartnerClass& klass) {
+void PartnerIndex::assign(JobId job, const PartnerGroup& group) {
   const auto [entry, is_new] =
-      ids_.try_emplace(klass, BucketId{static_cast<std::uint32_t>(buckets_.size())});
+      ids_.try_emplace(group, BucketId{static_cast<std::uint32_t>(buckets_.size())});
   if (is_new) {
-    buckets_.push_back({.klass = klass, .alone = ByFinish{&memory_}, .sharing = {}});
-    of_pool_[klass.pool.value].push_back(entry->second);
+    buckets_.push_back({.group = group, .alone = ByFinish{&memory_}, .sharing = {}});
+    of_pool_[group.pool].push_back(entry->second);
   }
   where_[job].bucket = entry->second;
 }
 
 void PartnerIndex::add_alone(JobId job, Time finish) {
   Where& where = where_[job];
-  buckets_[where.bucket.value].alone.emplace(finish, job);
+  buckets_[where.bucket].alone.emplace(finish, job);
   where.finish = finish;
   where.kept = true;
 }
 
 void PartnerIndex::add_sharing(JobId job, Time now) {
   Where& where = where_[job];
-  auto& sharing = buckets_[where.bucket.value].sharing;
+  auto& sharing = buckets_[where.bucket].sharing;
   sharing.insert(std::ranges::lower_bound(sharing, job, {}, &Sharing::job),
                  {.job = job, .filed = now});
   where.finish = kNever;
@@ -34,7 +34,7 @@ void PartnerIndex::add_sharing(JobId job, Time now) {
 void PartnerIndex::remove(JobId job) {
   Where& where = where_[job];
   if (!where.kept) return;
-  Bucket& bucket = buckets_[where.bucket.value];
+  Bucket& bucket = buckets_[where.bucket];
   if (where.finish == kNever) {
     bucket.sharing.erase(std::ranges::lower_bound(bucket.sharing, job, {}, &Sharing::job));
   } else {
@@ -51,7 +51,7 @@ void PartnerSearch::reset(const Newcomer& newcomer, Time now) {
   singles_.clear();
 }
 
-double PartnerSearch::least_left(const BesideClass& terms) const noexcept {
+double PartnerSearch::least_left(const Beside& terms) const noexcept {
   return least_partner_left(newcomer_.length * terms.stretch, newcomer_.length, terms.slowdown);
 }
 
@@ -60,7 +60,7 @@ bool PartnerSearch::Candidate::comes_before(const Candidate& other) const noexce
   return std::tuple(other_size, partner.job) < std::tuple(other.other_size, other.partner.job);
 }
 
-PartnerSearch::Candidate PartnerSearch::candidate(const Sized& job, const BesideClass& terms,
+PartnerSearch::Candidate PartnerSearch::candidate(const Sized& job, const Beside& terms,
                                                   double left) const noexcept {
   const PairSetting pair{
       .sharing = average_if_sharing(left, newcomer_.length * terms.stretch, terms.slowdown),
@@ -75,12 +75,12 @@ bool PartnerSearch::look(Stream& stream) const {
   if (stream.at == stream.end) return false;
   const auto& [finish, job] = *stream.at;
   const double left = to_seconds(finish - now_);
-  stream.best = candidate({job, stream.bucket->klass.gpus}, stream.terms, left);
+  stream.best = candidate({job, stream.bucket->group.gpus}, stream.terms, left);
   const PairSetting& pair = stream.best.partner.setting;
   return left > 0 && is_better(pair.sharing, pair.waiting);
 }
 
-void PartnerSearch::add_bucket(const PartnerIndex::Bucket& bucket, const BesideClass& terms,
+void PartnerSearch::add_bucket(const PartnerIndex::Bucket& bucket, const Beside& terms,
                                double least) {
   if (bucket.alone.empty()) return;
   const double from = std::max(0.0, surely_below(least));
@@ -106,7 +106,7 @@ void PartnerSearch::limit_rank(double rank) noexcept {
   if (newcomer_.rank == PartnerRank::AverageTime) limit_ = std::min(limit_, rank);
 }
 
-void PartnerSearch::add_single(const Sized& job, const BesideClass& terms, double left) {
+void PartnerSearch::add_single(const Sized& job, const Beside& terms, double left) {
   const Candidate one = candidate(job, terms, left);
   if (!is_better(one.partner.setting.sharing, one.partner.setting.waiting)) return;
   if (singles_.size() >= newcomer_.wanted) {
@@ -158,4 +158,4 @@ std::optional<Partner> PartnerSearch::next() {
   return best;
 }
 
-}  // namespace berth
+}  // namespace berth::bsbf

@@ -1,5 +1,5 @@
 // The running jobs a newcomer could share devices with, so that the best ones are found without
-// looking at all. Jobs that run alone are kept in buckets of one class, size, pool and memory use,
+// looking at all. Jobs that run alone are kept in buckets of one model, size, pool and memory use,
 // by the time at which they would finish alone; that order does not change while they do. Inside a
 // bucket the partners worth sharing with are those with more than T* left, and the average
 // completion time rises with what is left, so the best come first from T* on (or last, by benefit).
@@ -23,23 +23,23 @@
 #include "perf/profile.h"
 #include "policies/bsbf/pair.h"
 
-namespace berth {
+namespace berth::bsbf {
 
 enum class PartnerRank : std::uint8_t { AverageTime, Benefit };
 
 using BucketId = Id<struct PartnerBucketTag>;
 
-struct PartnerClass {
+struct PartnerGroup {
   ProfileId profile;
   PoolId pool;
   std::int32_t gpus = 1;
   std::int32_t memory_mib = 0;
-  friend auto operator<=>(const PartnerClass&, const PartnerClass&) = default;
+  friend auto operator<=>(const PartnerGroup&, const PartnerGroup&) = default;
 };
 
-/// What a newcomer would be beside jobs of one class.
-struct BesideClass {
-  bool fits = false;  // within the memory that is left
+/// How a newcomer would run beside jobs of one group.
+struct Beside {
+  bool fits = false;  // in the memory they leave
   SharingSlowdown slowdown{};
   double stretch = 1;  // its length with that sub-batch over its length without
   std::int32_t sub_steps = 1;
@@ -73,17 +73,17 @@ class PartnerIndex {
     mutable SoloLeft known{};
   };
   struct Bucket {
-    PartnerClass klass;
+    PartnerGroup group;
     ByFinish alone;
     std::vector<Sharing> sharing;  // ascending by job
   };
 
-  explicit PartnerIndex(std::size_t jobs, std::size_t pools) : where_(jobs), of_pool_(pools) {}
+  PartnerIndex(std::size_t jobs, std::size_t pools) : where_(jobs), of_pool_(pools) {}
 
-  /// Before it is added, and again when its class changes while it is not kept.
-  void classify(JobId job, const PartnerClass& klass);
-  [[nodiscard]] const PartnerClass& class_of(JobId job) const noexcept {
-    return buckets_[where_[job].bucket.value].klass;
+  /// Before it is added, and again when its group changes while it is not kept.
+  void assign(JobId job, const PartnerGroup& group);
+  [[nodiscard]] const PartnerGroup& group_of(JobId job) const noexcept {
+    return buckets_[where_[job].bucket].group;
   }
   /// A job that runs alone on all its devices and would be done at `finish`.
   void add_alone(JobId job, Time finish);
@@ -95,9 +95,9 @@ class PartnerIndex {
   [[nodiscard]] BucketId bucket_of(JobId job) const noexcept { return where_[job].bucket; }
 
   [[nodiscard]] std::span<const BucketId> buckets(PoolId pool) const noexcept {
-    return of_pool_[pool.value];
+    return of_pool_[pool];
   }
-  [[nodiscard]] const Bucket& operator[](BucketId id) const noexcept { return buckets_[id.value]; }
+  [[nodiscard]] const Bucket& operator[](BucketId id) const noexcept { return buckets_[id]; }
   [[nodiscard]] std::size_t size() const noexcept { return buckets_.size(); }
 
  private:
@@ -108,10 +108,10 @@ class PartnerIndex {
   };
 
   std::pmr::unsynchronized_pool_resource memory_;  // of the sets: jobs come and go
-  std::vector<Bucket> buckets_;
-  std::map<PartnerClass, BucketId> ids_;
+  Column<BucketId, Bucket> buckets_;
+  std::map<PartnerGroup, BucketId> ids_;
   Column<JobId, Where> where_;
-  std::vector<std::vector<BucketId>> of_pool_;
+  Column<PoolId, std::vector<BucketId>> of_pool_;
 };
 
 /// The partners that are worth sharing with, best first, one at a time.
@@ -124,16 +124,16 @@ class PartnerSearch {
     PartnerRank rank = PartnerRank::AverageTime;
     std::size_t wanted = std::numeric_limits<std::size_t>::max();  // no more partners are asked for
   };
-  /// `beside(BucketId)` tells what the newcomer would be beside a class, `left(JobId)` the solo run
-  /// time left of a job that shares already; one whose `from` is kNever is not kept.
-  template <class Beside, class Left>
-  void begin(const PartnerIndex& index, const Newcomer& newcomer, Time now, Beside&& beside,
-             Left&& left) {
+  /// `beside(BucketId)` answers how the newcomer would run beside a group, `left(JobId)` the solo
+  /// run time left of a job that shares already; one whose `from` is kNever is not kept.
+  template <class BesideOf, class LeftOf>
+  void begin(const PartnerIndex& index, const Newcomer& newcomer, Time now, BesideOf&& beside,
+             LeftOf&& left) {
     reset(newcomer, now);
     for (const BucketId id : index.buckets(newcomer.pool)) {
       const PartnerIndex::Bucket& bucket = index[id];
       if (bucket.alone.empty() && bucket.sharing.empty()) continue;
-      const BesideClass& terms = beside(id);
+      const Beside& terms = beside(id);
       if (!terms.fits) continue;
       const double least = least_left(terms);
       add_bucket(bucket, terms, least);
@@ -143,24 +143,24 @@ class PartnerSearch {
         if (!kept && entry.filed < now) entry.known = found;
         const double seconds = found.seconds(now);
         if (may_be_wanted(terms, seconds, least))
-          add_single({entry.job, bucket.klass.gpus}, terms, seconds);
+          add_single({entry.job, bucket.group.gpus}, terms, seconds);
       }
     }
     order_singles();
   }
   /// The same among these jobs only.
-  template <class Beside, class Left>
+  template <class BesideOf, class LeftOf>
   void begin_with(const PartnerIndex& index, const Newcomer& newcomer, std::span<const JobId> jobs,
-                  Time now, Beside&& beside, Left&& left) {
+                  Time now, BesideOf&& beside, LeftOf&& left) {
     reset(newcomer, now);
     for (const JobId job : jobs) {
       if (!index.contains(job)) continue;
       const BucketId id = index.bucket_of(job);
-      const BesideClass& terms = beside(id);
+      const Beside& terms = beside(id);
       if (!terms.fits) continue;
       const double seconds = left(job).seconds(now);
       if (may_be_wanted(terms, seconds, least_left(terms)))
-        add_single({job, index[id].klass.gpus}, terms, seconds);
+        add_single({job, index[id].group.gpus}, terms, seconds);
     }
     order_singles();
   }
@@ -181,18 +181,17 @@ class PartnerSearch {
   };
   struct Stream {  // what is left of a bucket
     const PartnerIndex::Bucket* bucket = nullptr;
-    BesideClass terms;
+    Beside terms;
     PartnerIndex::ByFinish::const_iterator at;  // the best not taken yet
     PartnerIndex::ByFinish::const_iterator end;
     Candidate best{};
   };
   void reset(const Newcomer& newcomer, Time now);
-  [[nodiscard]] double least_left(const BesideClass& terms) const noexcept;
-  void add_bucket(const PartnerIndex::Bucket& bucket, const BesideClass& terms, double least);
+  [[nodiscard]] double least_left(const Beside& terms) const noexcept;
+  void add_bucket(const PartnerIndex::Bucket& bucket, const Beside& terms, double least);
   /// Cheaper than the averages: it is long enough, and not so long that others surely come before
   /// it. The average is at least half of what is left unless sharing makes somebody faster.
-  [[nodiscard]] bool may_be_wanted(const BesideClass& terms, double left,
-                                   double least) const noexcept {
+  [[nodiscard]] bool may_be_wanted(const Beside& terms, double left, double least) const noexcept {
     if (!(left > 0) || left < surely_below(least)) return false;
     return left / 2 <= limit_ || terms.slowdown.running < 1 || terms.slowdown.newcomer < 1;
   }
@@ -203,10 +202,10 @@ class PartnerSearch {
   [[nodiscard]] static double surely_above(double least) noexcept {
     return least * (1 + 1e-6) + 1e-5;
   }
-  void add_single(const Sized& job, const BesideClass& terms, double left);
+  void add_single(const Sized& job, const Beside& terms, double left);
   void limit_rank(double rank) noexcept;
   void order_singles();
-  [[nodiscard]] Candidate candidate(const Sized& job, const BesideClass& terms,
+  [[nodiscard]] Candidate candidate(const Sized& job, const Beside& terms,
                                     double left) const noexcept;
   [[nodiscard]] bool look(Stream& stream) const;  // false: its next one is not worth it
   [[nodiscard]] bool advance(Stream& stream) const;
@@ -218,4 +217,4 @@ class PartnerSearch {
   std::vector<Candidate> singles_;  // a heap with the worst in front; then sorted, the best last
 };
 
-}  // namespace berth
+}  // namespace berth::bsbf

@@ -8,7 +8,7 @@
 #include "perf/rate_function.h"
 #include "solve/bounded_minimum.h"
 
-namespace berth {
+namespace berth::goodput {
 
 namespace {
 
@@ -147,4 +147,4 @@ ThroughputParams fit_throughput(std::span<const StepTimes> seen, Rng rng) {
   return with_priors(from_vector(best.at), known, half_mean);
 }
 
-}  // namespace berth
+}  // namespace berth::goodput

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "policies/common/place_outside.h"
-#include "policies/kit/heard.h"
+#include "policies/kit/training_reports.h"
 
 namespace berth::hpo {
 
@@ -67,7 +67,7 @@ void Hpo::on_departure(const View& view, JobId job) {
   Study& study = studies_[row.study].study;
   // A trial that has come to its own end is the last word on what it learnt.
   if (view.jobs.state[job] == JobState::Completed && study.is_running(row.trial)) {
-    if (const auto report = heard(view, job))
+    if (const auto report = sensible_report(view, job))
       static_cast<void>(study.reach(row.trial, report->loss));
   }
   forget_trial(job);

@@ -6,7 +6,7 @@
 
 #include "policies/hpo/hpo.h"
 #include "policies/kit/beliefs.h"
-#include "policies/kit/heard.h"
+#include "policies/kit/training_reports.h"
 
 namespace berth::hpo {
 
@@ -24,7 +24,7 @@ double together(const View& view, PoolId pool, ProfileId profile, std::size_t tr
 double Hpo::epochs_left(const View& view, JobId job) const {
   const JobRow& row = jobs_[job.value];
   const Study& study = studies_[row.study].study;
-  const auto report = heard(view, job);
+  const auto report = sensible_report(view, job);
   const double done = report ? report->epochs : 0;
   std::size_t rung = study.target(row.trial);
   while (rung < study.rungs().last() && study.rungs().epochs(rung) <= done) ++rung;

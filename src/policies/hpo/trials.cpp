@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "policies/hpo/hpo.h"
-#include "policies/kit/heard.h"
+#include "policies/kit/training_reports.h"
 
 namespace berth::hpo {
 
@@ -25,7 +25,7 @@ void Hpo::set_check(const View& view, JobId job) {
   StudyRow& study = studies_[row.study];
   const std::size_t rung = study.study.target(row.trial);
   if (rung == study.study.rungs().last()) return;  // it ends by itself
-  const auto report = heard(view, job);
+  const auto report = sensible_report(view, job);
   const double work = to_seconds(view.jobs.work_done(job, view.now));
   const double rate = view.jobs.is_running(job) ? view.jobs.rate[job].value() : 0;
   row.check = view.now + options_.probe;
@@ -62,7 +62,7 @@ void Hpo::judge_trials(const View& view, Plan& plan) {
 /// The last loss it reported, if it has kept none of that epoch.
 double Hpo::loss_at(const View& view, JobId job, double epochs, double last) const {
   std::vector<double> losses;
-  heard_losses(view, job, static_cast<std::int64_t>(std::floor(epochs)), losses);
+  sensible_losses(view, job, static_cast<std::int64_t>(std::floor(epochs)), losses);
   return losses.empty() ? last : losses.front();
 }
 
@@ -70,7 +70,7 @@ void Hpo::judge(const View& view, Plan& plan, JobId job) {
   const JobRow& row = jobs_[job.value];
   Study& study = studies_[row.study].study;
   const double wanted = study.rungs().epochs(study.target(row.trial));
-  const auto report = heard(view, job);
+  const auto report = sensible_report(view, job);
   if (!report || report->epochs < wanted) return set_check(view, job);
   switch (study.reach(row.trial, loss_at(view, job, wanted, report->loss))) {
     case Study::Verdict::GoOn: set_check(view, job); break;

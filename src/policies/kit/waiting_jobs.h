@@ -1,10 +1,11 @@
-// Jobs that wait, one heap per shape or kind, ordered by (key, JobId), smaller first. Jobs of a
-// kind are alike to the placement: if the first of a kind finds no place nobody of it does, so a
+// Jobs that wait, one heap per group: shape, kind, or a group of the policy's own (groups.h).
+// Ordered by (key, JobId), smaller first; with the default key that is the order of arrival. Jobs
+// of a group are alike to the placement: if the first finds no place nobody of its group does, so a
 // pass looks at a few heads instead of the whole queue.
 //
 // Keys of waiting jobs do not change. A job has at most one valid entry; one that leaves other than
 // by pop() is forgotten, and its entry vanishes when it surfaces, so that every top() is a job that
-// waits.
+// waits. Push, pop and forget cost O(log n), a pass O(groups) for each job that it tries.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,8 @@
 #include "base/int128.h"
 #include "core/kind.h"
 #include "core/shape.h"
+#include "policies/kit/blocked_set.h"
+#include "policies/kit/groups.h"
 
 namespace berth {
 
@@ -25,11 +28,11 @@ struct OrderKey {
   friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
 };
 
-/// What became of the first job of a kind.
+/// What became of the first job of a group.
 enum class Tried : std::uint8_t {
-  Started,  // it is taken off; the next of its kind may be tried
-  NoPlace,  // nobody of its kind is tried in this pass
-  Enough,   // nobody at all
+  Started,  // it is taken off; the next of its group may be tried
+  NoPlace,  // its group is blocked: nobody of it is tried in this pass
+  Enough,   // nobody at all is tried any more
 };
 
 template <class Group>
@@ -39,17 +42,26 @@ class WaitingJobs {
     if (group.value >= heaps_.size()) heaps_.resize(group.value + 1);
     if (key.job.value >= stamps_.size())
       stamps_.resize(std::max<std::size_t>(key.job.value + 1, stamps_.size() * 2));
-    auto& heap = heaps_[group.value];
-    if (heap.empty()) active_.push_back(group);
-    heap.push_back({key, ++stamps_[key.job.value]});
-    std::ranges::push_heap(heap, Later{});
+    Heap& heap = heaps_[group.value];
+    if (heap.entries.empty()) {
+      heap.active_at = active_.size();
+      active_.push_back(group);
+    }
+    heap.entries.push_back({key, ++stamps_[key.job.value]});
+    std::ranges::push_heap(heap.entries, Later{});
   }
+  /// In order of arrival.
+  void push(Group group, JobId job) { push(group, {.job = job}); }
+
   /// Groups with waiting jobs, in no particular order: compare keys, not positions.
   [[nodiscard]] const std::vector<Group>& active() const noexcept { return active_; }
   [[nodiscard]] const OrderKey& top(Group group) const noexcept {
-    return heaps_[group.value].front().key;
+    return heaps_[group.value].entries.front().key;
   }
   [[nodiscard]] bool empty() const noexcept { return active_.empty(); }
+  [[nodiscard]] bool empty(Group group) const noexcept {
+    return group.value >= heaps_.size() || heaps_[group.value].entries.empty();
+  }
 
   OrderKey pop(Group group) {
     const OrderKey key = top(group);
@@ -59,46 +71,68 @@ class WaitingJobs {
   }
   /// The job no longer waits here; nothing happens if it did not.
   void forget(Group group, JobId job) {
-    if (job.value >= stamps_.size() || group.value >= heaps_.size() || heaps_[group.value].empty())
-      return;
+    if (job.value >= stamps_.size() || empty(group)) return;
     ++stamps_[job.value];
     prune(group);
   }
   /// Moves every job out: for re-keying.
   void drain(std::vector<JobId>& out) {
-    for (auto& heap : heaps_) {
-      for (const Entry& entry : heap) {
+    for (Heap& heap : heaps_) {
+      for (const Entry& entry : heap.entries) {
         if (is_valid(entry)) out.push_back(entry.key.job);
       }
-      heap.clear();
+      heap.entries.clear();
     }
     active_.clear();
   }
 
-  /// Tries jobs by their keys: of the groups that may be tried now (`may(group)`), the first job
-  /// (`start(job)` answers Tried), until nobody is left.
+  /// Of the groups that are not blocked and may be tried now (`may(group)`) the one whose first job
+  /// comes first.
+  template <class May>
+  [[nodiscard]] std::optional<Group> first(May&& may) const {
+    std::optional<Group> best;
+    for (const Group group : active_) {
+      if (blocked_.has(group) || !may(group)) continue;
+      if (!best || top(group) < top(*best)) best = group;
+    }
+    return best;
+  }
+  [[nodiscard]] std::optional<Group> first() const {
+    return first([](Group) { return true; });
+  }
+
+  /// Tries jobs by their keys: of the groups that may be tried now, the first job (`start(job)`
+  /// answers Tried), until nobody is left. `start` may push jobs, and forget others than its own.
   template <class May, class Start>
   void pass(May&& may, Start&& start) {
-    has_no_place_.assign(heaps_.size(), false);
-    for (;;) {
-      std::optional<Group> best;
-      for (const Group group : active_) {
-        if (has_no_place_[group.value] || !may(group)) continue;
-        if (!best || top(group) < top(*best)) best = group;
-      }
-      if (!best) return;
-      switch (start(top(*best).job)) {
-        case Tried::Started: pop(*best); break;
-        case Tried::NoPlace: has_no_place_[best->value] = true; break;
+    unblock();
+    resume(may, start);
+  }
+  /// The same, but groups that found no place before stay blocked until unblock(): for policies
+  /// that know when devices come back.
+  template <class May, class Start>
+  void resume(May&& may, Start&& start) {
+    while (const auto group = first(may)) {
+      const JobId job = top(*group).job;
+      switch (start(job)) {
+        case Tried::Started: take_off(*group, job); break;
+        case Tried::NoPlace: block(*group); break;
         case Tried::Enough: return;
       }
     }
   }
+  void block(Group group) { blocked_.add(group); }
+  [[nodiscard]] bool is_blocked(Group group) const noexcept { return blocked_.has(group); }
+  void unblock() noexcept { blocked_.clear(); }
 
  private:
   struct Entry {
     OrderKey key;
     std::uint32_t stamp;
+  };
+  struct Heap {
+    std::vector<Entry> entries;
+    std::size_t active_at = 0;  // its group's place in active_, while it has entries
   };
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const noexcept { return b.key < a.key; }
@@ -106,20 +140,31 @@ class WaitingJobs {
   [[nodiscard]] bool is_valid(const Entry& entry) const noexcept {
     return entry.stamp == stamps_[entry.key.job.value];
   }
-  static void drop_top(std::vector<Entry>& heap) {
-    std::ranges::pop_heap(heap, Later{});
-    heap.pop_back();
+  static void drop_top(Heap& heap) {
+    std::ranges::pop_heap(heap.entries, Later{});
+    heap.entries.pop_back();
+  }
+  /// Whoever was pushed while the job started may stand before it now.
+  void take_off(Group group, JobId job) {
+    if (top(group).job == job) {
+      pop(group);
+    } else {
+      forget(group, job);
+    }
   }
   void prune(Group group) {
-    auto& heap = heaps_[group.value];
-    while (!heap.empty() && !is_valid(heap.front())) drop_top(heap);
-    if (heap.empty()) std::erase(active_, group);
+    Heap& heap = heaps_[group.value];
+    while (!heap.entries.empty() && !is_valid(heap.entries.front())) drop_top(heap);
+    if (!heap.entries.empty()) return;
+    heaps_[active_.back().value].active_at = heap.active_at;
+    active_[heap.active_at] = active_.back();
+    active_.pop_back();
   }
 
-  std::vector<std::vector<Entry>> heaps_;  // by group
+  std::vector<Heap> heaps_;  // by group
   std::vector<Group> active_;
-  std::vector<std::uint32_t> stamps_;  // by JobId
-  std::vector<bool> has_no_place_;     // in a pass, by group
+  std::vector<std::uint32_t> stamps_;  // by JobId: only its entry with this stamp is valid
+  BlockedSet<Group> blocked_;
 };
 
 using WaitingByShape = WaitingJobs<ShapeId>;

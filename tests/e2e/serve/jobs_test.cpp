@@ -52,11 +52,11 @@ bool can_mount() {
 }
 
 /// In the scheduler's own view of the file systems.
-bool in_its_place(pid_t process, const std::function<bool()>& deed) {
+bool in_its_place(pid_t process, const std::function<bool()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
     const int place = ::open(fmt::format("/proc/{}/ns/mnt", process).c_str(), O_RDONLY);
-    std::_Exit(::setns(place, CLONE_NEWNS) == 0 && deed() ? 0 : 1);
+    std::_Exit(::setns(place, CLONE_NEWNS) == 0 && body() ? 0 : 1);
   }
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -140,8 +140,8 @@ TEST_F(LiveTraining, APreemptedTrainingContinuesAndReachesTheSameLoss) {
   ASSERT_TRUE(wait_for_iteration(job, 50));
   JobFilter filter;
   filter.numbers = {job};
-  const auto deeds = daemon_->service().act(kAdmin, Verb::Requeue, filter, "test", 0);
-  ASSERT_TRUE(deeds && deeds->front().is_done);
+  const auto results = daemon_->service().act(kAdmin, Verb::Requeue, filter, "test", 0);
+  ASSERT_TRUE(results && results->front().is_done);
   ASSERT_TRUE(wait_until([&] { return !line(job, "loss").empty(); }));
   EXPECT_NE(line(job, "stopped after"), "");
   EXPECT_NE(line(job, "continues after"), "");

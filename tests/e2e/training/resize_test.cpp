@@ -137,7 +137,7 @@ TEST_F(Resized, ByStopAndStartWhereTheCodeCannotInPlace) {
 
 /// The second growth is on record, and nobody was asked.
 TEST_F(Resized, TheSchedulerDiesBeforeItAsks) {
-  begin({{"BERTH_CRASH_POINT", "yard.asking:2"}});
+  begin({{"BERTH_CRASH_POINT", "supervisor.asking:2"}});
   const std::uint64_t job = submit(trainer());
   ASSERT_TRUE(eventually([&] { return !served_.is_alive(); }));
   EXPECT_TRUE(says("goes on with 2 devices")) << out();
@@ -152,7 +152,7 @@ TEST_F(Resized, TheSchedulerDiesBeforeItAsks) {
 /// It has left two devices, and nobody has written that down: they stay its own until it has
 /// answered again.
 TEST_F(Resized, TheSchedulerDiesWithTheAnswer) {
-  begin({{"BERTH_CRASH_POINT", "yard.answered:3"}});
+  begin({{"BERTH_CRASH_POINT", "supervisor.answered:3"}});
   const std::uint64_t job = submit(trainer());
   ASSERT_TRUE(eventually([&] { return says("goes on with 4 devices"); })) << out();
   const std::uint64_t rival = submit_rival();

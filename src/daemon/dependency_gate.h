@@ -1,0 +1,77 @@
+// Jobs that wait for other jobs: afterok and the like, and singletons, which wait for all earlier
+// jobs of their user and name. Owns who waits for whom among the jobs that are not over, and which
+// dependencies can never be met any more. A dependency on a job that is over is settled when the
+// dependant comes, by asking for that job's outcome.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "store/ledger.h"
+#include "why/shut_gate.h"
+
+namespace berth {
+
+/// A job that can never begin: what it waits for ended otherwise.
+struct UnsatisfiableJob {
+  JobNumber job = 0;
+  std::string why;
+};
+
+class DependencyGate {
+ public:
+  /// How a job that is over ended; nothing if there never was such a job.
+  using OutcomeOf = std::function<std::optional<Outcome>(JobNumber)>;
+  explicit DependencyGate(OutcomeOf outcome_of) : outcome_of_(std::move(outcome_of)) {}
+
+  void add(const LedgerJob& job);
+  /// Its request was changed. What it waited for before is forgotten; that it is unsatisfiable is
+  /// not, since its end is under way.
+  void change(const LedgerJob& job);
+  // Adds to `recheck` whoever waits for less than before.
+  void started(JobNumber job, std::set<JobNumber>& recheck);
+  /// It is over for good.
+  void ended(JobNumber job, Outcome outcome, std::set<JobNumber>& recheck);
+
+  [[nodiscard]] bool is_open(JobNumber job) const;
+  [[nodiscard]] std::optional<Outcome> outcome_of(JobNumber job) const { return outcome_of_(job); }
+  [[nodiscard]] bool has_unsatisfiable() const noexcept { return !unsatisfiable_.empty(); }
+  /// Appends jobs that have become unsatisfiable since last asked; each is named once.
+  void take_unsatisfiable(std::vector<UnsatisfiableJob>& jobs);
+  void explain(JobNumber job, std::vector<ShutGate>& shut) const;
+
+ private:
+  struct Row {
+    std::shared_ptr<const JobSpec> spec;
+    bool has_started = false;
+    std::vector<JobNumber> unmet{};
+    bool is_one_met = false;
+    bool is_unsatisfiable = false;  // it is about to be ended
+  };
+  using NameKey = std::pair<std::string, std::string>;  // user, job name
+
+  void set_dependencies(JobNumber job, Row& row);
+  void add_name(JobNumber job, const JobSpec& spec);
+  void remove_singleton(const JobSpec& spec);
+  void meet(JobNumber waiting, JobNumber target, std::set<JobNumber>& recheck);
+  void settle(JobNumber waiting, JobNumber target, Outcome outcome, std::set<JobNumber>& recheck);
+  void give_up_on(JobNumber job, std::string why);
+  [[nodiscard]] static bool depends(const Row& row) noexcept;
+  [[nodiscard]] bool is_singleton_blocked(JobNumber job, const Row& row) const;
+
+  OutcomeOf outcome_of_;
+  std::map<JobNumber, Row> rows_;
+  std::unordered_map<JobNumber, std::vector<JobNumber>> dependants_;  // by what they wait for
+  std::map<NameKey, std::set<JobNumber>> by_name_;
+  std::map<NameKey, std::size_t> singletons_;  // how many jobs of this name ask to be the only one
+  std::vector<UnsatisfiableJob> unsatisfiable_;
+};
+
+}  // namespace berth

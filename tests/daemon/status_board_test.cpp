@@ -1,0 +1,75 @@
+#include "daemon/status_board.h"
+
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+/// Jobs 1 to 20: every third is bob's, every fifth is held, every second goes to the queue "b".
+Ledger twenty_jobs() {
+  std::map<JobNumber, LedgerJob> jobs;
+  for (JobNumber number = 1; number <= 20; ++number) {
+    JobSpec spec;
+    spec.user = number % 3 == 0 ? "bob" : "ann";
+    spec.queue = number % 2 == 0 ? "b" : "a";
+    LedgerJob& job = jobs[number];
+    job.number = number;
+    job.is_held = number % 5 == 0;
+    job.spec = std::make_shared<const JobSpec>(std::move(spec));
+  }
+  Ledger ledger;
+  ledger.restore(std::move(jobs), {}, 21, 1, kTimeZero);
+  return ledger;
+}
+
+/// All pages one after the other; every page must tell the same total.
+std::vector<JobNumber> paged(const StatusBoard& board, JobFilter filter, std::size_t total) {
+  std::vector<JobNumber> numbers;
+  for (int pages = 0; pages < 100; ++pages) {
+    const JobPage page = board.page(filter, 0);
+    EXPECT_EQ(page.total, total);
+    EXPECT_LE(page.jobs.size(), filter.limit);
+    for (const JobView& job : page.jobs) numbers.push_back(job.number);
+    if (!page.next) return numbers;
+    filter.after = page.next;
+  }
+  ADD_FAILURE() << "the pages do not end";
+  return numbers;
+}
+
+// With and without a filter two different walks are taken: both must tell the same story.
+TEST(StatusBoard, PagesTellEveryJobOnceAndTheTotal) {
+  const StatusBoard board{twenty_jobs()};
+  for (const std::size_t limit : {1U, 3U, 7U, 20U, 100U}) {
+    for (int which = 0; which < 16; ++which) {
+      JobFilter filter;
+      filter.limit = limit;
+      if ((which & 1) != 0) filter.user = "bob";
+      if ((which & 2) != 0) filter.queue = "b";
+      if ((which & 4) != 0) filter.states = {LiveState::Held};
+      if ((which & 8) != 0) filter.numbers = {18, 3, 5, 30, 6, 15};
+      std::vector<JobNumber> expected;
+      for (JobNumber number = 1; number <= 20; ++number) {
+        const bool is_named =
+            number == 3 || number == 5 || number == 6 || number == 15 || number == 18;
+        if (((which & 1) == 0 || number % 3 == 0) && ((which & 2) == 0 || number % 2 == 0) &&
+            ((which & 4) == 0 || number % 5 == 0) && ((which & 8) == 0 || is_named))
+          expected.push_back(number);
+      }
+      EXPECT_EQ(paged(board, filter, expected.size()), expected) << which << ", limit " << limit;
+    }
+  }
+}
+
+TEST(StatusBoard, APageBehindTheLastJobIsEmpty) {
+  const StatusBoard board{twenty_jobs()};
+  JobFilter filter;
+  filter.after = 20;
+  const JobPage page = board.page(filter, 0);
+  EXPECT_TRUE(page.jobs.empty());
+  EXPECT_EQ(page.next, std::nullopt);
+  EXPECT_EQ(page.total, 20U);
+}
+
+}  // namespace
+}  // namespace berth
