@@ -22,8 +22,7 @@ struct Aging {
   [[nodiscard]] std::int32_t class_of(const View& view, JobId job, Time at) const noexcept {
     const std::int32_t own = view.request(job).priority;
     if (!is_on() || own >= max_class) return own;
-    return static_cast<std::int32_t>(
-        std::min<std::int64_t>(max_class, own + steps(view, job, at)));
+    return static_cast<std::int32_t>(std::min<std::int64_t>(max_class, own + steps(view, job, at)));
   }
 };
 

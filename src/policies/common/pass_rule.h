@@ -18,8 +18,7 @@ enum class PassRule : std::uint8_t { Strict, Skip };
           "strict: stop at the first job that does not fit; skip: try the next"};
 }
 [[nodiscard]] inline Result<PassRule> pass_rule(const Params& params) {
-  return params.choice<PassRule>("pass",
-                                 {{"strict", PassRule::Strict}, {"skip", PassRule::Skip}});
+  return params.choice<PassRule>("pass", {{"strict", PassRule::Strict}, {"skip", PassRule::Skip}});
 }
 
 }  // namespace berth
