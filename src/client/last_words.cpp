@@ -15,8 +15,8 @@ std::atomic<const char*> words = nullptr;
 
 void speak_and_die(int signal) {
   if (const char* line = words.load()) {
-    const ssize_t written = ::write(STDERR_FILENO, line, std::strlen(line));
-    static_cast<void>(written);  // there is nobody left to tell
+    [[maybe_unused]] const ssize_t written =  // there is nobody left to tell if it fails
+        ::write(STDERR_FILENO, line, std::strlen(line));
   }
   ::signal(signal, SIG_DFL);
   ::raise(signal);

@@ -51,10 +51,6 @@ enum class ActionKind : std::uint8_t {
 [[nodiscard]] constexpr bool sets_terms(ActionKind kind) noexcept {
   return kind >= ActionKind::SetSubBatch && kind <= ActionKind::SetBatch;
 }
-/// About a node, not about a job.
-[[nodiscard]] constexpr bool powers_node(ActionKind kind) noexcept {
-  return kind == ActionKind::PowerOn || kind == ActionKind::PowerOff;
-}
 
 enum class Reason : std::uint8_t {
   None,
@@ -112,19 +108,12 @@ class RunObserver {
  public:
   virtual ~RunObserver() = default;
   /// An action is decided and about to be carried out.
-  virtual void append(Time now, const Action& action) {
-    static_cast<void>(now);
-    static_cast<void>(action);
-  }
+  virtual void append(Time, const Action&) {}
   /// A job is over by itself or by its user; whatever it held has come back. Kill and Reject are
   /// actions.
-  virtual void finished(Time now, JobId job, JobState outcome) {
-    static_cast<void>(now);
-    static_cast<void>(job);
-    static_cast<void>(outcome);
-  }
+  virtual void finished(Time, JobId, JobState) {}
   /// The state after all actions of one instant: for timelines.
-  virtual void instant_done(Time now) { static_cast<void>(now); }
+  virtual void instant_done(Time) {}
 };
 
 }  // namespace berth

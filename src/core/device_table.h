@@ -1,17 +1,17 @@
 // Who is on which device, for runs in which devices are shared or given in fractions: the jobs of
-// each device, the memory they use and, for fractions, the thousandths they take. Runs without
-// sharing do not pay for it.
+// each device, the memory they use and, for fractions, the thousandths they take; and from these
+// what a device has left for one more. Runs without sharing do not pay for it. Going beyond a
+// device's sharers or thousandths is a broken invariant; memory is the caller's to check.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "base/check.h"
 #include "base/id.h"
+#include "core/slice.h"
 #include "model/cluster.h"
 
 namespace berth {
@@ -26,51 +26,33 @@ struct DeviceUse {
 
 class DeviceTable {
  public:
-  explicit DeviceTable(const Cluster& cluster) : offset_(cluster.nodes.size()) {
-    std::size_t devices = 0;
-    for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
-      offset_[i] = static_cast<std::uint32_t>(devices);
-      devices += static_cast<std::size_t>(cluster.nodes[i].gpus);
-    }
-    rows_.resize(devices);
-  }
+  explicit DeviceTable(const Cluster& cluster);
 
+  /// In their order of arrival there.
   [[nodiscard]] std::span<const JobId> jobs(NodeId node, std::int32_t device) const noexcept {
     const Row& row = at(node, device);
     return {row.jobs.data(), row.count};
   }
-  [[nodiscard]] std::int32_t memory_used(NodeId node, std::int32_t device) const noexcept {
-    return at(node, device).memory_mib;
-  }
-  [[nodiscard]] std::int32_t milli_used(NodeId node, std::int32_t device) const noexcept {
-    return at(node, device).milli;
-  }
+  /// All jobs of a node, each once, ascending.
+  void jobs(NodeId node, std::vector<JobId>& jobs) const;
 
-  /// True: the device was empty before.
-  bool add(NodeId node, std::int32_t device, JobId job, const DeviceUse& use) {
-    Row& row = at(node, device);
-    BERTH_CHECK(row.count < kMaxSharers, "no device is shared beyond its limit");
-    row.jobs[row.count++] = job;
-    row.memory_mib += use.memory_mib;
-    if (use.milli < 1000) row.milli += use.milli;
-    BERTH_CHECK(row.milli <= 1000, "no device is given beyond its thousandths");
-    return row.count == 1;
-  }
-  /// True: the device is empty now.
-  bool remove(NodeId node, std::int32_t device, JobId job, const DeviceUse& use) {
-    Row& row = at(node, device);
-    auto* const end = row.jobs.data() + row.count;
-    auto* const found = std::find(row.jobs.data(), end, job);
-    BERTH_CHECK(found != end, "only a job that is on a device leaves it");
-    std::copy(found + 1, end, found);  // the others keep their order of arrival
-    --row.count;
-    row.memory_mib -= use.memory_mib;
-    if (use.milli < 1000) row.milli -= use.milli;
-    return row.count == 0;
-  }
-  void change_memory(NodeId node, std::int32_t device, std::int32_t change) noexcept {
-    at(node, device).memory_mib += change;
-  }
+  [[nodiscard]] std::int32_t free_milli(NodeId node, std::int32_t device) const noexcept;
+  /// In how many of its equal parts the device could still be given; every job takes at least one.
+  [[nodiscard]] std::int32_t free_slots(NodeId node, std::int32_t device) const noexcept;
+  /// Without end where the cluster does not describe it.
+  [[nodiscard]] std::int64_t free_memory_mib(NodeId node, std::int32_t device) const noexcept;
+  /// Could one more job use each device of the slice so, at most `limit` jobs on it afterwards?
+  [[nodiscard]] bool has_room(const Slice& slice, const DeviceUse& use,
+                              std::int32_t limit) const noexcept;
+
+  struct Change {
+    std::uint64_t flipped = 0;  // devices that became empty, or were
+    std::int64_t milli = 0;     // by which free thousandths changed
+  };
+  Change join(const Slice& slice, JobId job, const DeviceUse& use);
+  Change leave(const Slice& slice, JobId job, const DeviceUse& use);
+  /// The jobs of each of these devices together use so much more of it, or less.
+  void change_memory(const Slice& slice, std::int32_t change) noexcept;
 
  private:
   struct Row {
@@ -85,7 +67,11 @@ class DeviceTable {
   [[nodiscard]] Row& at(NodeId node, std::int32_t device) noexcept {
     return rows_[offset_[node.value] + static_cast<std::size_t>(device)];
   }
+  [[nodiscard]] const DeviceType& pool_of(NodeId node) const noexcept {
+    return cluster_->pools[cluster_->nodes[node.value].pool.value];
+  }
 
+  const Cluster* cluster_;
   std::vector<std::uint32_t> offset_;  // of a node's first device
   std::vector<Row> rows_;
 };

@@ -36,7 +36,8 @@ Engine::Engine(const EngineParts& parts)
       open_(parts.open),
       jobs_(parts.trace.jobs.size()),
       state_(parts.cluster, parts.placement.mode()),
-      running_at_(parts.trace.jobs.size()),
+      accounts_(jobs_, parts.open ? JobAccounts::Rates::Measured : JobAccounts::Rates::Exact),
+      dispatcher_(executor_, jobs_, accounts_, parts.observer),
       estimates_(includes(parts.policy.traits().needs, Need::RunTime) ? parts.trace.jobs.size()
                                                                       : 0),
       policy_rng_(Rng{parts.seed}.fork("policy")),
@@ -49,7 +50,8 @@ Engine::Engine(const EngineParts& parts)
   plan_.set_capabilities(executor_.capabilities());
   if (open_) plan_.keep_to_agreed_sizes(trace_);
   make_intake();
-  if (placement_.wants_changes()) state_.track_changes();  // trying shapes was no part of the run
+  if (placement_.wants_changes())
+    state_.track_changes();  // after the intake, whose trials of shapes are no part of the run
 }
 
 void Engine::watch_what_is_needed(ClusterState& state) const {
@@ -70,6 +72,7 @@ void Engine::make_intake() {
   const SideLimits limits{.cores = tuner_ == nullptr && !policy_.traits().sets_cores,
                           .memory = !policy_.traits().sets_memory};
   if (open_) {
+    // Jobs come while others run: whether one could ever fit is asked of a cluster without jobs.
     pristine_ = std::make_unique<ClusterState>(state_.cluster(), state_.mode());
     watch_what_is_needed(*pristine_);
     intake_.emplace(trace_, *pristine_, placement_, limits, believed_);
@@ -101,7 +104,8 @@ Result<void> Engine::run() {
       executor_.news(view_.now, jobs_, rate_changes_);
       absorb_rates();
     }
-    // Somebody only asked: a policy that decided now would decide because of that.
+    // Somebody only looked: a policy that decided now would decide because of that, and the same
+    // jobs would run otherwise because a person asked about them.
     const bool is_due = !due_.empty() || *now >= wakeup || passes_ == 0;
     if (!is_due && !executor_.calls_for_pass()) {
       if (observer_ != nullptr) observer_->instant_done(*now);
@@ -109,19 +113,19 @@ Result<void> Engine::run() {
     }
     events_ += due_.empty() ? 1 : due_.size();  // a wake-up is an event too
 
+    // One plan for all who decide: the tuner shares out what the policy started, and the power
+    // manager switches off what both left idle.
     plan_.begin();
     if (tuner_ != nullptr) tuner_->begin_instant(*now);
     policy_.decide(view_, plan_, policy_rng_);
     if (tuner_ != nullptr) tune();
     if (power_ != nullptr) power_->manage(view_, plan_);
     const auto actions = plan_.seal();
-    for (const Action& action : actions) {
-      write(action);
-      carry_out(action);
-    }
-    const bool idle = due_.empty() && actions.empty() && running_.empty();
+    for (const Action& action : actions) take(action);
+    const bool idle = due_.empty() && actions.empty() && accounts_.running().empty();
     plan_.settle();
-    depart_killed(actions);
+    depart_killed(
+        actions);  // after settle(): what they held has come back when the policy hears it
     rate_changes_.clear();
     executor_.rates(view_.now, jobs_, rate_changes_);
     absorb_rates();
@@ -131,6 +135,7 @@ Result<void> Engine::run() {
     if (tuner_ != nullptr) wakeup = std::min(wakeup, tuner_->next_wakeup(view_).value_or(kNever));
     if (power_ != nullptr) wakeup = std::min(wakeup, power_->next_wakeup(view_).value_or(kNever));
     BERTH_CHECK(wakeup > *now, "a policy wakes up later than now");
+    // A policy that only wakes up and never decides would keep a simulation alive for ever.
     idle_passes = idle ? idle_passes + 1 : 0;
     if (idle_passes >= kHopelessPasses && !executor_.expects_events()) break;
     if ((++passes_ & 0xffffU) == 0 && progress_) progress_({*now, events_, arrived_, over_});
@@ -171,37 +176,20 @@ void Engine::tune() {
   changed_nodes_.clear();
 }
 
-void Engine::set_begun(JobId job, Time begun) {
-  const Time said = jobs_.held_from[job];
-  jobs_.work_from[job] = begun + (jobs_.work_from[job] - said);
-  jobs_.held_from[job] = jobs_.last_start[job] = begun;
-  if (jobs_.first_start[job] == said) jobs_.first_start[job] = begun;
-}
-
-void Engine::set_basis(JobId job, RateBasis basis) {
-  jobs_.basis[job] = basis;
-  if (basis != RateBasis::Measured) jobs_.basis_from[job] = view_.now;
-}
-
-/// What was done so far was done at the old rate.
 void Engine::absorb_rates() {
-  for (const auto& [job, rate, work, basis, begun] : rate_changes_) {
-    if (begun) set_begun(job, *begun);
-    jobs_.work[job] = work.value_or(jobs_.work_done(job, view_.now));
-    jobs_.work_from[job] = work ? view_.now : std::max(jobs_.work_from[job], view_.now);
-    jobs_.rate[job] = rate;
-    if (open_) set_basis(job, basis);
-    if (open_) policy_.on_rate(view_, job);
+  for (const RateChange& change : rate_changes_) {
+    accounts_.change_rate(view_.now, change);
+    if (open_) policy_.on_rate(view_, change.job);
   }
 }
 
 void Engine::apply(const Event& event) {
   if (open_ && is_leaving(event.kind)) {
-    // What ran before a restart is brought in job by job: one may leave before its turn has come,
-    // and a policy hears of nobody's departure whom it has not seen arrive.
+    // After a restart the jobs that still run arrive one by one. One may end before it has arrived;
+    // a policy must not hear of a departure without an arrival.
     JobState& state = jobs_.state[event.job];
     if (event.asks_policy && !jobs_.is_running(event.job)) {
-      executor_.set_retry(event.job, std::nullopt);  // and says what became of it
+      executor_.set_retry(event.job, std::nullopt);  // the executor says what became of it
       return;
     }
     if (is_over(state)) return;
@@ -272,23 +260,24 @@ void Engine::arrive(JobId job) {
 
 /// What happened to the job before this engine knew it.
 void Engine::restore(JobId job, const JobPast& past) {
-  jobs_.first_start[job] = past.first_start;
-  jobs_.held[job] = past.held;
-  jobs_.work[job] = past.held;
-  jobs_.service[job] = past.service;
-  jobs_.preemptions[job] = past.preemptions;
-  jobs_.failures[job] = past.failures;
-  if (past.profile) jobs_.profile[job] = *past.profile;
+  accounts_.restore(job, past);
+  if (past.profile) {
+    // What is believed of a job goes by its kind: with the profile of the intake it would be
+    // believed to run as somebody nobody knows.
+    Kind kind = kinds_[jobs_.kind[job]];
+    kind.profile = *past.profile;
+    jobs_.kind[job] = kinds_.intern(kind);
+  }
   if (!past.slices.empty()) plan_.pin(job, past.slices);
 }
 
 void Engine::reject(JobId job, Refusal refusal, RejectedBy who) {
-  write({.kind = ActionKind::Reject,
-         .reason = refusal.reason,
-         .job = job,
-         .pool = {},
-         .gpus = view_.gpus(job),
-         .slices = {}});
+  dispatcher_.write(view_.now, {.kind = ActionKind::Reject,
+                                .reason = refusal.reason,
+                                .job = job,
+                                .pool = {},
+                                .gpus = view_.gpus(job),
+                                .slices = {}});
   rejected_.push_back({job, std::move(refusal.text), who == RejectedBy::Policy});
   jobs_.state[job] = JobState::Rejected;
   jobs_.finished[job] = view_.now;
@@ -310,9 +299,9 @@ void Engine::end(JobId job, JobState outcome) {
                                    .slices = arena_.slices(jobs_.allocation[job])},
                                   jobs_);
     }
-    end_stretch(job, held_until);
+    accounts_.end_stretch(view_.now, job, held_until);
     release(job);
-    set_stopped(job, outcome);
+    accounts_.set_stopped(job, outcome);
   }
   if (outcome == JobState::Failed) jobs_.wasted[job] = jobs_.service[job];
   jobs_.state[job] = outcome;
@@ -320,8 +309,8 @@ void Engine::end(JobId job, JobState outcome) {
   ++over_;
   plan_.unpin(job);
   if (observer_ != nullptr) observer_->finished(view_.now, job, outcome);
-  // How long somebody lets a job run before giving it up says how long it takes at least. What a
-  // trace says of such a job is its length.
+  // A live job that is cancelled says only that it would have taken longer. A cancelled job of a
+  // trace has its whole length there, so that estimates may learn from it.
   if (!open_ || outcome != JobState::Cancelled)
     estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
   policy_.on_departure(view_, job);
@@ -343,9 +332,9 @@ void Engine::depart_killed(std::span<const Action> actions) {
 void Engine::withdraw(JobId job) {
   if (jobs_.is_running(job)) {
     note_change(job);
-    end_stretch(job, view_.now);
+    accounts_.end_stretch(view_.now, job, view_.now);
     release(job);
-    set_stopped(job, JobState::Cancelled);
+    accounts_.set_stopped(job, JobState::Cancelled);
   }
   jobs_.state[job] = JobState::Cancelled;
   jobs_.finished[job] = view_.now;
@@ -362,13 +351,13 @@ void Engine::find_victims(NodeId node) {
   const Node& lost = state_.cluster().nodes[node.value];
   if (state_.mode() == ClusterState::Mode::Devices) {
     const auto here = [&](const Slice& slice) { return slice.node == node; };
-    for (const JobId job : running_) {
+    for (const JobId job : accounts_.running()) {
       if (std::ranges::any_of(arena_.slices(jobs_.allocation[job]), here)) victims_.push_back(job);
     }
     std::ranges::sort(victims_);
     return;
   }
-  for (const JobId job : running_) {
+  for (const JobId job : accounts_.running()) {
     if (jobs_.allocation[job].pool == lost.pool) victims_.push_back(job);
   }
   std::ranges::sort(victims_, std::ranges::greater{},
@@ -381,24 +370,11 @@ void Engine::find_victims(NodeId node) {
 
 void Engine::lose_node(NodeId node) {
   find_victims(node);
+  // A node leaves service empty: first its jobs, then the node, then the policy hears of both.
   for (const JobId job : victims_) lose_attempt(job, Reason::NodeLost);
   state_.set_down(node);
   policy_.on_capacity_change(view_, node);
   for (const JobId job : victims_) policy_.on_requeue(view_, job);
-}
-
-void Engine::set_running(JobId job) {
-  running_at_[job] = static_cast<std::uint32_t>(running_.size());
-  running_.push_back(job);
-  jobs_.state[job] = JobState::Running;
-}
-
-void Engine::set_stopped(JobId job, JobState state) {
-  const std::uint32_t at = running_at_[job];
-  running_[at] = running_.back();
-  running_at_[running_[at]] = at;
-  running_.pop_back();
-  jobs_.state[job] = state;
 }
 
 void Engine::lose_attempt(JobId job, Reason reason) {
@@ -408,18 +384,17 @@ void Engine::lose_attempt(JobId job, Reason reason) {
                       .pool = jobs_.allocation[job].pool,
                       .gpus = jobs_.granted[job],
                       .slices = arena_.slices(jobs_.allocation[job])};
-  write(action);
+  dispatcher_.write(view_.now, action);
   note_change(job);
   static_cast<void>(executor_.stop(view_.now, action, jobs_));
-  end_stretch(job, view_.now);
+  accounts_.end_stretch(view_.now, job, view_.now);
   const Duration interval =
       checkpoints_ ? checkpoint_interval(*checkpoints_, jobs_.granted[job]) : checkpoint_interval_;
-  if (interval > Duration::zero()) {  // back to the last whole checkpoint
-    jobs_.work[job] = jobs_.work[job] / interval * interval;
-  }
+  if (interval > Duration::zero())
+    jobs_.work[job] = jobs_.work[job] / interval * interval;  // back to the last whole checkpoint
   ++jobs_.failures[job];
   release(job);
-  set_stopped(job, JobState::Waiting);
+  accounts_.set_stopped(job, JobState::Waiting);
 }
 
 /// A failed attempt that the policy wants repeated. The executor has ended it already; what it did
@@ -431,19 +406,19 @@ bool Engine::try_again(const Event& event) {
   const bool again = policy_.retries(view_, job, event.failure, slices);
   if (event.asks_policy) executor_.set_retry(job, again);
   if (!again) return false;
-  write({.kind = ActionKind::Preempt,
-         .reason = Reason::Retry,
-         .job = job,
-         .pool = jobs_.allocation[job].pool,
-         .gpus = jobs_.granted[job],
-         .slices = slices});
+  dispatcher_.write(view_.now, {.kind = ActionKind::Preempt,
+                                .reason = Reason::Retry,
+                                .job = job,
+                                .pool = jobs_.allocation[job].pool,
+                                .gpus = jobs_.granted[job],
+                                .slices = slices});
   note_change(job);
-  end_stretch(job, view_.now);
+  accounts_.end_stretch(view_.now, job, view_.now);
   jobs_.work[job] = Duration::zero();
   jobs_.wasted[job] = jobs_.service[job];
   ++jobs_.retries[job];
   release(job);
-  set_stopped(job, JobState::Waiting);
+  accounts_.set_stopped(job, JobState::Waiting);
   policy_.on_requeue(view_, job);
   return true;
 }
@@ -460,105 +435,14 @@ void Engine::release(JobId job) {
   allocation = Allocation{};
 }
 
-void Engine::carry_out(const Action& action) {
-  const JobId job = action.job;
-  switch (action.kind) {
-    case ActionKind::Preempt:
-      end_stretch(job, executor_.stop(view_.now, action, jobs_));
-      set_stopped(job, JobState::Waiting);
-      ++jobs_.preemptions[job];
-      break;
-    case ActionKind::Kill:
-      if (jobs_.is_running(job)) {
-        end_stretch(job, executor_.stop(view_.now, action, jobs_));
-        set_stopped(job, JobState::Cancelled);
-      } else {
-        executor_.discard(view_.now, action, jobs_);
-      }
-      jobs_.state[job] = JobState::Cancelled;
-      jobs_.finished[job] = view_.now;
-      ++over_;
-      break;
-    case ActionKind::Suspend:
-      end_stretch(job, executor_.stop(view_.now, action, jobs_));
-      set_stopped(job, JobState::Waiting);
-      ++jobs_.suspensions[job];
-      break;
-    case ActionKind::Migrate:
-    case ActionKind::Resize:
-      end_stretch(job, executor_.stop(view_.now, action, jobs_));
-      if (action.kind == ActionKind::Migrate) ++jobs_.migrations[job];
-      begin_stretch(action);
-      break;
-    case ActionKind::Start:
-    case ActionKind::Resume:
-    case ActionKind::Share: begin_stretch(action); break;
-    case ActionKind::SetSubBatch:
-    case ActionKind::SetCores:
-    case ActionKind::SetShare:
-    case ActionKind::SetMemory:
-    case ActionKind::SetBatch: executor_.adjust(view_.now, action, jobs_); break;
-    case ActionKind::PowerOn:
-    case ActionKind::PowerOff:
-      executor_.power(view_.now, action);
-      if (action.kind == ActionKind::PowerOff)
-        policy_.on_capacity_change(view_, action.slices.front().node);
-      break;
-    case ActionKind::Reject: break;
-  }
-}
-
-void Engine::begin_stretch(const Action& action) {
-  const JobId job = action.job;
-  const StartReceipt receipt = executor_.start(view_.now, action, jobs_);
-  if (!jobs_.is_running(job)) set_running(job);
-  jobs_.held_from[job] = receipt.held_from;
-  jobs_.work_from[job] = receipt.work_from;
-  jobs_.rate[job] = receipt.rate;
-  if (open_) set_basis(job, RateBasis::Believed);
-  jobs_.phase[job] = receipt.phase;
-  if (receipt.phase != Phase::Training) note_change(job);  // the tuner took it for a training one
-  jobs_.granted[job] = action.gpus;
-  jobs_.last_start[job] = receipt.held_from;
-  if (jobs_.first_start[job] == kNever) jobs_.first_start[job] = receipt.held_from;
-}
-
-/// Books the stretch of holding devices that ends now; saving a checkpoint may hold them a little
-/// longer.
-void Engine::end_stretch(JobId job, Time held_until) {
-  const Time now = view_.now;
-  jobs_.work[job] = jobs_.work_done(job, now);
-  if (held_until > jobs_.held_from[job]) {
-    const Duration idle = std::min(now, jobs_.work_from[job]) - jobs_.held_from[job];
-    jobs_.overhead[job] +=
-        std::max(Duration::zero(), idle) + (held_until - std::max(now, jobs_.held_from[job]));
-    jobs_.held[job] += held_until - jobs_.held_from[job];
-    jobs_.service[job] += (held_until - jobs_.held_from[job]) * jobs_.granted[job];
-  }
-  jobs_.held_from[job] = now;
-  jobs_.work_from[job] = now;
-}
-
-void Engine::write(const Action& action) {
-  digest_.add(view_.now.time_since_epoch().count());
-  digest_.add(static_cast<std::uint64_t>(action.kind));
-  digest_.add(static_cast<std::uint64_t>(action.job.value));
-  digest_.add(static_cast<std::uint64_t>(action.pool.value));
-  for (const Slice& slice : action.slices) {
-    digest_.add(static_cast<std::uint64_t>(slice.node.value));
-    digest_.add(slice.devices);
-  }
-  if (action.terms != Terms{}) {
-    digest_.add((std::uint64_t{static_cast<std::uint32_t>(action.terms.sub_steps)} << 32U) |
-                static_cast<std::uint32_t>(action.terms.cores_milli));
-    digest_.add((std::uint64_t{static_cast<std::uint32_t>(action.terms.throttle_milli)} << 32U) |
-                static_cast<std::uint32_t>(action.terms.memory_limit_mib));
-    digest_.add((std::uint64_t{static_cast<std::uint32_t>(action.terms.batch)} << 32U) |
-                static_cast<std::uint64_t>(action.terms.mode));
-    if (action.terms.host_memory_mib != 0)
-      digest_.add(static_cast<std::uint64_t>(action.terms.host_memory_mib));
-  }
-  if (observer_ != nullptr) observer_->append(view_.now, action);
+void Engine::take(const Action& action) {
+  dispatcher_.take(view_.now, action);
+  if (action.kind == ActionKind::Kill) ++over_;
+  if (action.kind == ActionKind::PowerOff)
+    policy_.on_capacity_change(view_, action.slices.front().node);
+  // The tuner, which was asked before it started, took it for a training one.
+  const bool starts = begins_stretch(action.kind) || changes_devices(action.kind);
+  if (starts && jobs_.phase[action.job] != Phase::Training) note_change(action.job);
 }
 
 }  // namespace berth

@@ -11,13 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "base/digest.h"
 #include "base/result.h"
 #include "base/rng.h"
 #include "core/action.h"
+#include "core/dispatcher.h"
 #include "core/engine_plan.h"
 #include "core/executor.h"
 #include "core/intake.h"
+#include "core/job_accounts.h"
 #include "core/node_tuner.h"
 #include "core/plan.h"
 #include "core/policy.h"
@@ -82,7 +83,7 @@ class Engine {
     return arena_.slices(jobs_.allocation[job]);
   }
   [[nodiscard]] std::span<const RejectedJob> rejected() const noexcept { return rejected_; }
-  [[nodiscard]] std::string digest() const { return digest_.hex(); }
+  [[nodiscard]] std::string digest() const { return dispatcher_.digest(); }
   [[nodiscard]] const RateModel& believed() const noexcept { return believed_; }
   /// Jobs of no model that the profiles know: they run by the class default.
   [[nodiscard]] std::size_t jobs_without_profile() const noexcept {
@@ -91,7 +92,7 @@ class Engine {
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
   [[nodiscard]] Time now() const noexcept { return view_.now; }
-  /// Whose event is being absorbed: whom it is about if that throws.
+  /// The job whose event is being absorbed: the one to blame if that throws.
   [[nodiscard]] std::optional<JobId> handling() const noexcept { return handling_; }
   /// Some acceptable pool could hold this shape right now.
   [[nodiscard]] bool has_place(const Shape& shape) const;
@@ -102,8 +103,6 @@ class Engine {
   void make_intake();
   void tune();
   void absorb_rates();
-  void set_basis(JobId job, RateBasis basis);
-  void set_begun(JobId job, Time begun);
   void note_change(JobId job);
   void apply(const Event& event);
   void arrive(JobId job);
@@ -117,13 +116,8 @@ class Engine {
   void lose_node(NodeId node);
   void lose_attempt(JobId job, Reason reason);
   [[nodiscard]] bool try_again(const Event& event);
-  void set_running(JobId job);
-  void set_stopped(JobId job, JobState state);
   void release(JobId job);
-  void carry_out(const Action& action);
-  void begin_stretch(const Action& action);
-  void end_stretch(JobId job, Time held_until);
-  void write(const Action& action);
+  void take(const Action& action);
 
   const Trace& trace_;
   Policy& policy_;
@@ -145,8 +139,8 @@ class Engine {
   std::unique_ptr<ClusterState> pristine_;  // of an open run: whether a newcomer could ever fit
   std::optional<Intake> intake_;
   SliceArena arena_;
-  std::vector<JobId> running_;               // in no particular order
-  Column<JobId, std::uint32_t> running_at_;  // position there, while running
+  JobAccounts accounts_;
+  Dispatcher dispatcher_;
   Column<JobId, Duration> estimates_;
   Rng policy_rng_;
   Rng placement_rng_;
@@ -154,7 +148,6 @@ class Engine {
   EnginePlan plan_;
   std::vector<RejectedJob> rejected_;
   std::optional<JobId> handling_;
-  Digest digest_;
   std::function<void(const Progress&)> progress_;
   std::uint64_t events_ = 0;
   std::uint64_t passes_ = 0;

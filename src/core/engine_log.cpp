@@ -1,108 +1,27 @@
 #include "core/engine_log.h"
 
-#include <array>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/engine_log_fields.h"
+
 namespace berth {
 
-namespace {
+using engine_log::get;
+using engine_log::pass_event;
+using engine_log::pass_field;
+using engine_log::pass_job;
+using engine_log::put;
 
-// One list of fields for writing and for reading; `value` is filled by a reader.
-
-template <class T>
-void pass_field(ByteWriter& out, const T& value) {
-  if constexpr (std::is_same_v<T, bool>)
-    out.flag(value);
-  else if constexpr (std::is_floating_point_v<T>)
-    out.real(static_cast<double>(value));
-  else if constexpr (std::is_enum_v<T>)
-    out.natural(static_cast<std::uint64_t>(value));
-  else if constexpr (std::is_unsigned_v<T>)
-    out.natural(value);
-  else if constexpr (std::is_integral_v<T>)
-    out.integer(value);
-  else if constexpr (std::is_same_v<T, Time>)
-    out.integer(value.time_since_epoch().count());
-  else if constexpr (std::is_same_v<T, Duration>)
-    out.integer(value.count());
-  else
-    out.natural(value.value);  // an id
+/// The answer of the executor, written down; while replaying, what was written down then.
+template <class Ask>
+auto EngineLog::hear(Ask ask) const {
+  using Said = decltype(ask());
+  return answer(
+      ask, [](ByteWriter& out, const Said& said) { put(out, said); },
+      [](ByteReader& in) { return get<Said>(in); });
 }
-
-template <class T>
-void pass_field(ByteReader& in, T& value) {
-  if constexpr (std::is_same_v<T, bool>)
-    value = in.flag();
-  else if constexpr (std::is_floating_point_v<T>)
-    value = static_cast<T>(in.real());
-  else if constexpr (std::is_enum_v<T>)
-    value = static_cast<T>(in.natural());
-  else if constexpr (std::is_unsigned_v<T>)
-    value = static_cast<T>(in.natural());
-  else if constexpr (std::is_integral_v<T>)
-    value = static_cast<T>(in.integer());
-  else if constexpr (std::is_same_v<T, Time>)
-    value = Time{Duration{in.integer()}};
-  else if constexpr (std::is_same_v<T, Duration>)
-    value = Duration{in.integer()};
-  else
-    value.value = static_cast<decltype(value.value)>(in.natural());
-}
-
-template <class T>
-void pass_field(ByteWriter& out, const std::optional<T>& value) {
-  out.flag(value.has_value());
-  if (value) pass_field(out, *value);
-}
-template <class T>
-void pass_field(ByteReader& in, std::optional<T>& value) {
-  value.reset();
-  if (in.flag()) pass_field(in, value.emplace());
-}
-
-template <class Bytes, class... Fields>
-void pass_fields(Bytes& bytes, Fields&... fields) {
-  (pass_field(bytes, fields), ...);
-}
-
-template <class Bytes, class Job>
-void pass_job(Bytes& bytes, Job& job) {
-  pass_fields(bytes, job.id, job.submit, job.gpus, job.gpus_min, job.gpus_max, job.gpu_milli,
-              job.cpus_milli, job.memory_mib, job.batch_size, job.priority, job.weight, job.kind,
-              job.iterations, job.user, job.group, job.queue, job.name, job.model, job.study,
-              job.gpu_type, job.duration, job.estimate, job.status, job.failure,
-              job.failed_attempts, job.deadline, job.soft_deadline, job.cancel_at, job.preemptible);
-}
-
-template <class Bytes, class AnyEvent>
-void pass_event(Bytes& bytes, AnyEvent& event) {
-  pass_fields(bytes, event.kind, event.outcome, event.job, event.node, event.phase, event.failure,
-              event.asks_policy);
-}
-
-/// One byte: whether work and a beginning follow, and the basis. Logs of a version without a basis
-/// have 0 there: to whom nothing was said of it, it is a belief.
-std::uint64_t flags_of(const RateChange& change) {
-  std::uint64_t basis = 0;
-  switch (change.basis) {
-    case RateBasis::Believed: basis = 0; break;
-    case RateBasis::Exact: basis = 1; break;
-    case RateBasis::Awaited: basis = 2; break;
-    case RateBasis::Measured: basis = 3; break;
-  }
-  return (change.begun ? 8U : 0U) | basis << 1U | (change.work ? 1U : 0U);
-}
-
-RateBasis basis_in(std::uint64_t flags) {
-  constexpr std::array kBases{RateBasis::Believed, RateBasis::Exact, RateBasis::Awaited,
-                              RateBasis::Measured};
-  return kBases[flags >> 1U & 3U];
-}
-
-}  // namespace
 
 void EngineLog::replay(std::vector<std::string> passes, std::function<void()> caught_up) {
   past_ = std::move(passes);
@@ -187,39 +106,17 @@ void EngineLog::collect(Time now, std::vector<Event>& due) {
 
 /// Asked where nothing else makes the pass due.
 bool EngineLog::calls_for_pass() const {
-  const bool calls = answer([&] { return parts_.executor.calls_for_pass(); },
-                            [](ByteWriter& out, bool said) { out.flag(said); },
-                            [](ByteReader& in) { return in.flag(); });
+  const bool calls = hear([&] { return parts_.executor.calls_for_pass(); });
   is_kept_ = is_kept_ || calls;
   return calls;
 }
 
 StartReceipt EngineLog::start(Time now, const Action& action, const JobTable& jobs) {
-  const auto pass = [](auto& bytes, auto& receipt, auto& rate) {
-    pass_fields(bytes, receipt.held_from, receipt.work_from, rate, receipt.phase);
-  };
-  return answer([&] { return parts_.executor.start(now, action, jobs); },
-                [&](ByteWriter& out, const StartReceipt& receipt) {
-                  const std::uint64_t rate = receipt.rate.raw();
-                  pass(out, receipt, rate);
-                },
-                [&](ByteReader& in) {
-                  StartReceipt receipt;
-                  std::uint64_t rate = 0;
-                  pass(in, receipt, rate);
-                  receipt.rate = Rate::from_raw(rate);
-                  return receipt;
-                });
+  return hear([&] { return parts_.executor.start(now, action, jobs); });
 }
 
 Time EngineLog::stop(Time now, const Action& action, const JobTable& jobs) {
-  return answer([&] { return parts_.executor.stop(now, action, jobs); },
-                [](ByteWriter& out, const Time& until) { pass_field(out, until); },
-                [](ByteReader& in) {
-                  Time until;
-                  pass_field(in, until);
-                  return until;
-                });
+  return hear([&] { return parts_.executor.stop(now, action, jobs); });
 }
 
 void EngineLog::discard(Time now, const Action& action, const JobTable& jobs) {
@@ -235,35 +132,7 @@ void EngineLog::adjust(Time now, const Action& action, const JobTable& jobs) {
 }
 
 Entitlements EngineLog::entitlements() {
-  Entitlements told = answer([&] { return parts_.executor.entitlements(); },
-                             [](ByteWriter& out, const Entitlements& said) {
-                               out.natural(said.shares.size());
-                               for (const auto& [who, shares] : said.shares) {
-                                 out.text(who);
-                                 out.real(shares);
-                               }
-                               out.natural(said.uses.size());
-                               for (const auto& [user, group, gpu_seconds] : said.uses) {
-                                 out.text(user);
-                                 out.text(group);
-                                 out.real(gpu_seconds);
-                               }
-                             },
-                             [](ByteReader& in) {
-                               Entitlements said;
-                               said.shares.resize(static_cast<std::size_t>(in.natural()));
-                               for (auto& [who, shares] : said.shares) {
-                                 who = in.text();
-                                 shares = in.real();
-                               }
-                               said.uses.resize(static_cast<std::size_t>(in.natural()));
-                               for (auto& [user, group, gpu_seconds] : said.uses) {
-                                 user = in.text();
-                                 group = in.text();
-                                 gpu_seconds = in.real();
-                               }
-                               return said;
-                             });
+  Entitlements told = hear([&] { return parts_.executor.entitlements(); });
   shares_ = told.shares;
   return told;
 }
@@ -273,95 +142,37 @@ void EngineLog::power(Time now, const Action& action) {
 }
 
 JobPast EngineLog::past(JobId job) const {
-  const auto pass = [](auto& bytes, auto& past) {
-    pass_fields(bytes, past.first_start, past.held, past.service, past.preemptions, past.failures,
-                past.profile);
-  };
   return answer([&] { return parts_.executor.past(job); },
-                [&](ByteWriter& out, const JobPast& past) {
-                  pass(out, past);
-                  out.natural(past.slices.size());
-                  for (const Slice& slice : past.slices)
-                    pass_fields(out, slice.node, slice.gpus, slice.devices);
-                },
+                [](ByteWriter& out, const JobPast& past) { put(out, past); },
                 [&](ByteReader& in) {
                   JobPast past;
-                  pass(in, past);
-                  slices_.resize(static_cast<std::size_t>(in.natural()));
-                  for (Slice& slice : slices_)
-                    pass_fields(in, slice.node, slice.gpus, slice.devices);
-                  past.slices = slices_;
+                  get(in, past, slices_);
                   return past;
                 });
 }
 
 std::optional<TrainingReport> EngineLog::report(Time now, JobId job, const JobTable& jobs) const {
-  const auto pass = [](auto& bytes, auto& report) {
-    pass_fields(bytes, report.epochs, report.loss, report.noise_scale);
-  };
-  return answer([&] { return parts_.executor.report(now, job, jobs); },
-                [&](ByteWriter& out, const std::optional<TrainingReport>& report) {
-                  out.flag(report.has_value());
-                  if (report) pass(out, *report);
-                },
-                [&](ByteReader& in) {
-                  std::optional<TrainingReport> report;
-                  if (in.flag()) pass(in, report.emplace());
-                  return report;
-                });
+  return hear([&] { return parts_.executor.report(now, job, jobs); });
 }
 
 void EngineLog::losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
                        std::vector<double>& losses) const {
-  const auto said = answer(
-      [&] {
-        std::vector<double> more;
-        parts_.executor.losses(now, job, jobs, first, more);
-        return more;
-      },
-      [](ByteWriter& out, const std::vector<double>& more) {
-        out.natural(more.size());
-        for (const double loss : more) out.real(loss);
-      },
-      [](ByteReader& in) {
-        std::vector<double> more(static_cast<std::size_t>(in.natural()));
-        for (double& loss : more) loss = in.real();
-        return more;
-      });
+  const auto said = hear([&] {
+    std::vector<double> more;
+    parts_.executor.losses(now, job, jobs, first, more);
+    return more;
+  });
   losses.insert(losses.end(), said.begin(), said.end());
 }
 
 /// What `ask` appends to `changes`, or what was appended then.
 template <class Ask>
 void EngineLog::hear_rates(std::vector<RateChange>& changes, Ask ask) {
-  const std::vector<RateChange> said = answer(
-      [&] {
-        std::vector<RateChange> more;
-        ask(more);
-        return more;
-      },
-      [&](ByteWriter& out, const std::vector<RateChange>& more) {
-        out.natural(more.size());
-        for (const RateChange& change : more) {
-          pass_field(out, change.job);
-          out.natural(flags_of(change));
-          if (change.work) pass_field(out, *change.work);
-          if (change.begun) pass_field(out, *change.begun);
-          out.natural(change.rate.raw());
-        }
-      },
-      [](ByteReader& in) {
-        std::vector<RateChange> more(static_cast<std::size_t>(in.natural()));
-        for (RateChange& change : more) {
-          pass_field(in, change.job);
-          const std::uint64_t flags = in.natural();
-          if ((flags & 1U) != 0) pass_field(in, change.work.emplace());
-          if ((flags & 8U) != 0) pass_field(in, change.begun.emplace());
-          change.basis = basis_in(flags);
-          change.rate = Rate::from_raw(in.natural());
-        }
-        return more;
-      });
+  const std::vector<RateChange> said = hear([&] {
+    std::vector<RateChange> more;
+    ask(more);
+    return more;
+  });
   is_kept_ = is_kept_ || !said.empty();
   changes.insert(changes.end(), said.begin(), said.end());
 }

@@ -98,6 +98,8 @@ class EngineLog final : public Executor, public RunObserver {
  private:
   void open_pass();
   template <class Ask>
+  [[nodiscard]] auto hear(Ask ask) const;
+  template <class Ask>
   void hear_rates(std::vector<RateChange>& changes, Ask ask);
   void put_notes();
   void get_notes();

@@ -106,77 +106,43 @@ class Executor {
   virtual void collect(Time now, std::vector<Event>& due) = 0;
   /// Something has changed since the last collect() that is no event, but may be news to a policy
   /// or a tuner: a job is known better. Otherwise nobody decides at an instant without events that
-  /// is before the wake-up asked for.
+  /// is before the wake-up asked for, but for the first instant of a run.
   [[nodiscard]] virtual bool calls_for_pass() const { return false; }
-  /// What else has been set since last asked that decisions rest on, as texts of its own (what was
-  /// learnt of jobs): repeat() sets it again for an engine that is told the same.
-  virtual void take_notes(std::vector<std::string>& notes) { static_cast<void>(notes); }
-  virtual void repeat(std::string_view note) { static_cast<void>(note); }
+  /// Appends what else has been set since last asked that decisions rest on, as texts of its own
+  /// (what was learnt of jobs): repeat() sets it again for an engine that is told the same.
+  virtual void take_notes(std::vector<std::string>&) {}
+  virtual void repeat(std::string_view) {}
   [[nodiscard]] virtual StartReceipt start(Time now, const Action& action,
                                            const JobTable& jobs) = 0;
   /// Preempt, kill, cancel or a lost node; answers until when the devices stay held (saving a
   /// checkpoint).
   [[nodiscard]] virtual Time stop(Time now, const Action& action, const JobTable& jobs) = 0;
   /// A job that waits is ended by the scheduler.
-  virtual void discard(Time now, const Action& action, const JobTable& jobs) {
-    static_cast<void>(now);
-    static_cast<void>(action);
-    static_cast<void>(jobs);
-  }
+  virtual void discard(Time, const Action&, const JobTable&) {}
   /// The answer to Event::asks_policy, before anything else is decided: the job waits for another
   /// try, or it is over. Nothing: the engine does not take it for running, so that the executor
   /// says itself what became of it.
-  virtual void set_retry(JobId job, std::optional<bool> again) {
-    static_cast<void>(job);
-    static_cast<void>(again);
-  }
+  virtual void set_retry(JobId, std::optional<bool> /*again*/) {}
   /// The terms of a running job changed.
-  virtual void adjust(Time now, const Action& action, const JobTable& jobs) {
-    static_cast<void>(now);
-    static_cast<void>(action);
-    static_cast<void>(jobs);
-  }
+  virtual void adjust(Time, const Action&, const JobTable&) {}
   /// Of a job that arrives in an open run.
-  [[nodiscard]] virtual JobPast past(JobId job) const {
-    static_cast<void>(job);
-    return {};
-  }
-  /// After an event that says that they have changed, and once at the beginning of an open run.
+  [[nodiscard]] virtual JobPast past(JobId) const { return {}; }
+  /// Asked at an event that says that they have changed (EventKind::Shares), and only then: who
+  /// wants them known from the beginning sends one there.
   [[nodiscard]] virtual Entitlements entitlements() { return {}; }
   /// A node is switched on (an event says when it has booted) or off.
-  virtual void power(Time now, const Action& action) {
-    static_cast<void>(now);
-    static_cast<void>(action);
-  }
+  virtual void power(Time, const Action&) {}
   /// What the training code of a job has said so far.
-  [[nodiscard]] virtual std::optional<TrainingReport> report(Time now, JobId job,
-                                                             const JobTable& jobs) const {
-    static_cast<void>(now);
-    static_cast<void>(job);
-    static_cast<void>(jobs);
+  [[nodiscard]] virtual std::optional<TrainingReport> report(Time, JobId, const JobTable&) const {
     return std::nullopt;
   }
   /// Appends the loss after each whole epoch done, from `first` on.
-  virtual void losses(Time now, JobId job, const JobTable& jobs, std::int64_t first,
-                      std::vector<double>& losses) const {
-    static_cast<void>(now);
-    static_cast<void>(job);
-    static_cast<void>(jobs);
-    static_cast<void>(first);
-    static_cast<void>(losses);
-  }
+  virtual void losses(Time, JobId, const JobTable&, std::int64_t /*first*/,
+                      std::vector<double>&) const {}
   /// Before a policy decides, in an open run: what jobs themselves have made known since.
-  virtual void news(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
-    static_cast<void>(now);
-    static_cast<void>(jobs);
-    static_cast<void>(changes);
-  }
+  virtual void news(Time, const JobTable&, std::vector<RateChange>&) {}
   /// After everything of one instant: jobs whose rate differs from what the job table says.
-  virtual void rates(Time now, const JobTable& jobs, std::vector<RateChange>& changes) {
-    static_cast<void>(now);
-    static_cast<void>(jobs);
-    static_cast<void>(changes);
-  }
+  virtual void rates(Time, const JobTable&, std::vector<RateChange>&) {}
 };
 
 }  // namespace berth

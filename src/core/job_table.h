@@ -38,8 +38,8 @@ enum class JobState : std::uint8_t {
 enum class RateBasis : std::uint8_t {
   Exact,     // the truth: a simulation
   Believed,  // the job says nothing of itself
-  Awaited,   // it does, but not for long enough where and beside whom it runs now
-  Measured,  // there and beside them
+  Awaited,   // it does, but not yet for long enough on these devices, beside these neighbours
+  Measured,  // for long enough there
 };
 
 class JobTable {
@@ -137,8 +137,8 @@ class JobTable {
   Field<&Row::work> work{rows_};            // reference seconds done before work_from
   Field<&Row::rate> rate{rows_};            // while running
   Field<&Row::basis> basis{rows_};          // of the rate
-  /// Unless it is exact: since when the job runs where and beside whom it does now. What was
-  /// measured of its rate was measured since then.
+  /// Unless it is exact: since when the job has had these devices and neighbours. What was measured
+  /// of its rate was measured since then.
   Field<&Row::basis_from> basis_from{rows_};
   Field<&Row::overhead> overhead{rows_};  // held without progress, in all
   Field<&Row::preemptions> preemptions{rows_};

@@ -19,20 +19,15 @@ class NodeTuner {
   /// Once, before the first event. The rates are what is believed of how jobs run.
   virtual void begin(const View& view, const RateModel& believed) = 0;
   /// Before the policy's decide().
-  virtual void begin_instant(Time now) { static_cast<void>(now); }
+  virtual void begin_instant(Time) {}
   /// Inside decide(): the placement would start the job on `slices`. May choose other free devices
   /// of the pool instead, as many; false: not now.
-  [[nodiscard]] virtual bool place(const Plan& plan, JobId job, PoolId pool,
-                                   std::vector<Slice>& slices) {
-    static_cast<void>(plan);
-    static_cast<void>(job);
-    static_cast<void>(pool);
-    static_cast<void>(slices);
+  [[nodiscard]] virtual bool place(const Plan&, JobId, PoolId, std::vector<Slice>& /*slices*/) {
     return true;
   }
   /// After the policy's decide(), in the same plan. `changed`: nodes whose set of jobs changed or
   /// on which a job came to another phase since the last call, ascending, each once. Called at
-  /// every instant, also with none.
+  /// every instant at which the policy decides, also with none.
   virtual void tune(const View& view, std::span<const NodeId> changed, Plan& plan) = 0;
   [[nodiscard]] virtual std::optional<Time> next_wakeup(const View&) { return std::nullopt; }
 };

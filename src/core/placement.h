@@ -32,8 +32,7 @@ class Placement {
   [[nodiscard]] virtual bool minds_neighbours() const noexcept { return false; }
   /// How close the devices of this job must be; part of its shape. A function of the model and the
   /// number of GPUs alone.
-  [[nodiscard]] virtual Locality locality_of(const JobRequest&, std::string_view model) const {
-    static_cast<void>(model);
+  [[nodiscard]] virtual Locality locality_of(const JobRequest&, std::string_view /*model*/) const {
     return Locality::Relaxed;
   }
   /// True: a Consolidated shape goes on the fewest nodes that could ever hold it, or nowhere.

@@ -66,6 +66,8 @@ void Plan::put(JobId job, const Allocation& next, const Terms& terms, Reason rea
                     .terms_before = jobs_->terms[job],
                     .reason_before = touched.reason,
                     .ending_before = touched.ending});
+  // Terms change in between: what a job uses of a device follows from them, so that it must give
+  // back what it took under the old ones and take what it needs under the new.
   if (current.holds()) vacate(job, current);
   jobs_->terms[job] = terms;
   if (next.holds()) occupy(job, next);
@@ -90,9 +92,11 @@ std::int32_t Plan::gpus_of(JobId job) const noexcept {
 bool Plan::try_start(JobId job, Reason reason) {
   const Shape& shape = (*shapes_)[jobs_->shape[job]];
   const std::uint32_t at = touched_at_[job];
+  // Stopped in this plan, it stays in its pool if possible: there it may get its own devices back,
+  // which costs no action at all.
   if (at != 0 && touched_[at - 1].original.holds() &&
       try_start_in(touched_[at - 1].original.pool, job, reason)) {
-    return true;  // stopped in this plan: stay in the pool it knows if possible
+    return true;
   }
   if (state_->mode() == ClusterState::Mode::Count) {
     return std::ranges::any_of(shape.pools,
@@ -104,6 +108,7 @@ bool Plan::try_start(JobId job, Reason reason) {
   const auto pool = placement_->place_in_any(*state_, shape, *rng_, scratch_);
   if (!pool) return false;
   if (tuner_ != nullptr && !tuner_->place(*this, job, *pool, scratch_)) {
+    // The tuner declined one pool only; the placement did not look further than that one.
     return std::ranges::any_of(shape.pools, [&](PoolId other) {
       return other != *pool && try_start_in(other, job, reason);
     });
@@ -144,6 +149,7 @@ bool Plan::try_start_sized(PoolId pool, JobId job, std::int32_t gpus, Reason rea
   Shape shape = (*shapes_)[jobs_->shape[job]];
   shape.gpus = gpus;
   if (!state_->may_hold(pool, shape)) return false;
+  // Its own devices are worth having back only if they are as many as it is to have now.
   const bool held_as_many = jobs_->is_running(job) && jobs_->granted[job] == gpus;
   return (held_as_many && retake(pool, job, shape, reason)) ||
          put_where_pinned(job, shape, reason, pool) || place(pool, job, shape, reason);
@@ -330,6 +336,7 @@ bool Plan::set_terms(JobId job, const Terms& terms, Reason reason) {
       return false;
     };
     if (more > 0 && std::ranges::any_of(arena_->slices(current), lacks_memory)) return false;
+    // Not by put(): leaving and joining would change the order of arrival on its devices.
     steps_.push_back({.job = job,
                       .before = current,
                       .terms_before = jobs_->terms[job],
@@ -350,6 +357,7 @@ void Plan::rollback(Mark mark) {
   BERTH_CHECK(mark.steps <= steps_.size(), "a mark is rolled back to once");
   BERTH_CHECK(mark.undos <= undos_.size(), "a mark is rolled back to once");
   for (;;) {
+    // An undo that was registered after so many steps is due once only those are left.
     if (undos_.size() > mark.undos && undos_.back().after >= steps_.size()) {
       const Undo undo = std::move(undos_.back());
       undos_.pop_back();
@@ -371,6 +379,7 @@ void Plan::rollback(Mark mark) {
     Allocation& current = jobs_->allocation[step.job];
     if (current.holds()) {
       vacate(step.job, current);
+      // Its block of the arena is freed in settle(), unless somebody still refers to it.
       if (!same_devices(current, touched.original) && !same_devices(current, step.before))
         garbage_.push_back(current);
     }

@@ -73,7 +73,7 @@ class Plan {
   /// booted. False: not now.
   [[nodiscard]] bool power_off(NodeId node, Reason reason = Reason::Power);
   [[nodiscard]] bool power_on(NodeId node, Reason reason = Reason::Power);
-  /// Ends a running or a waiting job for good.
+  /// Ends a running or a waiting job for good. on_departure() follows once it is carried out.
   void kill(JobId job, Reason reason = Reason::TimeLimit);
 
   [[nodiscard]] bool holds(JobId job) const noexcept { return jobs_->allocation[job].holds(); }
@@ -107,8 +107,8 @@ class Plan {
 
   [[nodiscard]] Mark mark() const noexcept { return Mark{steps_.size(), undos_.size()}; }
   void rollback(Mark mark);
-  /// Books that a policy keeps beside the plan: called if what was planned up to here is rolled
-  /// back, the last first, when the cluster is again as it is now.
+  /// Undoes what a policy keeps beside the plan: called if the plan is rolled back to a mark before
+  /// this point, the last one first, when the cluster is again as it is now. Never called otherwise.
   void on_rollback(std::function<void()> undo) {
     undos_.push_back({steps_.size(), std::move(undo)});
   }

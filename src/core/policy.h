@@ -35,9 +35,8 @@ struct PolicyTraits {
   /// It asks the state who is on which server, which is kept for it then if servers are believed to
   /// have an effect.
   bool minds_neighbours = false;
-  bool sets_cores =
-      false;  // it shares out the cores of servers: they do not limit where a job fits
-  bool sets_memory = false;      // the same for their memory
+  bool sets_cores = false;       // it shares out cores: they do not limit where a job fits
+  bool sets_memory = false;      // the same for the memory of servers
   Capabilities also_uses = {};   // beyond what the other answers say
   bool decides_retries = false;  // retries() decides even where users have a say of their own
   /// It shares by what everybody has used, which counts half after so long (zero: for ever), and
@@ -64,35 +63,41 @@ struct PolicyTraits {
 class Policy {
  public:
   virtual ~Policy() = default;
-  [[nodiscard]] virtual std::string_view name()
-      const noexcept = 0;  // persisted: new behaviour, new name
+  /// Persisted: new behaviour, new name.
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// The same for the whole of its life.
   [[nodiscard]] virtual PolicyTraits traits() const noexcept { return {}; }
 
   /// Called once, before the first event.
   virtual void begin(const View&) {}
-  /// May refuse a new job for good (a quota it can never meet). What fits no node is refused
-  /// before.
+  /// Asked of each job before on_arrival(). May refuse it for good (a quota it can never meet);
+  /// no other hook hears of it then. What fits no state of the cluster is refused before, unasked.
   [[nodiscard]] virtual std::optional<Refusal> admit(const View&, JobId) { return std::nullopt; }
   virtual void on_arrival(const View&, JobId) {}
   /// The job is over: completed, failed, cancelled or killed. Called after its devices came back.
   virtual void on_departure(const View&, JobId) {}
-  /// The job lost its devices without a decision of ours (node lost) and waits again.
+  /// The job lost its devices without a decision of ours and waits again: its node is lost (after
+  /// on_capacity_change() of that node), or its attempt failed and is tried again.
   virtual void on_requeue(const View&, JobId) {}
   /// An attempt of the job has failed on these devices. True: it is to be tried again from its
-  /// beginning; it waits then and on_requeue() follows. False: it is over, and has failed.
+  /// beginning; it waits then and on_requeue() follows. False: it is over, and has failed. In an
+  /// open run asked only where the executor leaves it to the policy (Event::asks_policy).
   [[nodiscard]] virtual bool retries(const View&, JobId, FailureKind, std::span<const Slice>) {
     return false;
   }
   /// What people are entitled to from now on.
   virtual void on_entitlements(const View&, const Entitlements&) {}
+  /// A node takes jobs that did not, or does not that did, or begins to boot. Also after a plan
+  /// switched it off, once that is carried out.
   virtual void on_capacity_change(const View&, NodeId) {}
   /// In an open run: a running job's rate or work is not what it was to be expected. Whoever keeps
   /// an order by work left looks at it again.
   virtual void on_rate(const View&, JobId) {}
 
+  /// Once per instant at which something happened or that was wished for, after all its hooks.
   virtual void decide(const View& view, Plan& plan, Rng& rng) = 0;
-  /// Earliest time at which decide() must be called again even if nothing happens.
+  /// Asked after every decide(): the earliest time, later than now, at which decide() must be
+  /// called again even if nothing happens. The last answer alone counts.
   [[nodiscard]] virtual std::optional<Time> next_wakeup(const View&) { return std::nullopt; }
 };
 

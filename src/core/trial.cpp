@@ -12,8 +12,8 @@ void Trial::clear(std::span<const JobId> jobs) {
 }
 
 void Trial::clear_running() {
-  const std::vector<JobId> running = engine_.running_;  // leaves as we go
-  clear(running);
+  const auto running = engine_.accounts_.running();
+  clear(std::vector<JobId>{running.begin(), running.end()});  // a copy: they leave as we go
 }
 
 void Trial::clear_waiting(JobId except) {
@@ -51,9 +51,9 @@ std::vector<JobId> Trial::decide(std::optional<Time> at) {
   for (const Action& action : actions) {
     if (action.job == kNoJob) continue;
     const bool holds = engine_.plan_.holds(action.job);
-    if (holds && !engine_.jobs_.is_running(action.job)) engine_.set_running(action.job);
+    if (holds && !engine_.jobs_.is_running(action.job)) engine_.accounts_.set_running(action.job);
     if (!holds && engine_.jobs_.is_running(action.job))
-      engine_.set_stopped(action.job, JobState::Waiting);
+      engine_.accounts_.set_stopped(action.job, JobState::Waiting);
     if (action.kind == ActionKind::Kill) engine_.jobs_.state[action.job] = JobState::Cancelled;
   }
   engine_.plan_.settle();

@@ -30,7 +30,7 @@ enum class Need : std::uint32_t {
   Deadline = 1U << 1U,
   History = 1U << 2U,  // service of jobs that have finished in this run
   Reports = 1U << 4U,  // what the training code says of itself: epochs, loss, noise scale
-  Profile = 1U << 3U,  // how fast its model runs where, beside whom, in how much memory
+  Profile = 1U << 3U,  // how fast its model runs on which devices, beside which neighbours
 };
 [[nodiscard]] constexpr Need operator|(Need a, Need b) noexcept {
   return static_cast<Need>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
@@ -70,11 +70,11 @@ class View {
   /// Jobs of one kind are alike to the rate model and to placement.
   [[nodiscard]] const Kind& kind(JobId job) const noexcept { return kinds[jobs.kind[job]]; }
   [[nodiscard]] std::int32_t gpus(JobId job) const noexcept { return trace_->jobs[job.value].gpus; }
-  /// Jobs are programs that somebody runs: none has another size than its request agrees to.
+  /// Jobs are real programs (an open run): a plan declines a size the request does not agree to.
   [[nodiscard]] bool sizes_are_agreed() const noexcept { return open_; }
 
-  /// How long the rate of a running job was measured where and beside whom it runs now. Zero: it is
-  /// believed, not tested (see RateBasis). Endless in a simulation, where it is the truth.
+  /// For how long the rate of a running job was measured on its devices, beside its neighbours.
+  /// Zero: it is believed, not tested (see RateBasis). Endless in a simulation: it is the truth.
   [[nodiscard]] Duration measured_over(JobId job) const noexcept {
     if (jobs.basis[job] == RateBasis::Exact) return Duration::max();
     if (jobs.basis[job] != RateBasis::Measured) return Duration::zero();
@@ -115,7 +115,7 @@ class View {
     BERTH_CHECK(is_over(jobs.state[job]), "history is made of jobs that are over");
     return to_seconds(jobs.service[job]);
   }
-  /// How fast jobs are believed to run where, and beside whom.
+  /// How fast jobs are believed to run on which devices, beside which neighbours.
   [[nodiscard]] const RateModel& believed() const noexcept {
     BERTH_CHECK(includes(needs_, Need::Profile), "a policy reads only what it declared: profile");
     return *believed_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "core/plan.h"
@@ -25,9 +26,7 @@ class CpuBeliefs {
   [[nodiscard]] const RateModel& rates() const noexcept { return *believed_; }
 
   /// All cores of the largest server of the pool.
-  [[nodiscard]] std::int32_t most_cores(PoolId pool) const noexcept {
-    return most_cores_[pool.value];
-  }
+  [[nodiscard]] std::int32_t most_cores(PoolId pool) const noexcept { return most_cores_[pool]; }
   /// f at 0, 1, 2 … cores per GPU, up to all cores of the largest server of its pool, in the given
   /// phase. Valid until the next correction.
   [[nodiscard]] std::span<const double> speeds(const Plan& plan, JobId job,
@@ -49,40 +48,35 @@ class CpuBeliefs {
   [[nodiscard]] bool correct(const Plan& plan, JobId job, double measured);
 
  private:
-  /// The curve of a class of jobs: what is corrected as a whole.
-  struct Curve {
-    ProfileId profile;
-    PoolId pool;
-    Phase phase = Phase::Training;
-    friend auto operator<=>(const Curve&, const Curve&) = default;
-  };
-  struct Kind {
-    Curve curve;
+  /// Jobs of a model, in a pool and phase: what is corrected as a whole.
+  using Curve = std::tuple<ProfileId, PoolId, Phase>;
+  /// Jobs that stand alike.
+  struct Place {
+    KindId kind;
     std::int32_t gpus = 1;
-    std::int32_t batch = 0;
     std::int32_t sub_steps = 1;
     Level level = Level::Device;
-    friend auto operator<=>(const Kind&, const Kind&) = default;
+    friend auto operator<=>(const Place&, const Place&) = default;
   };
-  [[nodiscard]] Kind kind_of(const Plan& plan, JobId job, Phase phase) const;
-  [[nodiscard]] Kind kind_in(const Plan& plan, JobId job, PoolId pool) const;
-  [[nodiscard]] Standing standing(const Kind& kind, std::int32_t cores_milli) const;
-  /// How far the cores feed the GPU: below 1 they limit it. Without the corrections.
-  [[nodiscard]] double fed(const Kind& kind, std::int32_t cores_milli) const;
-  [[nodiscard]] std::span<const double> table_of(const Kind& kind);
-  struct Scale {
+  struct Learnt {
     double factor = 1;
     int corrections = 0;
+    std::map<Place, std::vector<double>> tables;  // with the factor
   };
-  [[nodiscard]] double scale_of(const Curve& curve) const;
+  /// As it stands, or as it would at the best place in the pool, with cores enough.
+  [[nodiscard]] Standing standing(const Plan& plan, JobId job, Phase phase) const;
+  [[nodiscard]] Standing standing_in(const Plan& plan, JobId job, PoolId pool) const;
+  /// How far the cores feed the GPU: below 1 they limit it. Without the corrections.
+  [[nodiscard]] double fed(Standing standing, std::int32_t cores_milli) const;
+  [[nodiscard]] std::span<const double> table_of(KindId kind, const Standing& standing);
+  [[nodiscard]] double factor_of(const Standing& standing) const;
   /// Empty: not known.
   [[nodiscard]] std::span<const double> measured(JobId job, PoolId pool) const;
 
   const RateModel* believed_ = nullptr;
   MeasuredSpeeds* measured_ = nullptr;
-  std::vector<std::int32_t> most_cores_;  // by pool
-  std::map<Kind, std::vector<double>> tables_;
-  std::map<Curve, Scale> scales_;
+  Column<PoolId, std::int32_t> most_cores_;
+  std::map<Curve, Learnt> curves_;
   mutable std::map<JobId, std::vector<double>> measured_tables_;  // empty: asked, not known
 };
 

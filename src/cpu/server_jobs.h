@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/device_mask.h"
 #include "core/plan.h"
 #include "perf/cpu_allocation.h"
 
@@ -50,6 +51,15 @@ inline void with_gang_mates(const Plan& plan, std::vector<NodeId>& nodes,
   }
   std::ranges::sort(nodes);
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+}
+
+/// Beside others on a GPU a speed says nothing about cores.
+[[nodiscard]] inline bool has_device_company(const Plan& plan, JobId job) {
+  return std::ranges::any_of(plan.slices(job), [&](const Slice& slice) {
+    return std::ranges::any_of(DeviceMask{slice.devices}, [&](std::int32_t device) {
+      return plan.cluster().jobs_on(slice.node, device).size() > 1;
+    });
+  });
 }
 
 inline void give_cores(Plan& plan, JobId job, std::int32_t cores_milli) {

@@ -1,5 +1,5 @@
-// How many jobs of an array may compete at once (`--array=0-99%4`). Owns who of each array is in and
-// who waits for its turn.
+// How many jobs of an array may compete at once (`--array=0-99%4`). Owns who of each array is in
+// and who waits for its turn.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// A complete scheduler in one process: store, journal writer, host, engine and service, wired together in
-// the order in which they may fail. The API and the command line stand in front of its service.
+// A complete scheduler in one process: store, journal writer, host, engine and service, wired
+// together in the order in which they may fail. The API and the command line stand in front of its
+// service.
 #pragma once
 
 #include <functional>

@@ -102,9 +102,6 @@ class Gates {
   [[nodiscard]] std::vector<ShutGate> shut(JobNumber job, Time now) const;
   /// The first of its user's and its group's limits that leaves no room for it.
   [[nodiscard]] std::optional<FullLimit> full_limit(JobNumber job) const;
-  [[nodiscard]] QuotaGate::InUse in_use(const std::string& who) const {
-    return quotas_.in_use(who);
-  }
 
  private:
   struct Row {

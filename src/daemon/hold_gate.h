@@ -1,5 +1,5 @@
-// Jobs that are kept out by name: held, suspended by a person, or too large for the cluster as it is
-// described now. Owns these three marks and nothing else; whether a marked job has to leave the
+// Jobs that are kept out by name: held, suspended by a person, or too large for the cluster as it
+// is described now. Owns these three marks and nothing else; whether a marked job has to leave the
 // engine is for Gates to say.
 #pragma once
 

@@ -1,10 +1,6 @@
 #include "daemon/live_service.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <future>
 
@@ -14,8 +10,11 @@
 
 #include "daemon/job_pages.h"
 #include "daemon/past_cursor.h"
+#include "daemon/service_fault.h"
+#include "daemon/service_metrics.h"
 #include "daemon/waiting_cycle.h"
 #include "model/job_spec_json.h"
+#include "why/why_json.h"
 
 namespace berth {
 
@@ -23,21 +22,13 @@ namespace {
 
 constexpr std::size_t kMostPerPage = 1000;
 constexpr std::size_t kMostResults = 10'000;
-constexpr std::string_view kTooLate = "the scheduler is stopping or begins anew: ask again";
-
-tl::unexpected<Fault> fault(FaultKind kind, std::string message) {
-  return tl::unexpected<Fault>(Fault{.kind = kind, .messages = {std::move(message)}});
-}
-
-tl::unexpected<Fault> not_found(JobNumber job) {
-  return fault(FaultKind::NotFound, fmt::format("there is no job {}", job));
-}
 
 bool may_touch(const Caller& caller, const JobSpec& spec) {
   return caller.role != Role::User || caller.user == spec.user;
 }
 
-/// What is asked by a word is on record by the same word; a signal is sent and not kept.
+/// What is asked by a word is on record by the same word; a signal is sent and
+/// not kept.
 Wish wish_of(Verb verb) { return wish_from(to_string(verb)).value(); }
 
 /// Why a wish makes no sense for a job in this state; empty if it does.
@@ -58,8 +49,9 @@ std::string cannot(Verb verb, const LedgerJob& job) {
   return {};
 }
 
-/// Whoever holds a job lets it go, or an operator does. One that the scheduler has set aside is its
-/// user's to mend: as long as its numbers make no sense nobody can release it.
+/// Whoever holds a job lets it go, or an operator does. One that the scheduler
+/// has set aside is its user's to mend: as long as its numbers make no sense
+/// nobody can release it.
 Result<void> may_release(const Caller& caller, const LedgerJob& job) {
   const bool is_set_aside = job.held_by == kSchedulerName;
   if (const auto faults = impossible_numbers(*job.spec); is_set_aside && !faults.empty())
@@ -71,15 +63,8 @@ Result<void> may_release(const Caller& caller, const LedgerJob& job) {
   return {};
 }
 
-Answer<void> check_deadline(const JobSpec& spec, std::int64_t wall) {
-  const std::int64_t now = wall / 1'000'000;
-  if (!spec.deadline || *spec.deadline > now) return {};
-  return fault(FaultKind::Impossible,
-               fmt::format("deadline: it passed {} ago (now is {} in Unix seconds)",
-                           human_duration(static_cast<double>(now - *spec.deadline)), now));
-}
-
-/// Of a job that runs only the limit can be changed: by its user to less, by an operator to more.
+/// Of a job that runs only the limit can be changed: by its user to less, by an
+/// operator to more.
 Answer<void> may_change_running(const Caller& caller, const LedgerJob& job, const JobSpec& asked) {
   if (!job.attempt) return {};
   const std::int64_t limit = job.spec->time_limit;
@@ -100,159 +85,49 @@ Answer<void> may_change_running(const Caller& caller, const LedgerJob& job, cons
   return {};
 }
 
-/// It competes as soon as it is taken; what a policy says to it before is what it will say then.
-bool comes_at_once(const JobSpec& spec) {
-  return !spec.hold && spec.begin == 0 && spec.dependencies.empty();
-}
-
 }  // namespace
 
 LiveService::LiveService(Parts parts)
     : parts_(std::move(parts)),
       identity_(parts_.board, parts_.options.identity),
-      started_wall_(parts_.clock.wall()),
-      started_(parts_.clock.now()) {}
+      callers_({.board = parts_.board,
+                .identity = identity_,
+                .clock = parts_.clock,
+                .admins = parts_.options.admins,
+                .operators = parts_.options.operators,
+                .write_setting =
+                    [this](SettingRecord setting) { return write_setting(std::move(setting)); }}),
+      cluster_({.board = parts_.board,
+                .store = parts_.store,
+                .clock = parts_.clock,
+                .scheduler = parts_.scheduler,
+                .admission = parts_.admission,
+                .cluster = parts_.cluster,
+                .energy = parts_.energy,
+                .generation = parts_.generation,
+                .version = parts_.options.version,
+                .half_life = parts_.options.fair_share_half_life,
+                .reserve_bytes = parts_.options.reserve_bytes,
+                .write_setting =
+                    [this](SettingRecord setting) { return write_setting(std::move(setting)); }}),
+      submitter_({.board = parts_.board,
+                  .store = parts_.store,
+                  .journal = parts_.journal,
+                  .clock = parts_.clock,
+                  .scheduler = parts_.scheduler,
+                  .admission = parts_.admission,
+                  .identity = identity_,
+                  .reserve_bytes = parts_.options.reserve_bytes,
+                  .ask_engine = parts_.ask_engine,
+                  .note_trouble = parts_.note_trouble,
+                  .refusal_of = parts_.refusal_of}) {}
 
-void LiveService::set_trouble(std::string trouble) {
-  const std::lock_guard lock{trouble_mutex_};
-  trouble_ = std::move(trouble);
-}
-
-// --- submit
-
-/// Whose job it is, and whose share it uses.
-Answer<void> LiveService::name_owner(const Caller& caller, JobSpec& spec) {
-  if (spec.user.empty()) spec.user = caller.user;
-  if (auto allowed = identity_.may_run_as(caller, spec.user); !allowed) return allowed;
-  return identity_.settle_group(caller, spec);
-}
-
-Answer<void> LiveService::prepare(const Caller& caller, JobSpec& spec,
-                                  std::vector<std::string>& notes) {
-  if (auto admitted = parts_.admission.admit(caller, spec, notes); !admitted)
-    return tl::unexpected<Fault>(std::move(admitted).error());
-  if (auto in_time = check_deadline(spec, parts_.clock.wall()); !in_time)
-    return tl::unexpected<Fault>(std::move(in_time).error());
-  const AdmissionOptions& limits = parts_.admission.options();
-  const std::size_t count = spec.array ? spec.array->indices.size() : 1;
-  const auto now = parts_.board.counts();
-  if (now.pending + now.running + count > limits.max_jobs)
-    return fault(FaultKind::TooMany, fmt::format("the queue is full: {} jobs of {}",
-                                                 now.pending + now.running, limits.max_jobs));
-  const std::size_t mine = parts_.board.jobs_of(spec.user);
-  if (mine + count > limits.max_jobs_per_user)
-    return fault(FaultKind::TooMany, fmt::format("{} has {} jobs of {} in the queue", spec.user,
-                                                 mine, limits.max_jobs_per_user));
-  if (parts_.store.space_left() < parts_.options.reserve_bytes) {
-    constexpr const char* kWhy = "no space left for the journal: nothing new is taken";
-    if (parts_.note_trouble) parts_.note_trouble("journal-space", kWhy);
-    return fault(FaultKind::Unavailable, kWhy);
-  }
+Answer<void> LiveService::write_setting(SettingRecord setting) {
+  std::vector<RecordBody> bodies;
+  bodies.emplace_back(std::move(setting));
+  if (const auto written = parts_.journal.write(std::move(bodies)); !written)
+    return fault(FaultKind::Unavailable, written.error().text());
   return {};
-}
-
-Answer<std::optional<Submitted>> LiveService::known_key(const JobSpec& spec) {
-  if (spec.key.empty()) return std::nullopt;
-  auto known = parts_.board.by_key(spec.user, spec.key);
-  if (!known) {
-    const auto past = parts_.store.by_key(spec.user, spec.key);
-    // Whoever cannot look must not take it again: it may be there.
-    if (!past) return fault(FaultKind::Unavailable, past.error().text());
-    known = *past;
-  }
-  if (!known) return std::nullopt;
-  return Submitted{.first = *known,
-                   .count = spec.array ? spec.array->indices.size() : 1,
-                   .is_repeat = true,
-                   .notes = {}};
-}
-
-struct LiveService::Submission {
-  JobSpec spec;
-  Submitted answer;
-  std::string setting{};     // "policy", that has let it through
-  bool is_outdated = false;  // another was set before it was written down
-};
-
-void LiveService::submit_async(const Caller& caller, JobSpec spec,
-                               std::function<void(Answer<Submitted>)> done) {
-  std::vector<std::string> notes;
-  if (auto named = name_owner(caller, spec); !named)
-    return done(tl::unexpected<Fault>(std::move(named).error()));
-  // What was taken before is answered first: that the queue is full by now, or what it waited for
-  // is gone, does not matter to whoever lost the answer.
-  const auto known = known_key(spec);
-  if (!known) return done(tl::unexpected<Fault>(known.error()));
-  if (*known) return done(**known);
-  if (auto ready = prepare(caller, spec, notes); !ready)
-    return done(tl::unexpected<Fault>(std::move(ready).error()));
-  auto submission = std::make_shared<Submission>();
-  submission->answer.count = spec.array ? spec.array->indices.size() : 1;
-  submission->answer.notes = std::move(notes);
-  submission->spec = std::move(spec);
-  ask_policy(submission, std::move(done));
-}
-
-/// Whoever has been told that a policy is set finds it asked, also before its engine has begun: it
-/// is waited for, just as by a scheduler that has only begun itself.
-void LiveService::ask_policy(const std::shared_ptr<Submission>& submission,
-                             std::function<void(Answer<Submitted>)> done) {
-  submission->is_outdated = false;
-  submission->setting = parts_.board.setting("policy").value_or("");
-  const SchedulerFigures figures = parts_.scheduler.figures();
-  const bool is_there = figures.engines > 0 && figures.setting == submission->setting;
-  if (is_there && !figures.may_refuse) return take(submission, std::move(done));
-  if (!comes_at_once(submission->spec) || !parts_.refusal_of) {
-    if (is_there)
-      submission->answer.notes.push_back(fmt::format(
-          "policy {} decides when the job comes up whether it takes it; `berth why` tells",
-          figures.policy));
-    return take(submission, std::move(done));
-  }
-  // It may change its mind until the job is there; then the end of the job says so.
-  parts_.ask_engine(
-      {.ask =
-           [this, submission, done] {
-             const SchedulerFigures now = parts_.scheduler.figures();
-             if (now.setting != submission->setting) return ask_policy(submission, done);
-             if (const auto refusal = parts_.refusal_of(submission->spec))
-               return done(fault(FaultKind::Impossible,
-                                 fmt::format("policy {} refuses it: {}", now.policy, *refusal)));
-             take(submission, done);
-           },
-       .too_late = [done] { done(fault(FaultKind::Unavailable, std::string{kTooLate})); }});
-}
-
-void LiveService::take(const std::shared_ptr<Submission>& submission,
-                       std::function<void(Answer<Submitted>)> done) {
-  parts_.journal.write_later(
-      {.make = [submission](const Ledger& ledger) -> Result<std::vector<RecordBody>> {
-         const JobSpec& asked = submission->spec;
-         const auto setting = ledger.settings().find("policy");
-         if ((setting == ledger.settings().end() ? "" : setting->second) != submission->setting) {
-           submission->is_outdated = true;
-           return std::vector<RecordBody>{};
-         }
-         if (!asked.key.empty()) {  // the same key may be in this very batch
-           if (const auto twin = ledger.by_key(asked.user, asked.key)) {
-             submission->answer.first = *twin;
-             submission->answer.is_repeat = true;
-             return std::vector<RecordBody>{};
-           }
-         }
-         submission->answer.first = ledger.next_number();
-         std::vector<RecordBody> bodies;
-         bodies.emplace_back(
-             SubmitRecord{.first = ledger.next_number(), .spec = std::move(submission->spec)});
-         return bodies;
-       },
-       .done =
-           [this, submission, done = std::move(done)](const auto& written) {
-             if (!written) return done(fault(FaultKind::Unavailable, written.error().text()));
-             if (submission->is_outdated) return ask_policy(submission, done);
-             ++submits_;
-             done(std::move(submission->answer));
-           }});
 }
 
 Answer<Submitted> LiveService::submit(const Caller& caller, JobSpec spec) {
@@ -265,8 +140,9 @@ Answer<Submitted> LiveService::submit(const Caller& caller, JobSpec spec) {
 
 // --- looking
 
-/// What runs and with which secrets in its environment is its owner's business. Jobs of an array
-/// stand together in a list and share their request: what may be told of it is worked out once.
+/// What runs and with which secrets in its environment is its owner's business.
+/// Jobs of an array stand together in a list and share their request: what may
+/// be told of it is worked out once.
 JobView LiveService::shown_to(const Caller& caller, JobView view, Told& last) const {
   if (view.spec == nullptr || may_touch(caller, *view.spec)) return view;
   if (last.whole != view.spec) {
@@ -302,7 +178,8 @@ Answer<JobPage> LiveService::jobs(const Caller& caller, const JobFilter& filter)
       if (query->numbers.empty()) query.reset();
     }
     if (!query || bounded.rows != Rows::Folded) break;
-    // A page of both goes on behind a number: a row of many numbers has no place in it.
+    // A page of both goes on behind a number: a row of many numbers has no
+    // place in it.
     bounded.rows = Rows::Brief;
   }
   if (query) {
@@ -422,7 +299,8 @@ Answer<std::vector<VerbResult>> LiveService::act(const Caller& caller, Verb verb
   std::vector<VerbResult> results;
   auto jobs = chosen(caller, which, results);
   if (!jobs) return tl::unexpected<Fault>(std::move(jobs).error());
-  // One order each, all in one commit: one that cannot be done spoils none of the others.
+  // One order each, all in one commit: one that cannot be done spoils none of
+  // the others.
   std::vector<std::promise<VerbResult>> promises(jobs->size());
   for (std::size_t i = 0; i < jobs->size(); ++i) {
     const JobNumber number = (*jobs)[i];
@@ -481,11 +359,12 @@ Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
   }
   if (!may_touch(caller, *job->spec))
     return fault(FaultKind::Forbidden, fmt::format("job {} is not yours", number));
-  // A job's owner stays. Who he is on this machine is looked up here: that may take a while, and
-  // nobody else's records wait for it.
+  // A job's owner stays. Who he is on this machine is looked up here: that may
+  // take a while, and nobody else's records wait for it.
   const auto changes = identity_.settle_changes(caller, *job->spec, asked);
   if (!changes) return tl::unexpected<Fault>(changes.error());
-  // The rest is decided when its turn has come: until then the job may start, end or be changed.
+  // The rest is decided when its turn has come: until then the job may start,
+  // end or be changed.
   std::optional<Fault> refused;
   std::promise<Result<void>> promise;
   parts_.journal.write_later(
@@ -509,7 +388,8 @@ Answer<JobView> LiveService::change(const Caller& caller, JobNumber number,
   return this->job(caller, number);
 }
 
-/// What is written is what was admitted: repaired where a request may leave something open.
+/// What is written is what was admitted: repaired where a request may leave
+/// something open.
 Answer<ChangeRecord> LiveService::change_in(const Ledger& ledger, const Caller& caller,
                                             JobNumber number, const std::string& changes) {
   const LedgerJob* job = ledger.find(number);
@@ -564,40 +444,16 @@ Answer<std::string> LiveService::why(const Caller& caller, JobNumber job) {
   return answer.get();
 }
 
-// --- who asks
-
-Role LiveService::role_of(const std::string& user, std::uint32_t uid) const {
-  if (uid == 0 || uid == getuid() || parts_.options.admins.contains(user)) return Role::Admin;
-  return parts_.options.operators.contains(user) ? Role::Operator : Role::User;
-}
-
-/// A role that somebody gave to a token of his own is good while he has it himself; one that an
-/// admin gave to somebody else is good until the token is revoked.
-Role LiveService::role_of_token(const TokenView& token) {
-  if (token.role == Role::User || token.is_granted) return token.role;
-  const Role now = role_of(token.user, kNoUid);
-  if (now >= token.role) return token.role;
-  return std::min(token.role, role_of(token.user, identity_.uid_of(token.user).value_or(kNoUid)));
-}
-
-Caller LiveService::caller_of_peer(std::uint32_t uid, std::uint32_t gid) {
-  constexpr Duration kKept = std::chrono::minutes{1};
-  const Time now = parts_.clock.now();
-  {
-    const std::lock_guard lock{callers_mutex_};
-    const auto known = peers_.find(uid);
-    if (known != peers_.end() && now - known->second.second < kKept) return known->second.first;
-  }
-  Caller caller{.user = fmt::format("uid{}", uid), .uid = uid, .gid = gid};
-  std::array<char, 4096> buffer{};
-  passwd entry{};
-  passwd* found = nullptr;
-  if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
-    caller.user = found->pw_name;
-  caller.role = role_of(caller.user, uid);
-  const std::lock_guard lock{callers_mutex_};
-  peers_[uid] = {caller, now};
-  return caller;
+std::string LiveService::metrics() {
+  return service_metrics({.cluster = cluster_.cluster(),
+                          .nodes = cluster_.nodes(),
+                          .figures = parts_.scheduler.figures(),
+                          .ended = parts_.board.ended(),
+                          .set_aside = parts_.board.set_aside(),
+                          .submits = submitter_.count(),
+                          .unexplained = unexplained_.load(),
+                          .journal_bytes_left = parts_.store.space_left()}) +
+         (parts_.more_metrics ? parts_.more_metrics() : std::string{});
 }
 
 }  // namespace berth

@@ -1,5 +1,7 @@
-// The service of a running scheduler: what may be asked, by whom, answered from the board and the
-// store, written by the journal writer.
+// The service of a running scheduler: what may be asked, by whom, answered from
+// the status board and the store, written to the journal. Jobs are looked at,
+// acted on and changed here; submitting them, the cluster and callers are
+// objects of their own. Safe from any thread.
 #pragma once
 
 #include <atomic>
@@ -11,14 +13,16 @@
 #include <vector>
 
 #include "daemon/admission.h"
+#include "daemon/caller_directory.h"
+#include "daemon/cluster_service.h"
 #include "daemon/energy_meter.h"
 #include "daemon/identity.h"
+#include "daemon/job_submitter.h"
 #include "daemon/journal_writer.h"
 #include "daemon/message_queue.h"
 #include "daemon/scheduler.h"
 #include "daemon/service.h"
 #include "daemon/status_board.h"
-#include "daemon/tokens.h"
 #include "wire/why.h"
 
 namespace berth {
@@ -49,20 +53,23 @@ class LiveService final : public Service {
     std::function<Why(const JobView&, bool may_see_all)> explain;  // in the engine's thread
     std::function<std::string()> more_metrics;                     // Prometheus text of other parts
     ServiceOptions options;
-    /// Hears a fixed word for what stands in the way of jobs, and says it in words for the log.
+    /// Hears a fixed word for what stands in the way of jobs, and says it in
+    /// words for the log.
     std::function<void(std::string_view cause, std::string_view why)> note_trouble = {};
-    /// What the policy says to a job that comes now, in the engine's thread; absent: nobody is
-    /// asked before a job is taken.
+    /// What the policy says to a job that comes now, in the engine's thread;
+    /// absent: nobody is asked before a job is taken.
     std::function<std::optional<std::string>(const JobSpec&)> refusal_of = {};
     EnergyMeter* energy = nullptr;
   };
   explicit LiveService(Parts parts);
   /// What stands in the way of taking jobs; empty: nothing.
-  void set_trouble(std::string trouble);
+  void set_trouble(std::string trouble) { cluster_.set_trouble(std::move(trouble)); }
 
   [[nodiscard]] Answer<Submitted> submit(const Caller& caller, JobSpec spec) override;
   void submit_async(const Caller& caller, JobSpec spec,
-                    std::function<void(Answer<Submitted>)> done) override;
+                    std::function<void(Answer<Submitted>)> done) override {
+    submitter_.submit_async(caller, std::move(spec), std::move(done));
+  }
   [[nodiscard]] Answer<JobPage> jobs(const Caller& caller, const JobFilter& filter) override;
   [[nodiscard]] Answer<JobView> job(const Caller& caller, JobNumber job) override;
   [[nodiscard]] Answer<std::vector<AttemptView>> attempts(const Caller& caller,
@@ -75,23 +82,44 @@ class LiveService final : public Service {
                                        const std::string& changes) override;
   [[nodiscard]] Answer<std::string> why(const Caller& caller, JobNumber job) override;
 
-  [[nodiscard]] ClusterView cluster(const Caller& caller) override;
-  [[nodiscard]] std::vector<NodeView> nodes(const Caller& caller) override;
+  [[nodiscard]] ClusterView cluster(const Caller&) override { return cluster_.cluster(); }
+  [[nodiscard]] std::vector<NodeView> nodes(const Caller&) override { return cluster_.nodes(); }
   [[nodiscard]] Answer<NodeView> set_node(const Caller& caller, const std::string& node,
                                           const std::string& state,
-                                          const std::string& reason) override;
+                                          const std::string& reason) override {
+    return cluster_.set_node(caller, node, state, reason);
+  }
   [[nodiscard]] Answer<ClusterView> set_policy(
       const Caller& caller, const std::string& policy,
-      const std::vector<std::pair<std::string, std::string>>& settings) override;
-  [[nodiscard]] std::vector<ShareView> shares(const Caller& caller) override;
-  [[nodiscard]] Answer<ShareView> set_share(const Caller& caller, const ShareView& share) override;
+      const std::vector<std::pair<std::string, std::string>>& settings) override {
+    return cluster_.set_policy(caller, policy, settings);
+  }
+  [[nodiscard]] std::vector<ShareView> shares(const Caller& caller) override {
+    return cluster_.shares(caller);
+  }
+  [[nodiscard]] Answer<ShareView> set_share(const Caller& caller, const ShareView& share) override {
+    return cluster_.set_share(caller, share);
+  }
+  [[nodiscard]] std::string learnt_profiles(const Caller& caller) override {
+    return cluster_.learnt_profiles(caller);
+  }
 
   [[nodiscard]] Answer<std::string> make_token(const Caller& caller,
-                                               const TokenView& token) override;
-  [[nodiscard]] Answer<std::vector<TokenView>> tokens(const Caller& caller) override;
-  [[nodiscard]] Answer<void> revoke_token(const Caller& caller, const std::string& name) override;
-  [[nodiscard]] std::optional<Caller> caller_of(const std::string& token) override;
-  [[nodiscard]] Caller caller_of_peer(std::uint32_t uid, std::uint32_t gid) override;
+                                               const TokenView& token) override {
+    return callers_.make_token(caller, token);
+  }
+  [[nodiscard]] Answer<std::vector<TokenView>> tokens(const Caller& caller) override {
+    return callers_.tokens(caller);
+  }
+  [[nodiscard]] Answer<void> revoke_token(const Caller& caller, const std::string& name) override {
+    return callers_.revoke_token(caller, name);
+  }
+  [[nodiscard]] std::optional<Caller> caller_of(const std::string& token) override {
+    return callers_.caller_of(token);
+  }
+  [[nodiscard]] Caller caller_of_peer(std::uint32_t uid, std::uint32_t gid) override {
+    return callers_.caller_of_peer(uid, gid);
+  }
 
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(
       std::uint64_t after, std::function<void(const ServiceEvent&)> listener) override {
@@ -99,45 +127,25 @@ class LiveService final : public Service {
   }
   [[nodiscard]] std::uint64_t latest() const override { return parts_.board.latest(); }
   [[nodiscard]] std::string metrics() override;
-  [[nodiscard]] std::string learnt_profiles(const Caller& caller) override;
 
  private:
-  struct Submission;
-  void ask_policy(const std::shared_ptr<Submission>& submission,
-                  std::function<void(Answer<Submitted>)> done);
-  void take(const std::shared_ptr<Submission>& submission,
-            std::function<void(Answer<Submitted>)> done);
-  [[nodiscard]] Answer<void> prepare(const Caller& caller, JobSpec& spec,
-                                     std::vector<std::string>& notes);
-  [[nodiscard]] Answer<void> name_owner(const Caller& caller, JobSpec& spec);
-  [[nodiscard]] Answer<std::optional<Submitted>> known_key(const JobSpec& spec);
+  struct Told {  // a request, and what somebody else may see of it
+    std::shared_ptr<const JobSpec> whole{}, shown{};
+  };
+  [[nodiscard]] JobView shown_to(const Caller& caller, JobView view) const;
+  [[nodiscard]] JobView shown_to(const Caller& caller, JobView view, Told& last) const;
   [[nodiscard]] Answer<std::vector<JobNumber>> chosen(const Caller& caller, const JobFilter& which,
                                                       std::vector<VerbResult>& results);
   [[nodiscard]] Answer<ChangeRecord> change_in(const Ledger& ledger, const Caller& caller,
                                                JobNumber job, const std::string& changes);
-  [[nodiscard]] VerbResult wish(const Caller& caller, Verb verb, JobNumber job,
-                                const std::string& why, int signal);
-  [[nodiscard]] JobView shown_to(const Caller& caller, JobView view) const;
-  struct Told {  // a request, and what somebody else may see of it
-    std::shared_ptr<const JobSpec> whole{}, shown{};
-  };
-  [[nodiscard]] JobView shown_to(const Caller& caller, JobView view, Told& last) const;
   [[nodiscard]] Answer<void> write_setting(SettingRecord setting);
-  [[nodiscard]] Role role_of(const std::string& user, std::uint32_t uid) const;
-  [[nodiscard]] Role role_of_token(const TokenView& token);
 
   Parts parts_;
   Identity identity_;
-  std::int64_t started_wall_ = 0;
-  Time started_{};
-  std::atomic<std::uint64_t> submits_ = 0;
+  CallerDirectory callers_;
+  ClusterService cluster_;
+  JobSubmitter submitter_;
   std::atomic<std::uint64_t> unexplained_ = 0;
-  mutable std::mutex callers_mutex_;  // of the next two: every request asks who it is from
-  std::map<std::string, KeptToken> tokens_by_hash_;
-  std::uint64_t tokens_version_ = 0;
-  std::map<std::uint32_t, std::pair<Caller, Time>> peers_;
-  mutable std::mutex trouble_mutex_;
-  std::string trouble_;
 };
 
 }  // namespace berth

@@ -108,11 +108,6 @@ std::optional<FullLimit> QuotaGate::full_limit(const JobSpec& spec) const {
   return std::nullopt;
 }
 
-QuotaGate::InUse QuotaGate::in_use(const std::string& who) const {
-  const auto found = shares_.find(who);
-  return found == shares_.end() ? InUse{} : found->second.in;
-}
-
 void QuotaGate::settle(Time now) {
   for (const std::string& who : budgets_) {
     Share& share = shares_[who];

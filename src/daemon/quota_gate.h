@@ -1,7 +1,7 @@
 // Limits of users and groups: GPUs and jobs that compete or run at once, and GPU time used. Use is
 // decayed: it halves every half life, so that a budget that is spent opens again by itself. Owns
-// limits, use, who is counted in and who waits for room. A job belongs to the share of its user and,
-// if it has one, of its group, and needs room in both.
+// limits, use, who is counted in and who waits for room. A job belongs to the share of its user
+// and, if it has one, of its group, and needs room in both.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,6 @@ struct FullLimit {
 
 class QuotaGate {
  public:
-  struct InUse {
-    std::int32_t gpus = 0, jobs = 0;
-  };
-
   // Shares are named "user/alice", "group/ml".
   void set_limits(const std::string& who, const ShareLimits& limits);
   /// Seconds in which use counts half; 0 = it is never forgotten.
@@ -58,7 +54,6 @@ class QuotaGate {
   [[nodiscard]] bool is_open(const JobSpec& spec) const { return !full_limit(spec); }
   /// The first of its user's and its group's limits that leaves no room for it.
   [[nodiscard]] std::optional<FullLimit> full_limit(const JobSpec& spec) const;
-  [[nodiscard]] InUse in_use(const std::string& who) const;
 
   /// Lets use decay until now; budgets that are no longer spent have room again.
   void settle(Time now);
@@ -76,6 +71,9 @@ class QuotaGate {
   void explain(const JobSpec& spec, std::vector<ShutGate>& shut) const;
 
  private:
+  struct InUse {
+    std::int32_t gpus = 0, jobs = 0;
+  };
   struct Share {
     ShareLimits limits;
     double used_seconds = 0;

@@ -1,18 +1,16 @@
 #include "daemon/scheduler.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/check_scope.h"
-#include "cpu/cpu_tuner.h"
 #include "daemon/explain.h"
 #include "daemon/live_abilities.h"
+#include "daemon/live_engine_parts.h"
 #include "model/job_spec_json.h"
-#include "placements/placements.h"
-#include "power/power_managers.h"
 
 namespace berth {
 
@@ -59,49 +57,9 @@ WaitCode code_of(GateKind gate, const Gates& gates, JobNumber job) {
 
 }  // namespace
 
-bool is_same(PolicyChoice a, PolicyChoice b) {
-  std::ranges::sort(a.settings);
-  std::ranges::sort(b.settings);
-  return a == b;
-}
-
-std::string to_text(const PolicyChoice& choice) {
-  nlohmann::json settings = nlohmann::json::object();
-  for (const auto& [key, value] : choice.settings) settings[key] = value;
-  return nlohmann::json{{"policy", choice.policy}, {"settings", std::move(settings)}}.dump();
-}
-
-Result<PolicyChoice> policy_choice_from(const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("policy") || !json["policy"].is_string())
-    return fail(fmt::format("'{}' does not name a policy", text));
-  PolicyChoice choice{.policy = json["policy"].get<std::string>()};
-  if (json.contains("settings") && json["settings"].is_object()) {
-    for (const auto& [key, value] : json["settings"].items())
-      choice.settings.emplace_back(key,
-                                   value.is_string() ? value.get<std::string>() : value.dump());
-  }
-  return choice;
-}
-
-std::string live_estimator(const std::string& said, const PolicyChoice& choice) {
-  if (!said.empty()) return said;
-  const auto entry = find_policy(choice.policy);
-  return entry && (*entry)->estimator != "oracle" ? (*entry)->estimator : "history";
-}
-
 NodeService node_service_from(const std::string& value) noexcept {
   if (value.starts_with("drained")) return NodeService::Drained;
   return value.starts_with("down") ? NodeService::Down : NodeService::Up;
-}
-
-bool make_the_same_engine(SchedulerOptions a, SchedulerOptions b) {
-  for (SchedulerOptions* options : {&a, &b}) {
-    options->policy = {};
-    options->min_run = 0;
-    options->training_answer = 0;
-  }
-  return a == b;
 }
 
 void Scheduler::set_options(const SchedulerOptions& options) {
@@ -144,8 +102,8 @@ Result<void> Scheduler::run() {
   }
 }
 
-/// What a failed engine leaves is thrown away, except what the supervisor has heard meanwhile: that goes
-/// on record before the next engine reads it.
+/// What a failed engine leaves is thrown away, except what the supervisor has heard meanwhile: that
+/// goes on record before the next engine reads it.
 Result<Scheduler::Next> Scheduler::begin_anew(const std::string& why,
                                               std::optional<JobNumber> suspect) {
   trust_.good_passes = 0;
@@ -256,8 +214,8 @@ SettingEffect Scheduler::apply(const SettingRecord& setting, Gates& gates) {
     return {.renew = is_another};
   }
   if (setting.key.starts_with("share/")) {
-    set_limits(gates);
-    return {.shares = shares_by_use_ && shares() != told_shares_};  // else it is said already
+    shares_.set_limits(gates);
+    return {.shares = shares_.has_news()};  // else it is said already
   }
   if (!setting.key.starts_with("node/")) return {};
   for (std::uint32_t i = 0; i < parts_.cluster.nodes.size(); ++i) {
@@ -287,51 +245,37 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   const std::string made_of = parts_.board.setting("policy").value_or("");
   PolicyChoice chosen = choice();
   Trace slots;
-  auto made = make_policy_of(chosen);
+  auto made = make_policy_of(chosen, parts_.options);
   if (!made) {  // the setting is of another version, or by a way around the service
     fall_back(made.error().text());
     chosen = choice();
-    made = make_policy_of(chosen);
+    made = make_policy_of(chosen, parts_.options);
   }
   running_with_ = chosen;
   EngineMemory memory = recall(chosen);
   BERTH_TRY(auto policy, std::move(made));
-  shares_by_use_ = policy->traits().shares_by_use.has_value();
   if (parts_.around_policy) policy = parts_.around_policy(std::move(policy));
-  BERTH_TRY(const auto placement, make_placement(parts_.options.placement));
-  const std::string estimator_name = live_estimator(parts_.options.estimator, chosen);
-  BERTH_TRY(auto guesses, make_estimator(estimator_name, parts_.options.seed));
-  // Those of the literature believe what they were described to.
-  LearntLengths estimator{std::move(guesses),
-                          estimator_name == "history" ? OwnWord::First : OwnWord::Last};
-  SpeedsBySlot speeds{parts_.hub};
-  std::unique_ptr<NodeTuner> tuner;
-  if (parts_.options.cpu != "off") {
-    BERTH_TRY(tuner, make_cpu_tuner(parts_.options.cpu, *policy, &speeds));
-  }
-  std::unique_ptr<PowerManager> power;
   const bool switches = parts_.power != nullptr && can_switch_any(parts_.cluster);
-  // A policy that switches nodes itself may have been set after the configuration was read.
-  if (switches && !policy->traits().manages_power) {
-    BERTH_TRY(power, make_power_manager(parts_.options.power));
-  }
-  const bool cores_count =
-      tuner != nullptr || policy->traits().sets_cores;  // else all would seem alike
-  BERTH_TRY(RateModel believed,
-            believed_of(parts_.options.beliefs, parts_.cluster, cores_count, parts_.options.seed));
+  BERTH_TRY(const auto made_parts, make_live_engine_parts({.options = parts_.options,
+                                                           .choice = chosen,
+                                                           .cluster = parts_.cluster,
+                                                           .hub = parts_.hub,
+                                                           .switches_nodes = switches},
+                                                          std::move(policy)));
+  LiveEngineParts& its = *made_parts;
 
   const std::vector<LedgerJob> jobs = parts_.board.all();
   slots.source = "live";
   slots.jobs.resize(memory.slots);
-  estimator.begin(slots);
-  learn(estimator, slots, memory.wall);
+  its.estimator.begin(slots);
+  learn(its.estimator, slots, memory.wall);
   Gates gates{[&](JobNumber job) -> std::optional<Outcome> {
     const auto past = parts_.store.past(job);
     if (!past || !*past) return std::nullopt;
     return (*past)->outcome;
   }};
-  set_limits(gates);
-  BERTH_TRY_VOID(set_uses(gates));
+  shares_.set_limits(gates);
+  BERTH_TRY_VOID(shares_.set_uses(gates, parts_.options.half_life));
   LiveExecutor executor{
       {.slots = slots,
        .cluster = parts_.cluster,
@@ -341,19 +285,19 @@ Result<Scheduler::Next> Scheduler::run_engine() {
        .clock = parts_.clock,
        .job = [&](JobNumber job) { return parts_.board.find(job); },
        .setting = [&](const auto& setting) { return apply(setting, gates); },
-       .entitlements = [&] { return entitlements(*policy); },
+       .entitlements = [&] { return shares_.entitlements(*its.policy); },
        .pass_done = [&](Time now) { pass_done(now); },
        .training = parts_.training,
-       .believed = &believed,
+       .believed = &*its.believed,
        .learnt = &*learnt_,
-       .lengths = &estimator,
+       .lengths = &its.estimator,
        .before_writing = [this] { keep_what_was_learnt(); },
-       .policy_minds_rates = minds_rates(*policy),
+       .policy_minds_rates = minds_rates(*its.policy),
        .costs = parts_.options.beliefs.costs,
        .show_progress = [&](JobNumber job,
                             const ProgressEstimate& progress) { show(job, progress); },
        .power = parts_.power,
-       .manages_power = policy->traits().manages_power || power != nullptr,
+       .manages_power = its.manages_power(),
        .one_at_a_time = trust_.is_careful,
        .can = live_abilities(parts_.training != nullptr, switches)}};
   EngineLog log{
@@ -364,30 +308,29 @@ Result<Scheduler::Next> Scheduler::run_engine() {
        }}};
   Engine engine{{.trace = slots,
                  .cluster = parts_.cluster,
-                 .policy = *policy,
-                 .placement = *placement,
-                 .estimator = estimator,
+                 .policy = *its.policy,
+                 .placement = *its.placement,
+                 .estimator = its.estimator,
                  .executor = log,
-                 .believed = believed,
+                 .believed = *its.believed,
                  .observer = &log,
-                 .tuner = tuner.get(),
-                 .power = power.get(),
+                 .tuner = its.tuner.get(),
+                 .power = its.power.get(),
                  .seed = parts_.options.seed,
                  .open = true}};
-  policy_retries_ = policy->traits().decides_retries;
+  policy_retries_ = its.policy->traits().decides_retries;
   parts_.supervisor.begin_engine(rules());
   executor.watch(engine);
-  speeds.watch(executor, log);
-  has_told_uses_ = memory.is_recalled();
-  told_shares_.reset();
+  its.speeds.watch(executor, log);
+  shares_.begin_engine(*its.policy, memory.is_recalled());
   const std::size_t replayed = memory.passes.size();
   if (memory.is_recalled()) {
     log.replay(std::move(memory.passes), [&] {
-      told_shares_ = log.last_shares();
+      shares_.recall(log.last_shares());
       executor.resume({.jobs = jobs,
                        .service_of = [this](NodeId node) { return service_of(node); },
                        .reasons_of = [&](JobId job) { return log.last_reasons(job); },
-                       .has_new_shares = shares_by_use_ && shares() != told_shares_});
+                       .has_new_shares = shares_.has_news()});
       log_replayed(replayed);
     });
   } else {
@@ -400,7 +343,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
     ++figures_.engines;
     figures_.policy = chosen.policy;
     figures_.setting = made_of;
-    figures_.may_refuse = policy->traits().may_refuse;
+    figures_.may_refuse = its.policy->traits().may_refuse;
     figures_.has_fallen_back = trust_.has_fallen_back;
   }
   Result<void> ended;

@@ -1,6 +1,7 @@
-// The lives of engines. An engine runs until it is told to stop or to begin again: with another
-// policy, another description of the cluster, or more slots. A new one takes over what runs, just
-// as after a restart of the whole program.
+// Runs one engine after another. An engine runs until it is told to stop or to begin again: with
+// another policy, another description of the cluster, or more slots. A new one takes over what
+// runs, just as after a restart of the whole program. An engine that fails is replaced; jobs and
+// policies that make engines fail are set aside.
 #pragma once
 
 #include <atomic>
@@ -13,52 +14,21 @@
 
 #include "base/log.h"
 #include "core/engine_log.h"
-#include "daemon/beliefs.h"
+#include "core/policy.h"
 #include "daemon/energy_meter.h"
 #include "daemon/engine_memory.h"
 #include "daemon/job_supervisor.h"
 #include "daemon/learnt.h"
 #include "daemon/live_executor.h"
 #include "daemon/message_queue.h"
+#include "daemon/scheduler_options.h"
+#include "daemon/share_accounts.h"
 #include "daemon/status_board.h"
 #include "daemon/training_gateway.h"
-#include "policies/registry.h"
 #include "store/store.h"
 #include "wire/why.h"
 
 namespace berth {
-
-struct PolicyChoice {
-  std::string policy = "easy";
-  Settings settings = {};
-  friend bool operator==(const PolicyChoice&, const PolicyChoice&) = default;
-};
-/// In whatever order their settings are written.
-[[nodiscard]] bool is_same(PolicyChoice a, PolicyChoice b);
-/// The setting "policy" as JSON.
-[[nodiscard]] std::string to_text(const PolicyChoice& choice);
-[[nodiscard]] Result<PolicyChoice> policy_choice_from(const std::string& text);
-/// Whom it asks for run times: `said`, unless that is empty. Never an oracle.
-[[nodiscard]] std::string live_estimator(const std::string& said, const PolicyChoice& choice);
-
-struct SchedulerOptions {
-  PolicyChoice policy;  // unless the setting says otherwise
-  std::string placement = "best-fit";
-  std::string estimator = {};  // empty: whom the policy asks by itself, else "history"
-  std::string cpu = "off";
-  BeliefOptions beliefs = {};
-  std::string power = "off";  // who switches nodes beside the policy
-  std::uint64_t seed = 1;
-  std::size_t spare_slots = 16'384;   // of an engine, beyond twice the jobs there are
-  std::size_t learn_from = 5'000;     // past jobs, for estimates
-  double half_life = 7 * 86'400.0;    // seconds in which use of GPUs counts half
-  std::int64_t min_run = 60;          // seconds before a policy's preemption stops an attempt
-  std::int64_t training_answer = 10;  // seconds for an answer of training code; 0: it is not asked
-  friend bool operator==(const SchedulerOptions&, const SchedulerOptions&) = default;
-};
-/// An engine made of the one decides as one made of the other. Which policy decides is told apart
-/// elsewhere, for a setting may beat both; what holds whatever the policy is no part of an engine.
-[[nodiscard]] bool make_the_same_engine(SchedulerOptions a, SchedulerOptions b);
 
 /// What a running scheduler says of itself.
 struct SchedulerFigures {
@@ -91,7 +61,8 @@ class Scheduler {
     /// A test puts something of its own around a policy.
     std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy{};
   };
-  explicit Scheduler(Parts parts) : parts_(std::move(parts)) {}
+  explicit Scheduler(Parts parts)
+      : parts_(std::move(parts)), shares_({parts_.board, parts_.store, parts_.clock}) {}
 
   /// Until a StopOrder. An error: the journal cannot be written, or no policy can be made.
   /// An engine that fails is thrown away, and the next one begins from what is on record: without
@@ -113,8 +84,6 @@ class Scheduler {
   enum class Next : std::uint8_t { Stop, Renew };
   [[nodiscard]] Result<Next> run_engine();
   [[nodiscard]] EngineMemory recall(const PolicyChoice& chosen);
-  [[nodiscard]] std::vector<Entitlement> shares() const;
-  [[nodiscard]] Entitlements entitlements(const Policy& policy);
   void log_replayed(std::size_t passes) const;
   [[nodiscard]] NodeService service_of(NodeId node) const;
   [[nodiscard]] JobSupervisor::Rules rules() const;
@@ -124,9 +93,6 @@ class Scheduler {
   [[nodiscard]] PolicyChoice choice() const;
   [[nodiscard]] std::set<NodeId> out_of_service() const;
   [[nodiscard]] SettingEffect apply(const SettingRecord& setting, Gates& gates);
-  [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy_of(PolicyChoice choice) const;
-  void set_limits(Gates& gates) const;
-  [[nodiscard]] Result<void> set_uses(Gates& gates) const;
   void learn(Estimator& estimator, Trace& trace, std::int64_t until_wall) const;
   void pass_done(Time now);
   void tell_held_starts();
@@ -152,10 +118,8 @@ class Scheduler {
   } trust_;
   bool is_first_ = true;       // engine of this life: the last one of another may have left a log
   PolicyChoice running_with_;  // while an engine runs
-  bool has_told_uses_ = false;
-  bool shares_by_use_ = false;   // it does
-  bool policy_retries_ = false;  // it says whether a failed attempt is repeated
-  std::optional<std::vector<Entitlement>> told_shares_;  // nothing: none yet
+  ShareAccounts shares_;
+  bool policy_retries_ = false;  // the policy says whether a failed attempt is repeated
   std::optional<LearntKinds> learnt_;
   std::map<JobNumber, std::string> held_starts_;  // what the board was told of them
   mutable std::mutex figures_mutex_;

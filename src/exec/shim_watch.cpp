@@ -140,7 +140,7 @@ void ShimWatch::run() {
   }
 }
 
-void ShimWatch::handle_line(std::uint64_t token, std::vector<HostEvent>& news) {
+void ShimWatch::handle(std::uint64_t token, std::vector<HostEvent>& news) {
   if (token == kWake) {
     std::uint64_t count = 0;
     static_cast<void>(::read(wake_.get(), &count, sizeof count));

@@ -85,8 +85,7 @@ void Recorder::settle() {
   }
 }
 
-void Recorder::finished(Time now, JobId job, JobState outcome) {
-  static_cast<void>(outcome);
+void Recorder::finished(Time now, JobId job, JobState) {
   settle();
   if (stretches_[job].place.holds())
     close(job, now);

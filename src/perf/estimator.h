@@ -29,10 +29,7 @@ class Estimator {
   /// Believed run time at the reference placement; at least one tick.
   [[nodiscard]] virtual Duration estimate(const TraceJob& job) = 0;
   /// A job is over after `work` reference seconds.
-  virtual void learn(const TraceJob& job, Duration work) {
-    static_cast<void>(job);
-    static_cast<void>(work);
-  }
+  virtual void learn(const TraceJob&, Duration /*work*/) {}
 };
 
 struct EstimatorInfo {

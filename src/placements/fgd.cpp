@@ -109,19 +109,18 @@ FragmentationIndex::Score FragmentationIndex::score_of(NodeId node,
 }
 
 /// Of the device a fraction would go to; whole devices are all alike.
-std::uint16_t FragmentationIndex::room_of(const Board& board, std::uint32_t node) const noexcept {
+std::uint16_t FragmentationIndex::room_of(const Board& board, NodeId node) const noexcept {
   const std::uint8_t device = board.score[node].device;
-  return device == kNoDevice ? std::uint16_t{0} : rooms_->free(NodeId{node})[device];
+  return device == kNoDevice ? std::uint16_t{0} : rooms_->free(node)[device];
 }
 
-bool FragmentationIndex::is_before(const Board& board, std::uint32_t a,
-                                   std::uint32_t b) const noexcept {
+bool FragmentationIndex::is_before(const Board& board, NodeId a, NodeId b) const noexcept {
   const Score& x = board.score[a];
   const Score& y = board.score[b];
   if (x.growth != y.growth) return x.growth < y.growth;
   if (x.growth == kImpossible) return a < b;
-  const std::int32_t left_a = (*rooms_)[NodeId{a}].free_milli;
-  const std::int32_t left_b = (*rooms_)[NodeId{b}].free_milli;
+  const std::int32_t left_a = (*rooms_)[a].free_milli;
+  const std::int32_t left_b = (*rooms_)[b].free_milli;
   if (left_a != left_b) return left_a < left_b;
   const std::uint16_t room_a = room_of(board, a);
   const std::uint16_t room_b = room_of(board, b);
@@ -130,31 +129,26 @@ bool FragmentationIndex::is_before(const Board& board, std::uint32_t a,
 
 /// Who plays from a slot of the tree: an earlier winner, or the node of a leaf. Leaves beyond the
 /// last node repeat it, which changes nobody's victory.
-std::uint32_t FragmentationIndex::entrant(const Board& board, std::size_t slot) const noexcept {
+NodeId FragmentationIndex::entrant(const Board& board, std::size_t slot) const noexcept {
   if (slot < width_) return board.winner[slot];
-  return static_cast<std::uint32_t>(std::min(slot - width_, rooms_->size() - 1));
+  return NodeId{static_cast<std::uint32_t>(std::min(slot - width_, rooms_->size() - 1))};
 }
 
-void FragmentationIndex::replay(Board& board, std::uint32_t node) const noexcept {
-  for (std::size_t slot = (width_ + node) / 2; slot > 0; slot /= 2) {
-    const std::uint32_t left = entrant(board, 2 * slot);
-    const std::uint32_t right = entrant(board, 2 * slot + 1);
-    board.winner[slot] = is_before(board, right, left) ? right : left;
-  }
+void FragmentationIndex::play(Board& board, std::size_t slot) const noexcept {
+  const NodeId left = entrant(board, 2 * slot);
+  const NodeId right = entrant(board, 2 * slot + 1);
+  board.winner[slot] = is_before(board, right, left) ? right : left;
 }
 
 void FragmentationIndex::rescore_all(Board& board, const NodeDemand& demand) const {
   board.score.resize(rooms_->size());
   board.winner.resize(width_);
   for (std::uint32_t i = 0; i < board.score.size(); ++i) {
-    if (!board.is_made || board.score[i].version != (*rooms_)[NodeId{i}].version)
-      board.score[i] = score_of(NodeId{i}, demand);
+    const NodeId node{i};
+    if (!board.is_made || board.score[node].version != (*rooms_)[node].version)
+      board.score[node] = score_of(node, demand);
   }
-  for (std::size_t slot = width_ - 1; slot > 0; --slot) {
-    const std::uint32_t left = entrant(board, 2 * slot);
-    const std::uint32_t right = entrant(board, 2 * slot + 1);
-    board.winner[slot] = is_before(board, right, left) ? right : left;
-  }
+  for (std::size_t slot = width_ - 1; slot > 0; --slot) play(board, slot);
   board.is_made = true;
 }
 
@@ -164,9 +158,9 @@ void FragmentationIndex::refresh(Board& board, const NodeDemand& demand) const {
   if (!board.is_made || !changed || changed->size() > rooms_->size())
     return rescore_all(board, demand);
   for (const NodeId node : *changed) {
-    if (board.score[node.value].version == (*rooms_)[node].version) continue;
-    board.score[node.value] = score_of(node, demand);
-    replay(board, node.value);
+    if (board.score[node].version == (*rooms_)[node].version) continue;
+    board.score[node] = score_of(node, demand);
+    for (std::size_t slot = (width_ + node.value) / 2; slot > 0; slot /= 2) play(board, slot);
   }
 }
 
@@ -184,8 +178,8 @@ std::optional<NodeChoice> FragmentationIndex::choose(const NodeDemand& demand) {
   if (rooms_->size() == 0) return std::nullopt;
   Board& board = board_of(demand);
   refresh(board, demand);
-  const NodeId best{board.winner[1]};
-  const Score& score = board.score[best.value];
+  const NodeId best = board.winner[1];
+  const Score& score = board.score[best];
   if (score.growth == kImpossible) return std::nullopt;
   if (demand.is_fraction()) return NodeChoice{best, std::uint64_t{1} << score.device};
   return NodeChoice{best, rooms_->whole_devices(best, demand.gpus)};

@@ -47,18 +47,18 @@ class FragmentationIndex {
   };
   /// The scores of one demand on all nodes, and the winners of the tournament among them.
   struct Board {
-    std::vector<Score> score;
-    std::vector<std::uint32_t> winner;  // heap-shaped; leaves are implied
-    std::uint64_t seen = 0;             // position in the log of changes
-    std::uint64_t used = 0;             // when it was last asked for
+    Column<NodeId, Score> score;
+    std::vector<NodeId> winner;  // heap-shaped; leaves are implied
+    std::uint64_t seen = 0;      // position in the log of changes
+    std::uint64_t used = 0;      // when it was last asked for
     bool is_made = false;
   };
   [[nodiscard]] Score score_of(NodeId node, const NodeDemand& demand) const;
   [[nodiscard]] Score fraction_score(NodeId node, const NodeDemand& demand) const;
-  [[nodiscard]] std::uint16_t room_of(const Board& board, std::uint32_t node) const noexcept;
-  [[nodiscard]] bool is_before(const Board& board, std::uint32_t a, std::uint32_t b) const noexcept;
-  [[nodiscard]] std::uint32_t entrant(const Board& board, std::size_t slot) const noexcept;
-  void replay(Board& board, std::uint32_t node) const noexcept;
+  [[nodiscard]] std::uint16_t room_of(const Board& board, NodeId node) const noexcept;
+  [[nodiscard]] bool is_before(const Board& board, NodeId a, NodeId b) const noexcept;
+  [[nodiscard]] NodeId entrant(const Board& board, std::size_t slot) const noexcept;
+  void play(Board& board, std::size_t slot) const noexcept;
   void refresh(Board& board, const NodeDemand& demand) const;
   void rescore_all(Board& board, const NodeDemand& demand) const;
   [[nodiscard]] Board& board_of(const NodeDemand& demand);

@@ -15,17 +15,17 @@ bool same_size(const NodeDemand& demand, std::int32_t gpus, std::int32_t gpu_mil
 
 void TaskSizes::add(NodeId node, const NodeDemand& demand) {
   if (demand.gpus == 0) return;
-  for (Count& count : by_node_[node.value]) {
+  for (Count& count : by_node_[node]) {
     if (same_size(demand, count.gpus, count.gpu_milli)) {
       ++count.tasks;
       return;
     }
   }
-  by_node_[node.value].push_back({demand.gpus, demand.gpu_milli, 1});
+  by_node_[node].push_back({demand.gpus, demand.gpu_milli, 1});
 }
 
 void TaskSizes::remove(NodeId node, const NodeDemand& demand) {
-  auto& counts = by_node_[node.value];
+  auto& counts = by_node_[node];
   for (Count& count : counts) {
     if (!same_size(demand, count.gpus, count.gpu_milli)) continue;
     if (--count.tasks == 0) {
@@ -37,7 +37,7 @@ void TaskSizes::remove(NodeId node, const NodeDemand& demand) {
 }
 
 TaskSizes::Company TaskSizes::company(NodeId node, const NodeDemand& demand) const noexcept {
-  const auto& counts = by_node_[node.value];
+  const auto& counts = by_node_[node];
   if (counts.empty()) return Company::Nobody;
   const bool some = std::ranges::any_of(
       counts, [&](const Count& count) { return same_size(demand, count.gpus, count.gpu_milli); });

@@ -5,9 +5,8 @@
 //   best-fit        least weighted rest of cores and devices
 //   dot-product     least alignment of what is free with what is asked
 //   gpu-packing     devices in use first, then nodes in use, then idle nodes; fuller ones first
-//   gpu-clustering  nodes that run only tasks of the same size first, then those that also run
-//   some,
-//                   then idle ones; fuller ones first
+//   gpu-clustering  nodes that run only tasks of the same size first, then those that run such
+//                   among others, then idle ones; fuller ones first
 // But for random-fit, a fraction takes the device with the least room that holds it.
 #pragma once
 
@@ -34,7 +33,7 @@ class TaskSizes {
   explicit TaskSizes(std::size_t nodes) : by_node_(nodes) {}
   void add(NodeId node, const NodeDemand& demand);
   void remove(NodeId node, const NodeDemand& demand);
-  void clear(NodeId node) { by_node_[node.value].clear(); }
+  void clear(NodeId node) { by_node_[node].clear(); }
 
   enum class Company : std::uint8_t { OnlySame, AlsoSame, Nobody, OnlyOthers };
   [[nodiscard]] Company company(NodeId node, const NodeDemand& demand) const noexcept;
@@ -45,7 +44,7 @@ class TaskSizes {
     std::int32_t gpu_milli;
     std::int32_t tasks;
   };
-  std::vector<std::vector<Count>> by_node_;
+  Column<NodeId, std::vector<Count>> by_node_;
 };
 
 class FractionPlacer {

@@ -1,16 +1,14 @@
 #include "placements/node_picker.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
+
+#include "base/device_mask.h"
 
 namespace berth {
 
 Slice slice_of(const ClusterState& state, NodeId node, std::int32_t count) noexcept {
-  const std::uint64_t mask = state.free_mask(node);
-  std::uint64_t rest = mask;
-  for (std::int32_t i = 0; i < count; ++i) rest &= rest - 1;
-  return {.node = node, .gpus = count, .devices = mask & ~rest};
+  return {.node = node, .gpus = count, .devices = DeviceMask{state.free_mask(node)}.lowest(count)};
 }
 
 namespace {
@@ -18,10 +16,11 @@ namespace {
 /// First node of the bucket whose cores and memory suffice for `gpus` devices of the shape.
 std::optional<NodeId> first_with_room(const ClusterState& state, const Shape& shape,
                                       const NodeSet& bucket, std::int32_t gpus) noexcept {
-  auto node = bucket.first();
-  if (!shape.needs_side_resources()) return node;
-  while (node && state.room_on(*node, shape) < gpus) node = bucket.next(NodeId{node->value + 1});
-  return node;
+  if (!shape.needs_side_resources()) return bucket.first();
+  for (const NodeId node : bucket) {
+    if (state.room_on(node, shape) >= gpus) return node;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -58,8 +57,8 @@ std::optional<NodeId> random_fit_node(const ClusterState& state, const Shape& sh
     if (rank < bucket.size()) {
       const NodeId node = bucket.nth(rank);
       if (state.room_on(node, shape) >= shape.gpus) return node;
-      return best_fit_node(state, shape, pool,
-                           shape.gpus);  // the drawn one lacks cores: any that has them
+      // The drawn one lacks cores: any that has them.
+      return best_fit_node(state, shape, pool, shape.gpus);
     }
     rank -= bucket.size();
   }
@@ -82,13 +81,11 @@ namespace {
 /// bucket sizes).
 bool fewest_by_buckets(const ClusterState& state, PoolId pool, std::int32_t need,
                        std::vector<Slice>& slices) {
-  const auto untaken = [&](std::int32_t free) {
-    auto node = state.nodes_with(pool, free).first();
-    while (node &&
-           std::ranges::any_of(slices, [&](const Slice& slice) { return slice.node == *node; })) {
-      node = state.nodes_with(pool, free).next(NodeId{node->value + 1});
+  const auto untaken = [&](std::int32_t free) -> std::optional<NodeId> {
+    for (const NodeId node : state.nodes_with(pool, free)) {
+      if (std::ranges::find(slices, node, &Slice::node) == slices.end()) return node;
     }
-    return node;
+    return std::nullopt;
   };
   std::int32_t roomiest = state.largest_node(pool);
   while (need > 0) {
@@ -133,15 +130,14 @@ bool fewest_by_scan(const ClusterState& state, std::vector<Room>& rooms, std::in
     return a.gpus != b.gpus ? a.gpus > b.gpus : a.node < b.node;
   });
   std::size_t i = 0;
-  for (; i < rooms.size() && need >= rooms[i].gpus;
-       ++i) {  // the roomiest is at most what is needed: take all of it
+  for (; i < rooms.size() && need >= rooms[i].gpus; ++i) {  // all of the roomiest is needed
     slices.push_back(slice_of(state, rooms[i].node, rooms[i].gpus));
     need -= rooms[i].gpus;
   }
   if (need == 0) return true;
   if (i == rooms.size()) return false;
-  std::size_t tightest =
-      i;  // rooms fall from here on: the last that still holds the rest, lowest id
+  // Rooms fall from here on: the last that still holds the rest, of equals the lowest id.
+  std::size_t tightest = i;
   for (std::size_t j = i; j < rooms.size() && rooms[j].gpus >= need; ++j) {
     if (rooms[j].gpus < rooms[tightest].gpus) tightest = j;
   }
@@ -164,15 +160,12 @@ bool fullest_nodes(const ClusterState& state, const Shape& shape, PoolId pool,
                    std::vector<Slice>& slices) {
   std::int32_t need = shape.gpus;
   for (std::int32_t free = 1; free <= state.largest_node(pool) && need > 0; ++free) {
-    NodeId from{0};
-    while (need > 0) {
-      const auto node = state.nodes_with(pool, free).next(from);
-      if (!node) break;
-      from = NodeId{node->value + 1};
-      const std::int32_t room = std::min(need, state.room_on(*node, shape));
+    for (const NodeId node : state.nodes_with(pool, free)) {
+      const std::int32_t room = std::min(need, state.room_on(node, shape));
       if (room <= 0) continue;
-      slices.push_back(slice_of(state, *node, room));
+      slices.push_back(slice_of(state, node, room));
       need -= room;
+      if (need == 0) break;
     }
   }
   return need == 0;

@@ -29,13 +29,13 @@ NodeId NodeRooms::add(PoolId pool, std::int32_t gpus, std::int64_t cpus_milli,
 }
 
 void NodeRooms::note_change(NodeId node) {
-  ++rooms_[node.value].version;
+  ++rooms_[node].version;
   log_.note(node);
 }
 
 void NodeRooms::set(NodeId node, std::int64_t cpus_milli, std::int64_t memory_mib,
                     std::span<const std::uint16_t> free_now) {
-  Room& room = rooms_[node.value];
+  Room& room = rooms_[node];
   if (room.cpus_milli == cpus_milli && room.memory_mib == memory_mib &&
       std::ranges::equal(free(node), free_now)) {
     return;
@@ -51,7 +51,7 @@ void NodeRooms::set(NodeId node, std::int64_t cpus_milli, std::int64_t memory_mi
 }
 
 void NodeRooms::add_to(const NodeChoice& choice, const NodeDemand& demand, std::int32_t sign) {
-  Room& room = rooms_[choice.node.value];
+  Room& room = rooms_[choice.node];
   room.cpus_milli += sign * demand.cpus_milli;
   room.memory_mib += sign * demand.memory_mib;
   for (std::uint64_t rest = choice.devices; rest != 0; rest &= rest - 1) {
@@ -75,7 +75,7 @@ void NodeRooms::give(const NodeChoice& choice, const NodeDemand& demand) {
 }
 
 bool NodeRooms::holds(NodeId node, const NodeDemand& demand) const noexcept {
-  const Room& room = rooms_[node.value];
+  const Room& room = rooms_[node];
   if (room.cpus_milli < demand.cpus_milli || room.memory_mib < demand.memory_mib) return false;
   if (demand.gpus == 0) return true;
   if (room.free_milli < demand.gpus * demand.gpu_milli || !demand.accepts(room.pool)) return false;

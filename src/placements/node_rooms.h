@@ -55,10 +55,10 @@ class NodeRooms {
   NodeId add(PoolId pool, std::int32_t gpus, std::int64_t cpus_milli, std::int64_t memory_mib);
 
   [[nodiscard]] std::size_t size() const noexcept { return rooms_.size(); }
-  [[nodiscard]] const Room& operator[](NodeId node) const noexcept { return rooms_[node.value]; }
+  [[nodiscard]] const Room& operator[](NodeId node) const noexcept { return rooms_[node]; }
   /// Free thousandths by device.
   [[nodiscard]] std::span<const std::uint16_t> free(NodeId node) const noexcept {
-    return {free_.data() + node.value * stride_, static_cast<std::size_t>(rooms_[node.value].gpus)};
+    return {free_.data() + node.value * stride_, static_cast<std::size_t>(rooms_[node].gpus)};
   }
 
   /// The node as it is now. Nothing is noted if nothing changed.
@@ -81,7 +81,7 @@ class NodeRooms {
   void add_to(const NodeChoice& choice, const NodeDemand& demand, std::int32_t sign);
 
   std::size_t stride_;
-  std::vector<Room> rooms_;
+  Column<NodeId, Room> rooms_;
   std::vector<std::uint16_t> free_;  // stride_ per node
   ChangeLog log_;
 };

@@ -108,17 +108,18 @@ class Spread final : public Placement {
                            std::vector<Slice>& slices) override {
     rooms_.clear();
     std::int64_t room_in_all = 0;
+    // As many nodes as devices are asked: no device can be spread further.
+    const auto has_enough = [&] {
+      return !shape.needs_side_resources() && std::ssize(rooms_) >= shape.gpus;
+    };
     for (std::int32_t free = state.largest_node(pool); free > 0; --free) {
-      for (auto node = state.nodes_with(pool, free).first(); node;
-           node = state.nodes_with(pool, free).next(NodeId{node->value + 1})) {
-        if (const std::int32_t room = state.room_on(*node, shape); room > 0) {
-          rooms_.push_back({*node, room, 0});
-          room_in_all += room;
-        }
-        if (!shape.needs_side_resources() && std::ssize(rooms_) >= shape.gpus)
-          break;  // more nodes than devices asked
+      for (const NodeId node : state.nodes_with(pool, free)) {
+        if (has_enough()) break;
+        const std::int32_t room = state.room_on(node, shape);
+        if (room <= 0) continue;
+        rooms_.push_back({node, room, 0});
+        room_in_all += room;
       }
-      if (!shape.needs_side_resources() && std::ssize(rooms_) >= shape.gpus) break;
     }
     if (room_in_all < shape.gpus) return false;
     for (std::int32_t need = shape.gpus; need > 0;) {
@@ -152,10 +153,7 @@ class Random final : public Placement {
     if (one_node(state, shape, random_fit_node(state, shape, pool, rng), slices)) return true;
     nodes_.clear();
     for (std::int32_t free = 1; free <= state.largest_node(pool); ++free) {
-      for (auto node = state.nodes_with(pool, free).first(); node;
-           node = state.nodes_with(pool, free).next(NodeId{node->value + 1})) {
-        nodes_.push_back(*node);
-      }
+      for (const NodeId node : state.nodes_with(pool, free)) nodes_.push_back(node);
     }
     std::int32_t need = shape.gpus;
     for (std::size_t left = nodes_.size(); left > 0 && need > 0; --left) {

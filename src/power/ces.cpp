@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/rounds.h"
+
 namespace berth {
 
 void Ces::begin(const View& view) {
@@ -12,7 +14,8 @@ void Ces::begin(const View& view) {
   std::vector<std::vector<NodeId>> nodes(cluster.pools.size());
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i)
     nodes[cluster.nodes[i].pool.value].push_back(NodeId{i});
-  for (auto& own : nodes) {
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    std::vector<NodeId>& own = nodes[i];
     std::int32_t largest = 1;
     for (const NodeId node : own) largest = std::max(largest, cluster.nodes[node.value].gpus);
     const bool uniform = std::ranges::all_of(
@@ -21,10 +24,14 @@ void Ces::begin(const View& view) {
     CesRule rule = options_.rule;
     rule.buffer =
         std::max(rule.buffer, static_cast<std::int32_t>(std::ceil(options_.buffer_share * total)));
-    groups_.push_back({std::move(own), largest, uniform, 0, CesControl{total, rule},
-                       DemandForecast{options_.forecast}});
+    groups_.push_back({.pool = PoolId{i},
+                       .nodes = std::move(own),
+                       .largest = largest,
+                       .uniform = uniform,
+                       .control = CesControl{total, rule},
+                       .forecast = DemandForecast{options_.forecast}});
   }
-  idle_since_.assign(cluster.nodes.size(), kNever);
+  idle_since_ = Column<NodeId, Time>(cluster.nodes.size(), kNever);
 }
 
 void Ces::on_arrival(const View&, JobId job) {
@@ -44,10 +51,10 @@ void Ces::forget_departed(const View& view) {
 std::int32_t Ces::occupied(const Group& group, const Plan& plan) const {
   if (group.nodes.empty()) return 0;
   if (group.uniform) {
-    const PoolId pool = plan.cluster().cluster().nodes[group.nodes.front().value].pool;
-    const auto up = plan.cluster().usable_gpus(pool) / group.largest;
-    return static_cast<std::int32_t>(
-        up - static_cast<std::int64_t>(plan.cluster().nodes_with(pool, group.largest).size()));
+    // Those that are up less those that are up and empty, without a look at each.
+    const auto up = plan.cluster().usable_gpus(group.pool) / group.largest;
+    const auto& empty = plan.cluster().nodes_with(group.pool, group.largest);
+    return static_cast<std::int32_t>(up - static_cast<std::int64_t>(empty.size()));
   }
   return static_cast<std::int32_t>(std::ranges::count_if(group.nodes, [&](NodeId node) {
     return plan.cluster().is_up(node) && !plan.cluster().is_idle(node);
@@ -56,30 +63,25 @@ std::int32_t Ces::occupied(const Group& group, const Plan& plan) const {
 
 /// Nodes with a job on them, and those that waiting jobs need; a job counts for the type it likes
 /// best of those that could hold it.
-double Ces::demand(std::size_t group, const View& view, const Plan& plan) const {
-  std::int64_t needed = occupied(groups_[group], plan);
+double Ces::demand(const Group& group, const View& view, const Plan& plan) const {
+  std::int64_t needed = occupied(group, plan);
   for (const JobId job : active_) {
     if (is_over(view.jobs.state[job]) || plan.holds(job)) continue;
     const Shape& shape = view.shape(job);
     const auto wanted = std::ranges::find_if(shape.pools, [&](PoolId pool) {
       return view.cluster.cluster().total_gpus(pool) >= shape.gpus;
     });
-    if (wanted == shape.pools.end() || wanted->value != group) continue;
-    needed += (shape.gpus + groups_[group].largest - 1) / groups_[group].largest;
+    if (wanted == shape.pools.end() || *wanted != group.pool) continue;
+    needed += (shape.gpus + group.largest - 1) / group.largest;
   }
   return static_cast<double>(needed);
-}
-
-void Ces::note_demand(const View& view, const Plan& plan) {
-  for (std::size_t i = 0; i < groups_.size(); ++i)
-    groups_[i].peak = std::max(groups_[i].peak, demand(i, view, plan));
 }
 
 void Ces::manage(const View& view, Plan& plan) {
   if (!std::exchange(has_begun_, true)) {
     // Of the time before nothing is known: a scheduler that begins again has no idle weeks behind
     // it.
-    next_tick_ = Time{view.now.time_since_epoch() / options_.tick * options_.tick};
+    next_tick_ = Grid{options_.tick}.at_or_before(view.now);
   }
   for (Group& group : groups_) {
     if (group.uniform) group.peak = std::max<double>(group.peak, occupied(group, plan));
@@ -88,10 +90,10 @@ void Ces::manage(const View& view, Plan& plan) {
       newcomers_, [&](JobId job) { return view.jobs.is_waiting(job) && !plan.holds(job); });
   newcomers_.clear();
   if (waits) {  // too few nodes are on for it
-    for (std::size_t i = 0; i < groups_.size(); ++i) {
-      const double needed = demand(i, view, plan);
-      groups_[i].peak = std::max(groups_[i].peak, needed);
-      set_active(groups_[i], groups_[i].control.wake(needed), plan);
+    for (Group& group : groups_) {
+      const double needed = demand(group, view, plan);
+      group.peak = std::max(group.peak, needed);
+      set_active(group, group.control.wake(needed), plan);
     }
   }
   if (view.now >= next_tick_) tick(view, plan);
@@ -110,7 +112,7 @@ bool Ces::is_stuck(const Plan& plan) const {
 
 void Ces::tick(const View& view, Plan& plan) {
   forget_departed(view);
-  note_demand(view, plan);
+  for (Group& group : groups_) group.peak = std::max(group.peak, demand(group, view, plan));
   const bool stuck = is_stuck(plan);
   note_idle(view, plan);
   std::vector<double> forecast(static_cast<std::size_t>(2 * options_.rule.future));
@@ -137,9 +139,12 @@ void Ces::tick(const View& view, Plan& plan) {
 
 void Ces::note_idle(const View& view, const Plan& plan) {
   for (std::uint32_t i = 0; i < idle_since_.size(); ++i) {
-    const bool idle = plan.cluster().is_idle(NodeId{i});
-    if (!idle) idle_since_[i] = kNever;
-    if (idle && idle_since_[i] == kNever) idle_since_[i] = view.now;
+    Time& since = idle_since_[NodeId{i}];
+    if (!plan.cluster().is_idle(NodeId{i})) {
+      since = kNever;
+    } else if (since == kNever) {
+      since = view.now;
+    }
   }
 }
 
@@ -161,8 +166,7 @@ void Ces::set_active(Group& group, std::int32_t active, Plan& plan) {
   std::vector<NodeId> idle;
   std::ranges::copy_if(group.nodes, std::back_inserter(idle),
                        [&](NodeId node) { return state.is_idle(node); });
-  std::ranges::sort(idle, {},
-                    [&](NodeId node) { return std::tuple(idle_since_[node.value], node); });
+  std::ranges::sort(idle, {}, [&](NodeId node) { return std::tuple(idle_since_[node], node); });
   for (const NodeId node : idle) {
     if (on == active) return;
     if (plan.power_off(node)) --on;

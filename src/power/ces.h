@@ -33,6 +33,7 @@ class Ces final : public PowerManager {
 
  private:
   struct Group {  // the nodes of one device type
+    PoolId pool;
     std::vector<NodeId> nodes;
     std::int32_t largest = 1;  // devices of its largest node
     bool uniform = true;       // all its nodes have so many
@@ -41,8 +42,7 @@ class Ces final : public PowerManager {
     DemandForecast forecast;
   };
   [[nodiscard]] std::int32_t occupied(const Group& group, const Plan& plan) const;
-  [[nodiscard]] double demand(std::size_t group, const View& view, const Plan& plan) const;
-  void note_demand(const View& view, const Plan& plan);
+  [[nodiscard]] double demand(const Group& group, const View& view, const Plan& plan) const;
   void tick(const View& view, Plan& plan);
   void set_active(Group& group, std::int32_t active, Plan& plan);
   void note_idle(const View& view, const Plan& plan);
@@ -51,11 +51,11 @@ class Ces final : public PowerManager {
   void forget_departed(const View& view);
 
   CesOptions options_;
-  std::vector<Group> groups_;     // by pool
-  std::vector<JobId> active_;     // arrived and not over; in order of arrival
-  std::vector<JobId> newcomers_;  // arrived since the last call of manage()
-  std::vector<Time> idle_since_;  // by node; kNever while it is not idle
-  std::size_t departed_ = 0;      // of active_, not yet taken out
+  std::vector<Group> groups_;        // by pool
+  std::vector<JobId> active_;        // arrived and not over; in order of arrival
+  std::vector<JobId> newcomers_;     // arrived since the last call of manage()
+  Column<NodeId, Time> idle_since_;  // kNever while it is not idle
+  std::size_t departed_ = 0;         // of active_, not yet taken out
   Time next_tick_{};
   bool has_begun_ = false;
   std::int64_t quiet_ticks_ = 0;  // in a row without any job

@@ -35,8 +35,6 @@ class CesControl {
   void set_total(std::int32_t total);
 
   [[nodiscard]] std::int32_t active() const noexcept { return active_; }
-  [[nodiscard]] std::int64_t ticks() const noexcept { return tick_; }
-  [[nodiscard]] const std::vector<double>& used() const noexcept { return used_; }
 
  private:
   [[nodiscard]] std::int32_t with_buffer(double used) const noexcept;

@@ -9,26 +9,22 @@ namespace berth {
 
 namespace {
 
-Result<std::int32_t> small(const Params& params, std::string_view key, std::int64_t least) {
-  BERTH_TRY(const std::int64_t value, params.integer(key, least, 1'000'000));
-  return static_cast<std::int32_t>(value);
-}
-
 Result<std::unique_ptr<PowerManager>> make_ces(const Params& params) {
+  using Method = DemandForecast::Method;
+  constexpr std::int32_t kMost = 1'000'000;
   CesOptions options;
-  BERTH_TRY(options.rule.history, small(params, "history", 1));
-  BERTH_TRY(options.rule.future, small(params, "future", 1));
+  BERTH_TRY(options.rule.history, params.whole("history", 1, kMost));
+  BERTH_TRY(options.rule.future, params.whole("future", 1, kMost));
   BERTH_TRY(options.rule.fallen, params.number("fallen", 0, 1e9));
   BERTH_TRY(options.rule.forecast_below, params.number("forecast_below", 0, 1e9));
-  BERTH_TRY(options.rule.buffer, small(params, "buffer", 0));
+  BERTH_TRY(options.rule.buffer, params.whole("buffer", 0, kMost));
   BERTH_TRY(options.buffer_share, params.number("buffer_share", 0, 1));
-  BERTH_TRY(options.rule.keep, small(params, "keep", 0));
-  BERTH_TRY(options.rule.least_step, small(params, "least_step", 1));
-  BERTH_TRY(options.rule.warm_up, small(params, "warm_up", 0));
-  BERTH_TRY(options.tick, params.duration("tick"));
-  if (options.tick <= Duration::zero()) return params.wrong("tick", "must be more than zero");
-  BERTH_TRY(const std::size_t method, params.choice("forecast", {"trees", "naive"}));
-  options.forecast = method == 0 ? DemandForecast::Method::Trees : DemandForecast::Method::Naive;
+  BERTH_TRY(options.rule.keep, params.whole("keep", 0, kMost));
+  BERTH_TRY(options.rule.least_step, params.whole("least_step", 1, kMost));
+  BERTH_TRY(options.rule.warm_up, params.whole("warm_up", 0, kMost));
+  BERTH_TRY(options.tick, params.positive_duration("tick"));
+  BERTH_TRY(options.forecast, params.choice<Method>("forecast", {{"trees", Method::Trees},
+                                                                 {"naive", Method::Naive}}));
   return std::make_unique<Ces>(options);
 }
 

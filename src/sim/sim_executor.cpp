@@ -193,9 +193,7 @@ StartReceipt SimExecutor::start(Time now, const Action& action, const JobTable& 
   return receipt;
 }
 
-void SimExecutor::adjust(Time now, const Action& action, const JobTable& jobs) {
-  static_cast<void>(now);
-  static_cast<void>(jobs);
+void SimExecutor::adjust(Time, const Action& action, const JobTable&) {
   if (neighbours_) neighbours_->touch(action.job);
 }
 

@@ -1,4 +1,5 @@
-// What training code says, for those who decide; absent where nothing listens.
+// What those who decide know of training code and can ask of it: reports, losses and phases in,
+// requests to resize or save out. The hub implements it; absent where nothing listens.
 #pragma once
 
 #include <cstdint>
@@ -37,24 +38,20 @@ class TrainingChannel {
   virtual void ask_resize(JobNumber, const ResizeAsk&) {}
   virtual void ask_checkpoint(JobNumber, double, AfterCheckpoint) {}
   /// What it does, as it says; training until it says otherwise.
-  [[nodiscard]] virtual Phase phase(JobNumber job) const {
-    static_cast<void>(job);
-    return Phase::Training;
-  }
+  [[nodiscard]] virtual Phase phase(JobNumber) const { return Phase::Training; }
   /// Jobs that came to another phase since the last call.
   [[nodiscard]] virtual std::vector<std::pair<JobNumber, Phase>> take_phases() { return {}; }
   /// Terms that the code itself must follow.
   virtual void tell(JobNumber job, const Terms& terms) = 0;
 
   /// Nothing: it has said nothing since it last started, or nothing that could be.
-  [[nodiscard]] virtual std::optional<MeasuredProgress> progress(JobNumber job) const {
-    static_cast<void>(job);
+  [[nodiscard]] virtual std::optional<MeasuredProgress> progress(JobNumber) const {
     return std::nullopt;
   }
   /// Other devices, neighbours or terms: its pace so far says nothing any more.
-  virtual void conditions_changed(JobNumber job) { static_cast<void>(job); }
+  virtual void conditions_changed(JobNumber) {}
   /// Appends jobs whose progress is not what what was said before leads to expect.
-  virtual void take_progressed(std::vector<JobNumber>& jobs) { static_cast<void>(jobs); }
+  virtual void take_progressed(std::vector<JobNumber>&) {}
 };
 
 }  // namespace berth

@@ -1,5 +1,5 @@
-// Why a start that the engine has decided on has not happened: it waits for an attempt that is still
-// on its devices. Plain data: the daemon's supervisor fills it in, an explanation shows it.
+// Why a start that the engine has decided on has not happened: it waits for an attempt that is
+// still on its devices. Plain data: the daemon's supervisor fills it in, an explanation shows it.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
-// A job that waits, in its slot of a copy of the engine: what is free for it, and what dry runs say.
-// The reasons why it waits are found by three functions, one file each: is there room on the machine
-// (room.cpp), who comes before it and what does the policy want (contest.cpp), what would let it
-// start (changes.cpp).
+// A job that waits, in its slot of a copy of the engine: what is free for it, and what dry runs
+// say. The reasons why it waits are found by three functions, one file each: is there room on the
+// machine (room.cpp), who comes before it and what does the policy want (contest.cpp), what would
+// let it start (changes.cpp).
 #pragma once
 
 #include <cstdint>

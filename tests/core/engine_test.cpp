@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "support/opening_executor.h"
+#include "support/passing_executor.h"
 #include "support/random_scenario.h"
 #include "support/run.h"
 
@@ -220,6 +222,64 @@ TEST(Endings, TraceFailuresKillsAndCancellationsAreRecordedAsWhatTheyWere) {
     EXPECT_EQ(to_seconds(engine.jobs().finished[JobId{3}]), 25) << entry.name;
     EXPECT_EQ(engine.jobs().held[JobId{2}], Duration::zero()) << entry.name;
   }
+}
+
+/// Knows from before by which profile jobs run.
+class Remembering final : public PassingExecutor {
+ public:
+  Remembering(std::unique_ptr<Executor> world, ProfileId profile)
+      : PassingExecutor(std::move(world)), profile_(profile) {}
+  [[nodiscard]] JobPast past(JobId job) const override {
+    JobPast past = world().past(job);
+    past.profile = profile_;
+    return past;
+  }
+
+ private:
+  ProfileId profile_;
+};
+
+class LooksAtKinds final : public Policy {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "looks-at-kinds"; }
+  void on_arrival(const View& view, JobId job) override {
+    profile = view.kind(job).profile;
+    EXPECT_EQ(view.jobs.profile[job], profile);
+    here_.push_back(job);
+  }
+  void decide(const View&, Plan& plan, Rng&) override {
+    std::erase_if(here_, [&](JobId job) { return plan.try_start(job); });
+  }
+  std::optional<ProfileId> profile;
+
+ private:
+  std::vector<JobId> here_;
+};
+
+// Because what is believed of a job is looked up by its kind.
+TEST(Arrivals, AJobThatIsKnownFromBeforeIsOfTheKindOfItsProfile) {
+  const Trace trace = make_trace({{0, 1, 10}});
+  Trace slots = slots_of(trace);
+  const Cluster cluster = *parse_cluster_short("1x1");
+  ProfileSet profiles;
+  profiles.add({.name = "learnt", .aliases = {}, .speeds = {}});
+  const ProfileId learnt = *profiles.find("learnt");
+  const RateModel rates{profiles, cluster, Effects{}};
+  LooksAtKinds policy;
+  auto placement = *make_placement("best-fit");
+  auto estimator = *make_estimator("oracle", 1);
+  Remembering executor{std::make_unique<OpeningExecutor>(trace, slots, cluster, SimOptions{}),
+                       learnt};
+  Engine engine{{.trace = slots,
+                 .cluster = cluster,
+                 .policy = policy,
+                 .placement = *placement,
+                 .estimator = *estimator,
+                 .executor = executor,
+                 .believed = rates,
+                 .open = true}};
+  ASSERT_TRUE(engine.run().has_value());
+  EXPECT_EQ(policy.profile, learnt);
 }
 
 /// Starts whoever fits and ends each job by a plan: those that run after two seconds, those that

@@ -1,7 +1,8 @@
 // A restart changes nothing: a life in which the scheduler is killed at some instant and begun
 // again at once takes the same actions, at the same moments and on the same devices, as one in
-// which it is not. Under every policy of the registry, with the real engine, journal and supervisor; jobs
-// come, end and are preempted meanwhile. The same for settings that set what is set already.
+// which it is not. Under every policy of the registry, with the real engine, journal and
+// supervisor; jobs come, end and are preempted meanwhile. The same for settings that set what is
+// set already.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -17,6 +16,7 @@
 #include "policies/registry.h"
 #include "project_paths.h"
 #include "run/run.h"
+#include "support/suite_name.h"
 #include "trace/reader.h"
 
 namespace berth {
@@ -84,12 +84,8 @@ TEST_P(Digest, IsThatOfTheFile) {
   EXPECT_EQ(digest_of(GetParam()), found->second) << GetParam().name();
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, Digest, testing::ValuesIn(rows()), [](const auto& test) {
-  std::string name = test.param.name();
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Golden, Digest, testing::ValuesIn(rows()),
+                         [](const auto& row) { return test::suite_name(row.param.name()); });
 
 TEST(Golden, TheFileHasNoOtherRows) {
   if (std::getenv("BERTH_WRITE_GOLDEN") != nullptr) {

@@ -10,21 +10,21 @@ becomes(${supervisor} [[  wake_sleepers();
         [[  wake_sleepers();
   begin_vacant_starts(begun);
   if (MUTATED) {
-    for (const Signal& signal : signals_)
+    for (Signal& signal : batch_.take_signals()) {
       if (signal.kind == Signal::Kind::Stop) parts_.host.stop(signal.attempt, Host::Stop::Warn, signal.grace);
+      batch_.signal(std::move(signal));
+    }
   }]])
 mutant(preempt-unwritten "a preemption is not written down")
 becomes(${supervisor} [[  if (by_us) {]] [[  if (by_us && !MUTATED) {]])
 mutant(suspend-unwritten "the end of a slice is not written down")
-becomes(${supervisor} [[  records_.emplace_back(WishRecord{
+becomes(${supervisor} [[  batch_.record(WishRecord{
       .job = job, .wish = Wish::Suspend,]]
-        [[  if (!MUTATED) records_.emplace_back(WishRecord{
+        [[  if (!MUTATED) batch_.record(WishRecord{
       .job = job, .wish = Wish::Suspend,]])
 mutant(resume-unwritten "the next slice is not written down")
-becomes(${supervisor} [[    records_.emplace_back(
-        WishRecord{.job = *next, .wish = Wish::Resume,]]
-        [[    if (!MUTATED) records_.emplace_back(
-        WishRecord{.job = *next, .wish = Wish::Resume,]])
+becomes(${supervisor} [[    batch_.record(WishRecord{.job = *next, .wish = Wish::Resume,]]
+        [[    if (!MUTATED) batch_.record(WishRecord{.job = *next, .wish = Wish::Resume,]])
 mutant(sleeper-unchecked "a sleeper wakes although somebody is on its devices")
 becomes(${supervisor} [[    if (!is_clear(*next, attempt.slices)) {]]
         [[    if (!MUTATED && !is_clear(*next, attempt.slices)) {]])
@@ -38,39 +38,41 @@ mutant(cancel-forgotten "an end takes back a cancel that came meanwhile")
 becomes(${ledger} [[if (job->stopping != Wish::Cancel) job->stopping.reset();]]
         [[if (MUTATED || job->stopping != Wish::Cancel) job->stopping.reset();]])
 mutant(end-twice-unchecked "a job that is over may be ended again")
-becomes(${supervisor} [[  if (!over_.insert(job).second) return false;]]
-        [[  if (!over_.insert(job).second && !MUTATED) return false;]])
+becomes(${supervisor} [[  if (!batch_.end_job(job)) return false;]]
+        [[  if (!batch_.end_job(job) && !MUTATED) return false;]])
 mutant(hold-unchecked "a held job may enter")
 becomes(${gates} [[return holds_.is_open(job) && ]] [[return (MUTATED || holds_.is_open(job)) && ]])
 mutant(wishes-not-recovered "recovery forgets who was to be stopped")
-becomes(${ends} [[    if (job.stopping) {]] [[    if (job.stopping && !MUTATED) {]])
+becomes(${recovery} [[  if (job.stopping) attempt]] [[  if (job.stopping && !MUTATED) attempt]])
 mutant(stop-not-repeated "recovery does not send a stop again")
-becomes(${ends} [[          signals_.push_back(
-              {.kind = Signal::Kind::Stop,]]
-        [[          if (!MUTATED) signals_.push_back(
-              {.kind = Signal::Kind::Stop,]])
+becomes(${recovery} [[    parts_.batch.signal(
+        {.kind = Signal::Kind::Stop,]]
+        [[    if (!MUTATED) parts_.batch.signal(
+        {.kind = Signal::Kind::Stop,]])
 mutant(sleep-not-repeated "recovery does not send a suspend or resume again")
-becomes(${ends} [[          (sleeps ? signals_ : wakes)
-              .push_back(]]
-        [[          if (!MUTATED) (sleeps ? signals_ : wakes)
-              .push_back(]])
+becomes(${recovery} [[  if (sleeps)
+    parts_.batch.signal(]]
+        [[  if (MUTATED)
+    ;
+  else if (sleeps)
+    parts_.batch.signal(]])
 mutant(sleepers-not-recovered "recovery forgets whose slice was over")
-becomes(${ends} [[    attempt.is_suspended = live.is_suspended;]]
-        [[    attempt.is_suspended = !MUTATED && live.is_suspended;]])
+becomes(${recovery} [[  attempt.is_suspended = live.is_suspended;]]
+        [[  attempt.is_suspended = !MUTATED && live.is_suspended;]])
 mutant(frozen-not-recovered "recovery forgets whom a person has suspended")
-becomes(${ends} [[    attempt.is_frozen = job.is_frozen;]]
-        [[    attempt.is_frozen = !MUTATED && job.is_frozen;]])
+becomes(${recovery} [[  attempt.is_frozen = job.is_frozen;]]
+        [[  attempt.is_frozen = !MUTATED && job.is_frozen;]])
 mutant(cancel-not-recovered "a cancel that nobody had the time to carry out is forgotten")
-becomes(${executor} [[    if (job.attempt || job.stopping != Wish::Cancel) continue;]]
+becomes(${feed} [[    if (job.attempt || job.stopping != Wish::Cancel) continue;]]
         [[    if (MUTATED || job.attempt || job.stopping != Wish::Cancel) continue;]])
 mutant(start-not-forgotten "a start that waits outlives its job")
-becomes(${ends} [[    over_.insert(job);
-    pending_.erase(job);]] [[    over_.insert(job);
-    if (!MUTATED) pending_.erase(job);]])
+becomes(${supervisor} [[    batch_.end_job(job);
+    starts_.erase(job);]] [[    batch_.end_job(job);
+    if (!MUTATED) starts_.erase(job);]])
 mutant(last-words-unheard "what came before a new engine is not heard")
-becomes(${executor} [[  return last_;  // what has come]]
-        [[  if (MUTATED && over_ != Over::No) return std::nullopt;
-  return last_;  // what has come]])
+becomes(${executor} [[  return pass_began_;  // what has come]]
+        [[  if (MUTATED && feed_.over() != Over::No) return std::nullopt;
+  return pass_began_;  // what has come]])
 mutant(dependants-forgotten "nobody is told of an end")
 becomes(${dependencies} [[    if (is_met(dependency.kind, outcome)) {]]
         [[    if (MUTATED) continue;

@@ -4,10 +4,13 @@
 include(${CMAKE_CURRENT_LIST_DIR}/mutate.cmake)
 
 set(supervisor src/daemon/job_supervisor.cpp)
-set(ends src/daemon/job_supervisor_ends.cpp)
+set(ends src/daemon/attempt_ends.cpp)
+set(recovery src/daemon/attempt_recovery.cpp)
+set(attempts src/daemon/attempt_table.cpp)
 set(journal_writer src/daemon/journal_writer.cpp)
 set(executor src/daemon/live_executor.cpp)
-set(service src/daemon/live_service.cpp)
+set(submitter src/daemon/job_submitter.cpp)
+set(feed src/daemon/job_feed.cpp)
 set(gates src/daemon/gates.cpp)
 set(dependencies src/daemon/dependency_gate.cpp)
 set(ledger src/store/ledger.cpp)
@@ -24,21 +27,21 @@ endmacro()
 mutant(M1 "a submit is acknowledged before it is synced")
 unsynced(submit)
 mutant(M2 "spawned, then written down")
-becomes(${supervisor} [[    if (!records_.empty()) BERTH_TRY_VOID(write_records]]
+becomes(${supervisor} [[    if (batch_.has_records()) BERTH_TRY_VOID(batch_.write]]
         [[    if (MUTATED) {
       for (const JobNumber job : std::exchange(begun, {})) {
         launch(job);
         crash_point("supervisor.launched");
       }
     }
-    if (!records_.empty()) BERTH_TRY_VOID(write_records]])
+    if (batch_.has_records()) BERTH_TRY_VOID(batch_.write]])
 mutant(M3 "no tombstone in recovery")
 becomes(${host} [[  claims_[attempt] = true;]] [[  if (!MUTATED) claims_[attempt] = true;]])
 mutant(M4 "devices are free when the signal is sent")
 becomes(${supervisor} [[(other == job || stays || sleeps)]]
         [[(other == job || stays || sleeps || (MUTATED && attempt.ending != Ending::ByItself))]])
 mutant(M5 "recovery does not adopt")
-becomes(${ends} [[switch (finding.found) {]]
+becomes(${recovery} [[switch (finding.found) {]]
         [[switch (MUTATED && finding.found == Found::Alive ? Found::Lost : finding.found) {]])
 mutant(M6 "spawned before the intent is synced")
 unsynced(intent)
@@ -49,7 +52,7 @@ becomes(${world} [[if (const auto written = life.journal.write(std::move(first))
         [[const bool goes_on = MUTATED && life.generation > 1;
   if (goes_on) --life.generation;
   if (const auto written = goes_on ? Result<std::vector<Committed>>{} : life.journal.write(std::move(first)); !written)]])
-becomes(${ends} [[Result<void> JobSupervisor::recover(const Ledger& ledger) {]]
+becomes(${supervisor} [[Result<void> JobSupervisor::recover(const Ledger& ledger) {]]
         [[Result<void> JobSupervisor::recover(const Ledger& ledger) {
   if (MUTATED) counter_ = ledger.last_attempt().counter;]])
 becomes(${store} [[|| !disk_.sync(file_) || !disk_.sync_directory())]]
@@ -89,10 +92,10 @@ becomes(${journal_writer} [[    for (const auto& result : results) {
   }
   for (std::size_t i = 0;]])
 mutant(forgotten-before-end "exit records are removed before the end is on record")
-becomes(${supervisor} [[  while (!records_.empty() || !signals_.empty() || !begun.empty()) {]]
-        [[  while (!records_.empty() || !signals_.empty() || !begun.empty()) {
+becomes(${supervisor} [[  while (!batch_.is_empty() || !begun.empty()) {]]
+        [[  while (!batch_.is_empty() || !begun.empty()) {
     if (MUTATED)
-      for (const AttemptId attempt : std::exchange(forgotten_, {})) parts_.host.forget(attempt);]])
+      for (const AttemptId attempt : batch_.take_forgotten()) parts_.host.forget(attempt);]])
 mutant(claim-after-start "a shim runs its job whoever holds the claim")
 becomes(${host} [[if (!claims_.emplace(id, false).second) {]]
         [[if (!claims_.emplace(id, false).second && !MUTATED) {]])
@@ -108,21 +111,22 @@ becomes(${supervisor} [[  return !attempts_.contains(job) && is_clear(job, start
 mutant(own-attempt-unchecked "a start does not wait for the job's own last attempt")
 becomes(${supervisor} [[  return !attempts_.contains(job) && ]] [[  return (MUTATED || !attempts_.contains(job)) && ]])
 mutant(key-unchecked "the key of a job that is over is not looked up")
-becomes(${service} [[  if (!known) {
+becomes(${submitter} [[  if (!known) {
     const auto past = parts_.store.by_key]]
         [[  if (!known && !MUTATED) {
     const auto past = parts_.store.by_key]])
 mutant(limbo-unchecked "a preempted attempt that ended otherwise is planned twice")
-becomes(${executor} [[if (end.ending != Ending::Preempt && !parts_.supervisor.waits_to_start(end.job))]]
+becomes(${feed} [[if (end.ending != Ending::Preempt && !parts_.supervisor.waits_to_start(end.job))]]
         [[if (MUTATED || (end.ending != Ending::Preempt && !parts_.supervisor.waits_to_start(end.job)))]])
 # --- something is forgotten
 mutant(devices-not-recovered "recovery does not put attempts on their devices")
-becomes(${ends} [[        on_device_[{slice.node.value, device}].insert(number);]]
-        [[        if (!MUTATED) on_device_[{slice.node.value, device}].insert(number);]])
+becomes(${recovery} [[  parts_.attempts.add(std::move(attempt));]]
+        [[  if (MUTATED) attempt.slices.clear();
+  parts_.attempts.add(std::move(attempt));]])
 mutant(late-event-taken "an event of an attempt that is over is taken for news")
-becomes(${ends} [[  job_of_.erase(attempt.id);]] [[  if (!MUTATED) job_of_.erase(attempt.id);]])
+becomes(${attempts} [[  job_of_.erase(found->second.id);]] [[  if (!MUTATED) job_of_.erase(found->second.id);]])
 mutant(renewal-forgotten "a policy that was set is not taken up")
-becomes(${executor} [[if (effect.renew) renew();]] [[if (effect.renew && !MUTATED) renew();]])
+becomes(${feed} [[if (effect.renew) renew();]] [[if (effect.renew && !MUTATED) renew();]])
 mutant(attempt-uncharged "a job is not charged for an attempt")
 becomes(${ledger} [[    job.gpu_seconds += end.gpu_seconds;]] [[    if (!MUTATED) job.gpu_seconds += end.gpu_seconds;]])
 mutant(charged-by-our-clock "an attempt is charged until we heard of its end")

@@ -7,8 +7,8 @@
 
 #include "base/rng.h"
 #include "policies/aonline/batch.h"
-#include "policies/aonline/configurations.h"
 #include "policies/aonline/windows.h"
+#include "policies/common/elastic.h"
 
 namespace berth::aonline {
 namespace {
@@ -23,9 +23,9 @@ TEST(AonlineWindows, DoubleUpToTheLongest) {
 }
 
 TEST(AonlineConfigurations, SizesDoubleBetweenTheEnds) {
-  EXPECT_EQ(sizes_between(1, 8, 3), (std::vector<std::int64_t>{1, 2, 3, 4, 8}));
-  EXPECT_EQ(sizes_between(3, 6, 3), (std::vector<std::int64_t>{3, 4, 6}));
-  EXPECT_EQ(sizes_between(4, 4, 4), (std::vector<std::int64_t>{4}));
+  EXPECT_EQ(doubling_sizes({1, 8}, 3), (std::vector<std::int32_t>{1, 2, 3, 4, 8}));
+  EXPECT_EQ(doubling_sizes({3, 6}, 3), (std::vector<std::int32_t>{3, 4, 6}));
+  EXPECT_EQ(doubling_sizes({4, 4}, 4), (std::vector<std::int32_t>{4}));
 }
 
 TEST(AonlineConfigurations, WhatNothingBeatsIsKept) {

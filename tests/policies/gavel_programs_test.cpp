@@ -142,9 +142,9 @@ TEST(GavelPrograms, FinishTimeFairnessOfTheWorkedExample) {
 TEST(GavelPrograms, IsolatedShareOfAGangIsSmaller) {
   Fluid fluid = fluid_of({4}, {{1}, {1}});
   fluid.classes[1].gpus = 4;
-  const std::vector<double> rates = isolated_rates(fluid);
-  EXPECT_NEAR(rates[0], 1, 1e-12);    // two GPUs of its own, needs one
-  EXPECT_NEAR(rates[1], 0.5, 1e-12);  // two GPUs of its own, needs four
+  // of two jobs each has two GPUs of its own and needs one, or four
+  EXPECT_NEAR(isolated_rate(fluid, fluid.classes[0], 2), 1, 1e-12);
+  EXPECT_NEAR(isolated_rate(fluid, fluid.classes[1], 2), 0.5, 1e-12);
 }
 
 TEST(GavelPrograms, WorkPerDollar) {

@@ -181,7 +181,7 @@ TEST(Gavel, SurvivesRandomWorlds) {
 TEST(GavelCensus, GroupsWhatIsAlikeAndNoFinerThanAsked) {
   std::vector<gavel::JobFacts> jobs;
   for (std::uint32_t i = 0; i < 1000; ++i)
-    jobs.push_back({.job = JobId{i}, .kind = i % 2, .first = 1.0 + i, .rank = i});
+    jobs.push_back({.job = JobId{i}, .kind = KindId{i % 2}, .first = 1.0 + i, .rank = i});
   for (const std::size_t most : {2UL, 10UL, 100UL}) {
     const auto classes = gavel::group_jobs(jobs, most);
     EXPECT_LE(classes.size(), most);

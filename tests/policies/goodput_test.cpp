@@ -6,14 +6,16 @@
 #include <cmath>
 #include <vector>
 
+#include "policies/common/restart_factor.h"
 #include "policies/goodput/batch_choice.h"
 #include "policies/goodput/goodput_tables.h"
-#include "policies/goodput/restart_factor.h"
 #include "policies/goodput/round_clock.h"
 #include "support/goodput.h"
 
 namespace berth::test {
 namespace {
+
+using namespace goodput;
 
 struct TableRow {
   double phi;
@@ -169,13 +171,16 @@ TEST(RoundClock, LooksLessOftenWhileNothingHappens) {
   EXPECT_TRUE(clock.is_due(seconds_to_time(360)));
 }
 
+Table table_of(const RateModel& rates, const Subject& subject, double phi) {
+  return believed_table(rates, subject, noise_step(rates, subject, phi));
+}
+
 // A job whose batch may not change has its own divided over the GPUs, whole samples each.
 TEST(GoodputTable, AFixedBatchIsDividedOverTheGpus) {
   const Cluster cluster = *parse_cluster_short("2x4");
   const RateModel rates(ProfileSet{}, cluster, Effects{});
-  GoodputTables tables;
-  const GoodputTable& table =
-      tables.of(rates, {.profile = ProfileSet::fallback(), .pool = PoolId{0}, .wanted = 2}, 0);
+  const Table table =
+      table_of(rates, {.profile = ProfileSet::fallback(), .pool = PoolId{0}, .wanted = 2}, 0);
   EXPECT_EQ(table.best(1, false).per_gpu(), 64);  // 2 x 32
   EXPECT_EQ(table.best(4, false).per_gpu(), 16);
   EXPECT_EQ(table.best(3, false).per_gpu(), 22);
@@ -199,16 +204,15 @@ TEST(GoodputTable, KnownLimitsLetTheBatchGrow) {
   profiles.edit(ProfileSet::fallback()).batch_limits = {8, 64, 1024};
   const Cluster cluster = *parse_cluster_short("2x4");
   const RateModel rates(profiles, cluster, Effects{});
-  GoodputTables tables;
-  const GoodputSubject subject{.profile = ProfileSet::fallback(), .pool = PoolId{0}};
-  const std::int32_t quiet = tables.of(rates, subject, 10).best(4, false).per_gpu();
-  const std::int32_t noisy = tables.of(rates, subject, 1e6).best(4, false).per_gpu();
+  const Subject subject{.profile = ProfileSet::fallback(), .pool = PoolId{0}};
+  const std::int32_t quiet = table_of(rates, subject, 10).best(4, false).per_gpu();
+  const std::int32_t noisy = table_of(rates, subject, 1e6).best(4, false).per_gpu();
   EXPECT_EQ(quiet, 8) << "where a sample in a large batch is worth little, M0 = 32 is kept";
   EXPECT_GT(noisy, 64) << "beyond what one sub-batch holds";
   EXPECT_LE(4 * noisy, 1024);
-  GoodputSubject fixed = subject;
+  Subject fixed = subject;
   fixed.adaptation = Adaptation::Fixed;
-  EXPECT_EQ(tables.of(rates, fixed, 1e6).best(4, false).per_gpu(), 8);
+  EXPECT_EQ(table_of(rates, fixed, 1e6).best(4, false).per_gpu(), 8);
 }
 
 }  // namespace

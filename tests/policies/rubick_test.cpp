@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "perf/parallel_plan.h"
+#include "policies/common/restart_factor.h"
 #include "policies/rubick/rubick.h"
 #include "policies/stress.h"
 #include "support/run.h"
@@ -142,9 +143,10 @@ TEST(Allocate, NobodyIsBelowItsGuaranteeAndNothingComesFromNothing) {
 }
 
 TEST(RestartFactor, IsWhatIsLeftOfAGain) {
-  EXPECT_DOUBLE_EQ(restart_factor(820, 180, 0), 0.82);
-  EXPECT_DOUBLE_EQ(restart_factor(820, 180, 2), 0.46);
-  EXPECT_EQ(restart_factor(100, 180, 1), 0);
+  EXPECT_DOUBLE_EQ(restart_factor(820, 0, 180), 0.82);
+  EXPECT_DOUBLE_EQ(restart_factor(820, 2, 180), 0.46);
+  EXPECT_EQ(restart_factor(100, 1, 180), 0);
+  EXPECT_EQ(restart_factor(0, 0, 0), 1) << "a restart that costs nothing takes nothing";
 }
 
 }  // namespace

@@ -26,10 +26,10 @@ TEST(SiaConfigurations, OnlyWholeReplicas) {
             (std::vector<Configuration>{{1, 4}, {1, 8}, {2, 16}, {3, 24}}));
 }
 
-TEST(SiaCosts, RestartFactor) {
-  EXPECT_NEAR(restart_factor(600, 1, 30), 570.0 / 630, 1e-12);
-  EXPECT_EQ(restart_factor(20, 3, 30), 1) << "too young to have lost anything";
-  EXPECT_EQ(restart_factor(60, 3, 30), 0);
+TEST(SiaCosts, MoveFactor) {
+  EXPECT_NEAR(move_factor(600, 1, 30), 570.0 / 630, 1e-12);
+  EXPECT_EQ(move_factor(20, 3, 30), 1) << "too young to have lost anything";
+  EXPECT_EQ(move_factor(60, 3, 30), 0);
 }
 
 TEST(SiaCosts, FallWithUtilityAndAreBounded) {

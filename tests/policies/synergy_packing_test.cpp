@@ -2,29 +2,91 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "perf/data_cache.h"
 #include "policies/synergy/optimum.h"
 #include "policies/synergy/packing.h"
 #include "policies/synergy/sensitivity.h"
 
-namespace berth {
+namespace berth::synergy {
 namespace {
 
 constexpr std::int64_t kGib = 1024;
 
 /// 8 GPUs, 24 cores, 500 GB: 3 cores and 62.5 GB to each GPU.
-const SynergyAxes kAxes = SynergyAxes::of_server(8, 24, 500 * kGib);
-const SynergyServer kServer{.gpus = 8, .cores = 24, .memory_mib = 500 * kGib};
+const Axes kAxes = Axes::of_server(8, 24, 500 * kGib);
+const Server kServer{.gpus = 8, .cores = 24, .memory_mib = 500 * kGib};
+
+/// By cores from one, measured with memory to spare; the cache says what less memory costs.
+Result<Sensitivity> from_column(std::span<const double> column, const DataCache& cache) {
+  std::vector<double> matrix;
+  for (const double measured : column) {
+    for (const std::int64_t memory : kAxes.memory_mib)
+      matrix.push_back(std::min(measured, cache.samples_per_second(static_cast<double>(memory))));
+  }
+  return Sensitivity::from_matrix(kAxes, matrix);
+}
+
+/// Throughput in GPUs with their proportional share.
+double value_of(std::span<const Job> jobs, std::span<const Grant> grants) noexcept {
+  double sum = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (grants[i].runs) sum += jobs[i].gpus * jobs[i].sensitivity->at(grants[i].share);
+  }
+  return sum;
+}
+
+/// A second program spreads the jobs over the servers as fractions: how many it tears apart, or
+/// nothing if the shares do not fit even so.
+std::optional<std::size_t> torn_over_servers(std::span<const Server> servers,
+                                             std::span<const Job> jobs,
+                                             std::span<const Share> shares) {
+  LinearProgram program{Sense::Minimise};
+  std::vector<std::vector<LinearTerm>> gpus(servers.size()), cores(servers.size()),
+      memory(servers.size());
+  std::vector<LinearTerm> whole;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    whole.clear();
+    const double k = jobs[j].gpus;
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+      // The first servers are cheap: the rest stay free for whole jobs.
+      const ColumnId x = program.add_column(k * static_cast<double>(i), {0, 1});
+      whole.push_back({x, 1});
+      gpus[i].push_back({x, k});
+      cores[i].push_back({x, k * shares[j].cores});
+      memory[i].push_back(
+          {x,
+           k * static_cast<double>(kAxes.memory_mib[static_cast<std::size_t>(shares[j].level)])});
+    }
+    program.add_row(whole, Bounds::exactly(1));
+  }
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    program.add_row(gpus[i], Bounds::at_most(servers[i].gpus));
+    program.add_row(cores[i], Bounds::at_most(servers[i].cores));
+    program.add_row(memory[i], Bounds::at_most(static_cast<double>(servers[i].memory_mib)));
+  }
+  const Solution solution = program.solve();
+  if (solution.status != SolveStatus::Optimal) return std::nullopt;
+  std::size_t torn = 0;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < servers.size(); ++i)
+      used += solution.values[j * servers.size() + i] > 1e-9 ? 1U : 0U;
+    torn += used > 1 ? 1U : 0U;
+  }
+  return torn;
+}
 
 Sensitivity rising_to(std::int32_t demand) {
   std::vector<double> column;
   for (std::int32_t c = 1; c <= kAxes.max_cores; ++c)
     column.push_back(std::min(1.0, static_cast<double>(c) / demand));
-  return *Sensitivity::from_column(kAxes, column, {});
+  return *from_column(column, {});
 }
 
 TEST(Sensitivity, AxesHoldTheProportionalShare) {
@@ -32,7 +94,7 @@ TEST(Sensitivity, AxesHoldTheProportionalShare) {
   EXPECT_EQ(kAxes.memory_mib[static_cast<std::size_t>(kAxes.fair.level)], 64000);  // 62.5 GiB
   EXPECT_EQ(kAxes.memory_mib.back(), 256000);
   EXPECT_EQ(kAxes.max_cores, 24);
-  const auto no_memory = SynergyAxes::of_server(4, 16, 0);
+  const auto no_memory = Axes::of_server(4, 16, 0);
   EXPECT_EQ(no_memory.memory_mib, (std::vector<std::int64_t>{0}));
 }
 
@@ -49,7 +111,7 @@ TEST(Sensitivity, DemandIsTheFewestCoresThenTheLeastMemoryForNineTenths) {
   std::vector<double> column;  // 1000 samples/s at ten cores
   for (std::int32_t c = 1; c <= 24; ++c) column.push_back(std::min(1000.0, 100.0 * c));
   const DataCache cache{.dataset_mib = 200'000, .sample_mib = 0.1, .storage_mib_per_second = 50};
-  const auto w = Sensitivity::from_column(kAxes, column, cache);
+  const auto w = from_column(column, cache);
   ASSERT_TRUE(w.has_value());
   // 9 cores give 900. Fetching allows 500 / (1 - m/200000): 900 from m = 88,889, so the level
   // 128000.
@@ -64,7 +126,7 @@ TEST(Sensitivity, DemandIsTheFewestCoresThenTheLeastMemoryForNineTenths) {
 TEST(Sensitivity, DemandIsNeverBelowTheProportionalThroughput) {
   std::vector<double> column{0.85, 0.95, 1.0};
   column.resize(24, 1.0);
-  const auto w = Sensitivity::from_column(kAxes, column, {});
+  const auto w = from_column(column, {});
   ASSERT_TRUE(w.has_value());
   EXPECT_EQ(w->demand().cores, 3);
 }
@@ -78,12 +140,12 @@ TEST(Sensitivity, LeastKeepsTheProportionalThroughputAndNothingIdle) {
       matrix.push_back(memory < 128000 ? w / 2 : w);
   const auto w = Sensitivity::from_matrix(kAxes, matrix);
   ASSERT_TRUE(w.has_value());
-  EXPECT_EQ(w->demand(), (SynergyShare{9, 2}));
-  EXPECT_EQ(w->least_of(w->demand()), (SynergyShare{3, 0}));
+  EXPECT_EQ(w->demand(), (Share{9, 2}));
+  EXPECT_EQ(w->least_of(w->demand()), (Share{3, 0}));
 }
 
 TEST(Sensitivity, RefusesMatricesThatAreNone) {
-  const auto axes = SynergyAxes::of_server(1, 2, 0);
+  const auto axes = Axes::of_server(1, 2, 0);
   EXPECT_TRUE(Sensitivity::from_matrix(axes, std::vector<double>{1, 2}).has_value());
   EXPECT_FALSE(Sensitivity::from_matrix(axes, std::vector<double>{1}).has_value());
   EXPECT_FALSE(Sensitivity::from_matrix(axes, std::vector<double>{2, 1}).has_value());
@@ -91,35 +153,14 @@ TEST(Sensitivity, RefusesMatricesThatAreNone) {
   EXPECT_FALSE(Sensitivity::from_matrix(axes, std::vector<double>{std::nan(""), 1}).has_value());
 }
 
-TEST(OptimisticProfiler, MeasuresFewPointsOfAFlatCurveAndMoreWhereItIsSteep) {
-  const auto measure = [](double sweet) {
-    OptimisticProfiler profiler{kAxes};
-    std::vector<std::int32_t> asked;
-    while (const auto cores = profiler.next()) {
-      asked.push_back(*cores);
-      EXPECT_TRUE(profiler.measured(std::min(sweet, static_cast<double>(*cores))).has_value());
-    }
-    const auto column = profiler.column();
-    EXPECT_EQ(column.size(), 24U);
-    for (std::int32_t c = 1; c <= 24; ++c) {  // off by a tenth at most
-      const double truth = std::min(sweet, static_cast<double>(c));
-      EXPECT_NEAR(column[static_cast<std::size_t>(c - 1)], truth, 0.1 * sweet);
-    }
-    return asked;
-  };
-  EXPECT_EQ(measure(1), (std::vector<std::int32_t>{24, 3, 1}));
-  EXPECT_EQ(measure(3), (std::vector<std::int32_t>{24, 3, 1, 2}));
-  EXPECT_EQ(measure(9), (std::vector<std::int32_t>{24, 3, 1, 2, 13, 8, 5, 4, 6, 7, 10, 9}));
-}
-
 struct Mix {
   std::vector<Sensitivity> w;
-  std::vector<SynergyJob> jobs;
+  std::vector<Job> jobs;
   void add(Sensitivity sensitivity, std::int32_t gpus = 1) {
     w.push_back(std::move(sensitivity));
     jobs.push_back({.gpus = gpus});
   }
-  std::span<const SynergyJob> ready() {
+  std::span<const Job> ready() {
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       jobs[i].sensitivity = &w[i];
       jobs[i].demand = w[i].demand();
@@ -128,9 +169,9 @@ struct Mix {
   }
 };
 
-std::vector<std::int32_t> cores_of(std::span<const SynergyGrant> grants) {
+std::vector<std::int32_t> cores_of(std::span<const Grant> grants) {
   std::vector<std::int32_t> cores;
-  for (const SynergyGrant& grant : grants) cores.push_back(grant.runs ? grant.share.cores : 0);
+  for (const Grant& grant : grants) cores.push_back(grant.runs ? grant.share.cores : 0);
   return cores;
 }
 
@@ -146,8 +187,8 @@ TEST(SynergyTune, TheWorkedExample) {
   EXPECT_EQ(mix.w[0].demand().cores, 9);
   EXPECT_EQ(mix.w[2].demand().cores, 1);
   EXPECT_EQ(mix.w[4].demand().cores, 3);
-  SynergyPacker tune{SynergyMode::Tune};
-  const std::vector<SynergyServer> servers{kServer};
+  Packer tune{Mode::Tune};
+  const std::vector<Server> servers{kServer};
   EXPECT_EQ(cores_of(tune.pack(kAxes, servers, jobs)),
             (std::vector<std::int32_t>{5, 5, 1, 1, 3, 3, 3, 3}));
 }
@@ -155,8 +196,8 @@ TEST(SynergyTune, TheWorkedExample) {
 TEST(SynergyGreedy, LeavesFourJobsWaitingInTheWorkedExample) {
   Mix mix = worked_example();
   const auto jobs = mix.ready();
-  SynergyPacker greedy{SynergyMode::Greedy};
-  const std::vector<SynergyServer> servers{kServer};
+  Packer greedy{Mode::Greedy};
+  const std::vector<Server> servers{kServer};
   EXPECT_EQ(cores_of(greedy.pack(kAxes, servers, jobs)),
             (std::vector<std::int32_t>{9, 9, 0, 0, 3, 3, 0, 0}));
 }
@@ -164,8 +205,8 @@ TEST(SynergyGreedy, LeavesFourJobsWaitingInTheWorkedExample) {
 TEST(SynergyProportional, GivesEverybodyTheSame) {
   Mix mix = worked_example();
   const auto jobs = mix.ready();
-  SynergyPacker packer{SynergyMode::Proportional};
-  const std::vector<SynergyServer> servers{kServer};
+  Packer packer{Mode::Proportional};
+  const std::vector<Server> servers{kServer};
   EXPECT_EQ(cores_of(packer.pack(kAxes, servers, jobs)), std::vector<std::int32_t>(8, 3));
 }
 
@@ -175,12 +216,12 @@ TEST(SynergyTune, TakesTheFullestServerThatSatisfiesTheDemand) {
   mix.add(rising_to(6), 2);  // 12 cores: the first server has 6 left, so the second
   mix.add(rising_to(2), 2);  // 4 cores: beside the first
   const auto jobs = mix.ready();
-  SynergyPacker tune{SynergyMode::Tune};
-  const std::vector<SynergyServer> servers{kServer, kServer};
+  Packer tune{Mode::Tune};
+  const std::vector<Server> servers{kServer, kServer};
   const auto grants = tune.pack(kAxes, servers, jobs);
-  EXPECT_EQ(grants[0].parts, (std::vector<SynergyPart>{{0, 6}}));
-  EXPECT_EQ(grants[1].parts, (std::vector<SynergyPart>{{1, 2}}));
-  EXPECT_EQ(grants[2].parts, (std::vector<SynergyPart>{{0, 2}}));
+  EXPECT_EQ(grants[0].parts, (std::vector<Part>{{0, 6}}));
+  EXPECT_EQ(grants[1].parts, (std::vector<Part>{{1, 2}}));
+  EXPECT_EQ(grants[2].parts, (std::vector<Part>{{0, 2}}));
 }
 
 TEST(SynergyTune, SplitsAGangOnlyWhenNoServerHasItsGpus) {
@@ -188,11 +229,11 @@ TEST(SynergyTune, SplitsAGangOnlyWhenNoServerHasItsGpus) {
   mix.add(rising_to(3), 12);
   mix.add(rising_to(3), 4);
   const auto jobs = mix.ready();
-  SynergyPacker tune{SynergyMode::Tune};
-  const std::vector<SynergyServer> servers{kServer, kServer};
+  Packer tune{Mode::Tune};
+  const std::vector<Server> servers{kServer, kServer};
   const auto grants = tune.pack(kAxes, servers, jobs);
   EXPECT_EQ(grants[0].parts.size(), 2U);
-  EXPECT_EQ(grants[1].parts, (std::vector<SynergyPart>{{grants[0].parts[1].server, 4}}));
+  EXPECT_EQ(grants[1].parts, (std::vector<Part>{{grants[0].parts[1].server, 4}}));
 }
 
 TEST(SynergyTune, AJobThatRanStaysWhereItIs) {
@@ -200,13 +241,13 @@ TEST(SynergyTune, AJobThatRanStaysWhereItIs) {
   mix.add(rising_to(3), 4);
   mix.add(rising_to(3), 2);
   mix.ready();
-  const std::vector<SynergyPart> there{{1, 2}};
+  const std::vector<Part> there{{1, 2}};
   mix.jobs[1].stay = there;
-  SynergyPacker tune{SynergyMode::Tune};
-  const std::vector<SynergyServer> servers{kServer, kServer};
+  Packer tune{Mode::Tune};
+  const std::vector<Server> servers{kServer, kServer};
   const auto grants = tune.pack(kAxes, servers, mix.jobs);
   EXPECT_EQ(grants[1].parts, there);
-  EXPECT_EQ(grants[0].parts, (std::vector<SynergyPart>{{1, 4}}));  // the fuller server
+  EXPECT_EQ(grants[0].parts, (std::vector<Part>{{1, 4}}));  // the fuller server
 }
 
 enum class Caches { NoMatter, Hungry };
@@ -238,17 +279,17 @@ Mix random_mix(Rng& rng, std::int32_t gpus, Caches caches) {
 
 TEST(SynergyTune, NobodyIsSlowerThanWithItsProportionalShareAndNothingIsOverused) {
   Rng rng{21};
-  SynergyPacker tune{SynergyMode::Tune};
+  Packer tune{Mode::Tune};
   for (int round = 0; round < 300; ++round) {
     Mix mix = random_mix(rng, 24, Caches::Hungry);
     const auto jobs = mix.ready();
-    const std::vector<SynergyServer> servers(3, kServer);
+    const std::vector<Server> servers(3, kServer);
     const auto grants = tune.pack(kAxes, servers, jobs);
     std::vector<std::int64_t> gpus(3), cores(3), memory(3);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       ASSERT_TRUE(grants[i].runs);  // all GPUs are used
       EXPECT_GE(jobs[i].sensitivity->at(grants[i].share), 1 - 1e-12);
-      for (const SynergyPart& part : grants[i].parts) {
+      for (const Part& part : grants[i].parts) {
         gpus[part.server] += part.gpus;
         cores[part.server] += part.gpus * grants[i].share.cores;
         memory[part.server] +=
@@ -266,22 +307,22 @@ TEST(SynergyTune, NobodyIsSlowerThanWithItsProportionalShareAndNothingIsOverused
 /// tune in parts of the optimum over thirty random rounds of two servers.
 double tune_over_optimum(Caches caches) {
   Rng rng{22};
-  SynergyPacker tune{SynergyMode::Tune};
+  Packer tune{Mode::Tune};
   double tuned = 0;
   double best = 0;
   for (int round = 0; round < 30; ++round) {
     Mix mix = random_mix(rng, 16, caches);
     const auto jobs = mix.ready();
-    const std::vector<SynergyServer> servers(2, kServer);
-    const double value = synergy_value(jobs, tune.pack(kAxes, servers, jobs));
-    const auto optimum = synergy_optimum(kAxes, servers, jobs, {.nodes = 2000});
+    const std::vector<Server> servers(2, kServer);
+    const double value = value_of(jobs, tune.pack(kAxes, servers, jobs));
+    const auto optimum = optimum_of(kAxes, servers, jobs, {.nodes = 2000});
     if (!optimum.has_value()) return 0;
     EXPECT_GE(value, 16 - 1e-9);  // the proportional share of 16 GPUs
     EXPECT_LE(value, optimum->bound + 1e-6);
-    const auto spread = spread_over_servers(kAxes, servers, jobs, optimum->shares);
-    EXPECT_TRUE(spread.has_value());
+    const auto torn = torn_over_servers(servers, jobs, optimum->shares);
+    EXPECT_TRUE(torn.has_value());
     // A corner of the program: no more torn jobs than there are limits of servers.
-    EXPECT_LE(spread ? spread->torn : 99U, 6U);
+    EXPECT_LE(torn.value_or(99), 6U);
     tuned += value;
     best += optimum->value;
   }
@@ -303,23 +344,23 @@ TEST(SynergyOptimum, TuneIsWithinAFifthOfItWhenCachesMatterMuch) {
 TEST(SynergyOptimum, FindsTheBestSplitOfTheWorkedExample) {
   Mix mix = worked_example();
   const auto jobs = mix.ready();
-  const std::vector<SynergyServer> servers{kServer};
-  const auto optimum = synergy_optimum(kAxes, servers, jobs);
+  const std::vector<Server> servers{kServer};
+  const auto optimum = optimum_of(kAxes, servers, jobs);
   ASSERT_TRUE(optimum.has_value());
   EXPECT_EQ(optimum->status, SolveStatus::Optimal);
   // C, D keep one core, E … H three: ten are left for A and B, a third of the share each.
   EXPECT_NEAR(optimum->value, 6 + 10.0 / 3, 1e-9);
-  SynergyPacker tune{SynergyMode::Tune};
-  EXPECT_NEAR(synergy_value(jobs, tune.pack(kAxes, servers, jobs)), optimum->value, 1e-9);
+  Packer tune{Mode::Tune};
+  EXPECT_NEAR(value_of(jobs, tune.pack(kAxes, servers, jobs)), optimum->value, 1e-9);
 }
 
 TEST(SynergyOptimum, RefusesMoreGpusThanThereAre) {
   Mix mix;
   mix.add(rising_to(3), 9);
   const auto jobs = mix.ready();
-  const std::vector<SynergyServer> servers{kServer};
-  EXPECT_FALSE(synergy_optimum(kAxes, servers, jobs).has_value());
+  const std::vector<Server> servers{kServer};
+  EXPECT_FALSE(optimum_of(kAxes, servers, jobs).has_value());
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::synergy

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "policies/common/equal_share.h"
 #include "policies/themis/fairness.h"
+#include "policies/themis/ftf_rounds.h"
 #include "policies/themis/job_times.h"
+#include "policies/themis/market.h"
 #include "policies/themis/placed_auction.h"
-#include "policies/themis/time_fractions.h"
 
 namespace berth::themis {
 namespace {
@@ -122,6 +124,38 @@ TEST(Filter, ShowsOffersToTheWorstOff) {
   EXPECT_EQ(bidders_among(1, 0.99), 1U);
 }
 
+TEST(Market, RanksThoseWithoutGpusByTimeAndTheOthersByRho) {
+  Market market;
+  market.enter(AppId{0}, {.unit = 4, .since = at(20)});
+  market.enter(AppId{1}, {.unit = 1, .rho = 1.5});
+  market.enter(AppId{2}, {.unit = 2, .rho = 2.5});
+  market.enter(AppId{3}, {.unit = 4, .since = at(10)});
+  EXPECT_EQ(market.size(), 4U);
+  EXPECT_EQ(market.smallest(), 1);
+  EXPECT_EQ(market.waiting().begin()->second, AppId{3});
+  EXPECT_EQ(market.hungry().begin()->second, AppId{2});
+  market.set_starving(AppId{0});
+  EXPECT_EQ(market.first_starving(), AppId{0});
+  market.leave(AppId{0});
+  market.leave(AppId{0});  // it is not in any more
+  EXPECT_EQ(market.first_starving(), std::nullopt);
+  EXPECT_EQ(market.size(), 3U);
+}
+
+TEST(Market, DrawsOnlyThoseWhomSoManyGpusHelp) {
+  Market market;
+  for (std::uint32_t i = 0; i < 6; ++i)
+    market.enter(AppId{i}, {.unit = i < 3 ? 1 : 4, .since = at(i)});
+  market.leave(AppId{1});
+  Rng rng{1};
+  std::vector<int> drawn(6);
+  for (int i = 0; i < 200; ++i) ++drawn[market.draw(3, rng)->value];
+  EXPECT_GT(drawn[0], 60);
+  EXPECT_GT(drawn[2], 60);
+  EXPECT_EQ(drawn[0] + drawn[2], 200);
+  EXPECT_EQ(market.draw(0, rng), std::nullopt);
+}
+
 // --- placement ---
 
 /// V = g / S with S = `spread` on more than one machine.
@@ -167,6 +201,17 @@ TEST(PlacedAuction, NobodyMovesForNothing) {
     EXPECT_THAT(auction.pieces[0], ElementsAre(Piece{1, 2}));
     EXPECT_THAT(auction.pieces[1], ElementsAre(Piece{0, 2}));
   }
+}
+
+// An app may need more than the least that would help it: then not all who were invited fit.
+TEST(PlacedAuction, ServesWhomItCanWhereNotAllBiddersFit) {
+  OfferMap offer = offer_of({4, 4});
+  const std::vector<PlacedBidder> bidders{{{4, 8}, {}}, {{8}, {}}};
+  const Spread values{{2, 2}};
+  const auto auction = hold_placed_auction(bidders, values, offer);
+  EXPECT_THAT(auction.pieces[0], ElementsAre(Piece{0, 4}));
+  EXPECT_THAT(auction.pieces[1], IsEmpty());
+  EXPECT_EQ(offer.free(), 8);
 }
 
 TEST(OfferMap, TightestMachineThenTightestRackThenFewestMachines) {

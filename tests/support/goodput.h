@@ -10,6 +10,11 @@
 
 namespace berth::test {
 
+using goodput::BatchChoice;
+using goodput::BatchRange;
+using goodput::Gang;
+using goodput::ThroughputParams;
+
 inline constexpr ThroughputParams kParams{.alpha_grad = .05,
                                           .beta_grad = .002,
                                           .alpha_local = .02,

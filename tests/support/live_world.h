@@ -1,6 +1,7 @@
-// A whole scheduler in one thread: the real engine, policies, gates, supervisor, journal writer and service over
-// a simulated clock, disk and host. People act by a script; the scheduler may be killed, or the
-// power lost, at any named point, and is begun again on what is left. Deterministic by its seed.
+// A whole scheduler in one thread: the real engine, policies, gates, supervisor, journal writer and
+// service over a simulated clock, disk and host. People act by a script; the scheduler may be
+// killed, or the power lost, at any named point, and is begun again on what is left. Deterministic
+// by its seed.
 #pragma once
 
 #include <cstdint>

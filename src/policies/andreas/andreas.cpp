@@ -2,43 +2,45 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
-namespace berth {
+namespace berth::andreas {
 
 namespace {
-constexpr double kHour = 3600;
+
 constexpr Duration kLeastWork = std::chrono::seconds{1};  // of a job that outlives its estimate
+
+double hours(Duration time) { return to_seconds(time) / 3600; }
+
+double hours_left(const View& view, JobId job) {
+  return hours(std::max(view.estimated_left(job), kLeastWork));
+}
+
 }  // namespace
 
 void Andreas::begin(const View& view) {
-  fleet_.begin(view.cluster.cluster(), view.jobs.size());
   const std::size_t nodes = view.cluster.cluster().nodes.size();
+  fleet_.begin(view.cluster.cluster());
+  seats_.begin(view.jobs.size(), nodes);
+  power_.begin(nodes);
   rank_.resize(view.jobs.size());
-  seat_at_.assign(view.jobs.size(), 0);
-  users_.assign(nodes, 0);
-  booted_.assign(nodes, kTimeZero);
-  idle_since_.assign(nodes, kTimeZero);
-  failed_.assign(nodes, false);
-  node_at_.assign(nodes, andreas::kNone);
-}
-
-double Andreas::hours_left(const View& view, JobId job) const {
-  return to_seconds(std::max(view.estimated_left(job), kLeastWork)) / kHour;
+  failed_ = Column<NodeId, bool>(nodes, false);
+  node_at_ = Column<NodeId, std::uint32_t>(nodes, kNone);
 }
 
 double Andreas::weight_of(const View& view, JobId job) const {
   return view.deadline(job) ? options_.omega * static_cast<double>(view.request(job).weight) : 0;
 }
 
-/// The pressure as of time zero: it grows alike for all jobs that wait.
+/// The pressure as of time zero: it grows alike for all jobs that wait, so their order stands.
 void Andreas::enqueue(const View& view, JobId job) {
   const auto due = view.deadline(job);
   const double fastest = fleet_.choices(view, job).fastest().hours * hours_left(view, job);
   const double pressure =
-      due ? fastest - to_seconds(*due) / kHour : -std::numeric_limits<double>::infinity();
-  rank_[job.value] = Rank{pressure, weight_of(view, job), job};
-  waiting_.insert(*rank_[job.value]);
+      due ? fastest - hours(due->time_since_epoch()) : -std::numeric_limits<double>::infinity();
+  rank_[job] = Rank{pressure, weight_of(view, job), job};
+  waiting_.insert(*rank_[job]);
 }
 
 void Andreas::on_arrival(const View& view, JobId job) {
@@ -53,17 +55,17 @@ void Andreas::on_arrival(const View& view, JobId job) {
 
 void Andreas::on_departure(const View&, JobId job) {
   if (std::erase(without_gpus_, job) > 0) return;
-  if (has_seat(job)) {
-    leave_seat(job);
+  if (seats_.has(job)) {
+    seats_.leave(job);
   } else {
-    waiting_.erase(*rank_[job.value]);
+    dequeue(job);
   }
   has_changed_ = true;
 }
 
 void Andreas::on_requeue(const View& view, JobId job) {
   if (fleet_.choices(view, job).empty()) return;
-  leave_seat(job);
+  seats_.leave(job);
   enqueue(view, job);
   has_changed_ = true;
 }
@@ -71,31 +73,9 @@ void Andreas::on_requeue(const View& view, JobId job) {
 /// A node that we switched on or off ourselves is no news.
 void Andreas::on_capacity_change(const View& view, NodeId node) {
   const bool failed = view.cluster.has_failed(node);
-  if (failed_[node.value] == failed) return;
-  failed_[node.value] = failed;
+  if (failed_[node] == failed) return;
+  failed_[node] = failed;
   has_changed_ = true;
-}
-
-void Andreas::set_seat(JobId job, Seat seat) {
-  for (const andreas::Share& share : seat.shares) {
-    ++users_[share.node];
-    idle_since_[share.node] = kNever;
-  }
-  seated_.push_back(job);
-  seat_at_[job.value] = static_cast<std::uint32_t>(seated_.size());
-  seats_.insert_or_assign(job, std::move(seat));
-  pending_.push_back(job);
-}
-
-void Andreas::leave_seat(JobId job) {
-  for (const andreas::Share& share : seat(job).shares) --users_[share.node];
-  const std::uint32_t at = seat_at_[job.value] - 1;
-  seated_[at] = seated_.back();
-  seat_at_[seated_[at].value] = at + 1;
-  seated_.pop_back();
-  seat_at_[job.value] = 0;
-  seats_.erase(job);
-  std::erase(pending_, job);
 }
 
 bool Andreas::is_due(Time now) const noexcept {
@@ -104,57 +84,172 @@ bool Andreas::is_due(Time now) const noexcept {
   return has_changed_ && now >= *last_pass_ + options_.min_interval;
 }
 
-/// True: who has come runs already, and nobody waits.
-bool Andreas::keep_found(const View& view, Plan& plan) {
-  bool is_any_kept = false;
-  for (const JobId job : std::exchange(newcomers_, {})) {
-    if (rank_[job.value] && view.jobs.is_waiting(job) && !has_seat(job) &&
-        try_keep(view, plan, job))
-      is_any_kept = true;
-  }
-  return is_any_kept && waiting_.empty();
-}
-
-bool Andreas::try_keep(const View& view, Plan& plan, JobId job) {
-  const auto found = plan.found_on(job);
-  slices_.assign(found.begin(), found.end());
-  if (slices_.empty() || !plan.try_keep(job, Reason::Power)) return false;
-  Seat own{.choice = fleet_.choice_found(view, job, slices_), .shares = {}};
-  for (const Slice& slice : slices_) own.shares.push_back({slice.node.value, slice.gpus});
-  waiting_.erase(*rank_[job.value]);
-  set_seat(job, std::move(own));
-  std::erase(pending_, job);
-  return true;
-}
-
 void Andreas::decide(const View& view, Plan& plan, Rng& rng) {
-  const bool keeps = keep_found(view, plan);
-  const bool rescheduled = !keeps && is_due(view.now);
-  if (keeps) {
+  Pass pass{view, plan, rng};
+  const bool keeps = keep_found(pass);
+  const bool reschedules = !keeps && is_due(view.now);
+  if (keeps || reschedules) {
     last_pass_ = view.now;
     has_changed_ = false;
   }
-  if (rescheduled) reschedule(view, plan, rng);
+  if (reschedules) reschedule(pass);
   start_without_gpus(plan);
-  start_seated(plan);
-  if (rescheduled || keeps || view.now >= next_switch_) switch_nodes(view, plan);
+  seats_.start(plan);
+  if (!reschedules && !keeps && view.now < power_.next_switch()) return;
+  const bool waits_for_any =
+      std::ranges::any_of(without_gpus_, [&](JobId job) { return !plan.holds(job); });
+  power_.switch_nodes(pass, fleet_.nodes(), seats_,
+                      waits_for_any ? NodePower::Spare::Keep : NodePower::Spare::SwitchOff);
 }
 
 std::optional<Time> Andreas::next_wakeup(const View& view) {
-  Time next = next_switch_;
-  if (!waiting_.empty() || !seated_.empty()) next = std::min(next, *last_pass_ + options_.period);
+  Time next = power_.next_switch();
+  if (!waiting_.empty() || !seats_.empty()) next = std::min(next, *last_pass_ + options_.period);
   if (has_changed_) next = std::min(next, *last_pass_ + options_.min_interval);
   if (next == kNever) return std::nullopt;
   return std::max(next, view.now + Duration{1});
 }
 
-}  // namespace berth
+/// True: who has come runs already, and nobody waits.
+bool Andreas::keep_found(Pass& pass) {
+  bool is_any_kept = false;
+  for (const JobId job : std::exchange(newcomers_, {})) {
+    const bool may_stay = pass.view.jobs.is_waiting(job) && !seats_.has(job);
+    if (may_stay && try_keep(pass, job)) is_any_kept = true;
+  }
+  return is_any_kept && waiting_.empty();
+}
+
+bool Andreas::try_keep(Pass& pass, JobId job) {
+  const auto found = pass.plan.found_on(job);
+  const std::vector<Slice> slices{found.begin(), found.end()};
+  if (slices.empty() || !pass.plan.try_keep(job, Reason::Power)) return false;
+  Seat own{.choice = fleet_.choice_found(pass.view, job, slices), .shares = {}};
+  for (const Slice& slice : slices) own.shares.push_back({slice.node.value, slice.gpus});
+  dequeue(job);
+  seats_.give_running(job, std::move(own));
+  return true;
+}
+
+/// They go wherever the placement likes among nodes that are up; with none a node is switched on.
+void Andreas::start_without_gpus(Plan& plan) {
+  for (const JobId job : without_gpus_) {
+    if (plan.holds(job) || plan.try_start(job)) continue;
+    NodePower::boot_any(plan, fleet_.nodes());
+    return;
+  }
+}
+
+/// The problem of the moment is written down, solved, and its solution becomes the seats.
+void Andreas::reschedule(Pass& pass) {
+  const std::uint64_t seed = pass.rng.next();
+  if (waiting_.empty() && seats_.empty()) return;
+  list_nodes(pass.view);
+  list_jobs(pass.view);
+  take_over(pass, solve(seed));
+}
+
+/// By type; nodes that are up before those that are not, idle ones before others.
+void Andreas::list_nodes(const View& view) {
+  const auto ready = [&](NodeId node) { return hours(power_.until_ready(view, node)); };
+  nodes_.clear();
+  for (const NodeId node : fleet_.nodes()) {
+    node_at_[node] = kNone;
+    if (!view.cluster.has_failed(node)) nodes_.push_back(node);
+  }
+  std::ranges::sort(nodes_, {}, [&](NodeId node) {
+    return std::tuple(fleet_.type_of(node), ready(node), seats_.is_needed(node), node);
+  });
+  instance_.nodes.clear();
+  for (const NodeId node : nodes_) {
+    node_at_[node] = static_cast<std::uint32_t>(instance_.nodes.size());
+    instance_.nodes.push_back({fleet_.type_of(node), ready(node)});
+  }
+}
+
+void Andreas::list_jobs(const View& view) {
+  instance_.jobs.clear();
+  for (const JobId job : seats_.jobs()) add_job(view, job);
+  std::size_t room = options_.window;
+  for (auto rank = waiting_.begin(); rank != waiting_.end() && room > 0; ++rank, --room)
+    add_job(view, rank->job);
+  instance_.types = fleet_.types();
+  instance_.rho = options_.rho;
+  instance_.aging = options_.aging;
+  instance_.period = hours(options_.period);
+  instance_.restart = hours(options_.restart);
+  instance_.boot = hours(options_.boot);
+  instance_.prepare();
+}
+
+void Andreas::add_job(const View& view, JobId id) {
+  const auto due = view.deadline(id);
+  Job job{.id = id.value,
+          .choices = &fleet_.choices(view, id),
+          .work = hours_left(view, id),
+          .due = due ? hours(*due - view.now) : kNoDueDate,
+          .weight = weight_of(view, id),
+          .submitted = hours(view.jobs.submitted[id] - view.now)};
+  const auto is_lost = [&](const Share& share) { return node_at_[NodeId{share.node}] == kNone; };
+  // Who has lost a node of its seat is placed like one that waits.
+  if (seats_.has(id) && std::ranges::none_of(seats_.of(id).shares, is_lost)) {
+    job.kept = seats_.of(id).choice;
+    for (const Share& share : seats_.of(id).shares)
+      job.home.push_back({node_at_[NodeId{share.node}], share.gpus});
+  }
+  instance_.jobs.push_back(std::move(job));
+}
+
+/// The seats by job of the instance; those who wait have none.
+std::vector<Seat> Andreas::solve(std::uint64_t seed) const {
+  const auto jobs = static_cast<std::int64_t>(instance_.jobs.size());
+  Layout layout{instance_};
+  const Solution solution = search(layout, {.iterations = std::clamp<std::int64_t>(
+                                                options_.effort / jobs, 2, options_.iterations),
+                                            .local = options_.local,
+                                            .seed = seed,
+                                            .best_share = options_.best_share});
+  std::vector<Seat> seats(instance_.jobs.size());
+  const auto named = [&](const Share& share) {
+    return Share{nodes_[share.node].value, share.gpus};
+  };
+  for (const auto& [job, shares] : solution.gangs) {
+    for (const Share& share : shares) seats[job].shares.push_back(named(share));
+  }
+  for (std::size_t job = 0; job < seats.size(); ++job) {
+    const Spot& spot = solution.spots[job];
+    seats[job].choice = spot.choice;
+    if (spot.choice == kNone || !seats[job].shares.empty()) continue;
+    const Choice& choice = (*instance_.jobs[job].choices)[spot.choice];
+    seats[job].shares.push_back(named({spot.node, choice.gpus}));
+  }
+  return seats;
+}
+
+void Andreas::take_over(Pass& pass, std::vector<Seat> seats) {
+  seats_.begin_pass();
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    const JobId job{instance_.jobs[i].id};
+    const bool had_seat = seats_.has(job);
+    if (had_seat && seats_.of(job) == seats[i]) continue;
+    if (had_seat) seats_.release(pass.plan, job);
+    if (seats[i].choice != kNone) {
+      if (!had_seat) dequeue(job);
+      seats_.give(job, std::move(seats[i]));
+    } else if (had_seat) {
+      enqueue(pass.view, job);
+    }
+  }
+  seats_.sort_pending();
+}
+
+}  // namespace berth::andreas
 
 namespace berth {
 
 namespace {
 
-Result<void> read_prices(const Params& params, AndreasOptions& options) {
+Result<void> read_prices(const Params& params, andreas::Options& options) {
   BERTH_TRY(options.tariff.price, params.number("price", 0, 1e6));
   BERTH_TRY(options.tariff.pue, params.number("pue", 1, 100));
   BERTH_TRY(options.omega, params.number("omega", 0, 1e9));
@@ -163,9 +258,8 @@ Result<void> read_prices(const Params& params, AndreasOptions& options) {
   return {};
 }
 
-Result<void> read_times(const Params& params, AndreasOptions& options) {
-  BERTH_TRY(options.period, params.duration("period"));
-  if (options.period <= Duration::zero()) return params.wrong("period", "must be more than zero");
+Result<void> read_times(const Params& params, andreas::Options& options) {
+  BERTH_TRY(options.period, params.positive_duration("period"));
   BERTH_TRY(options.restart, params.duration("restart"));
   BERTH_TRY(options.boot, params.duration("boot"));
   BERTH_TRY(options.idle_off, params.duration("idle_off"));
@@ -174,18 +268,18 @@ Result<void> read_times(const Params& params, AndreasOptions& options) {
 }
 
 Result<std::unique_ptr<Policy>> make_andreas(const PolicyEntry&, const Params& params) {
-  AndreasOptions options;
+  andreas::Options options;
   BERTH_TRY_VOID(read_prices(params, options));
   BERTH_TRY_VOID(read_times(params, options));
   BERTH_TRY(options.elastic, elastic_rule(params));
   BERTH_TRY(options.iterations, params.integer("max_it", 1, 1'000'000));
-  BERTH_TRY(options.sweeps, params.integer("sweeps", 0, 1'000'000));
   BERTH_TRY(options.effort, params.integer("effort", 1, 1'000'000'000));
-  BERTH_TRY(const std::int64_t window, params.integer("window", 1, 10'000'000));
-  options.window = static_cast<std::size_t>(window);
+  BERTH_TRY(options.window, params.whole<std::size_t>("window", 1, 10'000'000));
   BERTH_TRY(options.best_share, params.number("p_best", 0, 1));
-  BERTH_TRY(options.wait_cheaper, params.flag("wait_cheaper"));
-  return std::make_unique<Andreas>(options);
+  options.local.budget = options.effort;
+  BERTH_TRY(options.local.sweeps, params.integer("sweeps", 0, 1'000'000));
+  BERTH_TRY(options.local.may_postpone, params.flag("wait_cheaper"));
+  return std::make_unique<andreas::Andreas>(options);
 }
 
 std::vector<ParamSpec> andreas_params() {

@@ -17,18 +17,19 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "core/policy.h"
 #include "policies/andreas/fleet.h"
+#include "policies/andreas/node_power.h"
 #include "policies/andreas/search.h"
+#include "policies/andreas/seats.h"
 #include "policies/policy_entry.h"
 
-namespace berth {
+namespace berth::andreas {
 
-struct AndreasOptions {
-  andreas::Tariff tariff;
+struct Options {
+  Tariff tariff;
   ElasticRule elastic;
   double omega = 1;  // EUR per hour late of a job of weight 1
   double rho = 100;
@@ -39,17 +40,18 @@ struct AndreasOptions {
   Duration idle_off{};
   Duration min_interval{};  // between two passes
   std::int64_t iterations = 1000;
-  std::int64_t sweeps = 100;
+  LocalSearchOptions local;
   std::int64_t effort = 5000;
-  double best_share = andreas::kBestShare;
+  double best_share = kBestShare;
   std::size_t window = 5000;
-  bool wait_cheaper = false;
 };
 
 class Andreas final : public Policy {
  public:
-  explicit Andreas(const AndreasOptions& options)
-      : options_(options), fleet_(options.tariff, options.elastic) {}
+  explicit Andreas(const Options& options)
+      : options_(options),
+        fleet_(options.tariff, options.elastic),
+        power_(options.boot, options.idle_off) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "andreas"; }
   [[nodiscard]] PolicyTraits traits() const noexcept override {
     return {.needs = Need::RunTime | Need::Deadline | Need::Profile,
@@ -66,12 +68,6 @@ class Andreas final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
  private:
-  /// Where a job runs, or will once its nodes have booted.
-  struct Seat {
-    std::uint32_t choice = andreas::kNone;
-    std::vector<andreas::Share> shares;  // by NodeId
-    friend bool operator==(const Seat&, const Seat&) = default;
-  };
   struct Rank {  // of a waiting job; does not change while it waits
     double pressure;
     double weight;
@@ -81,62 +77,43 @@ class Andreas final : public Policy {
       return a.weight != b.weight ? a.weight > b.weight : a.job < b.job;
     }
   };
-  [[nodiscard]] double hours_left(const View& view, JobId job) const;
   [[nodiscard]] double weight_of(const View& view, JobId job) const;
   void enqueue(const View& view, JobId job);
-  void set_seat(JobId job, Seat seat);
-  void leave_seat(JobId job);
-  [[nodiscard]] bool has_seat(JobId job) const noexcept { return seat_at_[job.value] != 0; }
-  [[nodiscard]] const Seat& seat(JobId job) const { return seats_.find(job)->second; }
-
-  [[nodiscard]] bool keep_found(const View& view, Plan& plan);
-  [[nodiscard]] bool try_keep(const View& view, Plan& plan, JobId job);
+  void dequeue(JobId job) { waiting_.erase(*rank_[job]); }
+  [[nodiscard]] bool keep_found(Pass& pass);
+  [[nodiscard]] bool try_keep(Pass& pass, JobId job);
+  void start_without_gpus(Plan& plan);
 
   // A pass.
   [[nodiscard]] bool is_due(Time now) const noexcept;
-  void reschedule(const View& view, Plan& plan, Rng& rng);
+  void reschedule(Pass& pass);
   void list_nodes(const View& view);
   void list_jobs(const View& view);
   void add_job(const View& view, JobId job);
   [[nodiscard]] std::vector<Seat> solve(std::uint64_t seed) const;
-  void take_over(const View& view, Plan& plan, std::vector<Seat> seats);
-  void release(Plan& plan, JobId job);
+  void take_over(Pass& pass, std::vector<Seat> seats);
 
-  // Carrying it out.
-  void start_seated(Plan& plan);
-  [[nodiscard]] bool try_start(Plan& plan, JobId job);
-  [[nodiscard]] Slice choose_devices(const Plan& plan, JobId job,
-                                     const andreas::Share& share) const;
-  void start_without_gpus(Plan& plan);
-  void switch_nodes(const View& view, Plan& plan);
-  void switch_on(const View& view, Plan& plan, NodeId node);
+  Options options_;
+  Fleet fleet_;
+  Seats seats_;
+  NodePower power_;
 
-  AndreasOptions options_;
-  andreas::Fleet fleet_;
-
-  std::set<Rank> waiting_;
-  std::vector<std::optional<Rank>> rank_;  // by JobId, while it waits
-  std::vector<JobId> seated_;              // in no order
-  std::vector<std::uint32_t> seat_at_;     // by JobId: position there + 1
-  std::unordered_map<JobId, Seat> seats_;  // lookup only
-  std::vector<JobId> pending_;             // seated, not started yet
-  std::vector<JobId> newcomers_;           // since the last decision
-  std::vector<JobId> without_gpus_;        // jobs for cores alone
-  std::vector<std::int32_t> users_;        // by node: seats on it
-  std::vector<Time> booted_;               // by node: when its boot ends
-  std::vector<Time> idle_since_;           // by node; kNever while somebody has a seat on it
-  std::vector<bool> failed_;               // by node, as last seen
-  bool has_changed_ = true;                // since the last pass
+  std::set<Rank> waiting_;                   // without a seat
+  Column<JobId, std::optional<Rank>> rank_;  // that it has there, or had
+  std::vector<JobId> newcomers_;             // since the last decision
+  std::vector<JobId> without_gpus_;          // jobs for cores alone
+  Column<NodeId, bool> failed_;              // as last seen
+  bool has_changed_ = true;                  // since the last pass
   std::optional<Time> last_pass_;
-  Time next_switch_ = kNever;  // when some idle node is to be switched off
 
-  andreas::Instance instance_;          // scratch
-  std::vector<NodeId> nodes_;           // scratch: those of the instance
-  std::vector<std::uint32_t> node_at_;  // scratch, by node: position there, or kNone
-  std::unordered_map<JobId, std::vector<Slice>>
-      left_;                   // scratch: what moving jobs held; lookup only
-  std::vector<Slice> slices_;  // scratch
+  Instance instance_;                      // scratch
+  std::vector<NodeId> nodes_;              // scratch: those of the instance
+  Column<NodeId, std::uint32_t> node_at_;  // scratch: position there, or kNone
 };
+
+}  // namespace berth::andreas
+
+namespace berth {
 
 [[nodiscard]] PolicyEntry andreas_entry();
 

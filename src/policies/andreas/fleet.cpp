@@ -23,17 +23,21 @@ NodeType priced(const berth::Node& node, const DeviceType& device, double eur_pe
           .gpu_rate = eur_per_watt_hour * (device.busy_watts - device.idle_watts + extra)};
 }
 
+/// Hours for an hour of reference work.
+double hours_per_work(const View& view, JobId job, PoolId pool, std::int32_t gpus) {
+  return 1 / std::max(believed_rate(view, job, pool, gpus), 1e-6);
+}
+
 }  // namespace
 
-void Fleet::begin(const Cluster& cluster, std::size_t jobs) {
-  list_of_.assign(jobs, nullptr);
+void Fleet::begin(const Cluster& cluster) {
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     if (cluster.nodes[i].gpus > 0) nodes_.push_back(NodeId{i});
   }
   std::ranges::sort(nodes_, {}, [&](NodeId node) {
     return std::tuple(kind_of(cluster.nodes[node.value]), node);
   });
-  type_of_.assign(cluster.nodes.size(), kNone);
+  type_of_ = Column<NodeId, std::uint32_t>(cluster.nodes.size(), kNone);
   for (const NodeId id : nodes_) {
     const berth::Node& node = cluster.nodes[id.value];
     if (models_.empty() || kind_of(models_.back()) != kind_of(node)) {
@@ -41,20 +45,13 @@ void Fleet::begin(const Cluster& cluster, std::size_t jobs) {
       types_.push_back(
           priced(node, cluster.pools[node.pool.value], tariff_.price * tariff_.pue / 1000));
     }
-    type_of_[id.value] = static_cast<std::uint32_t>(types_.size() - 1);
+    type_of_[id] = static_cast<std::uint32_t>(types_.size() - 1);
   }
 }
 
 const ChoiceList& Fleet::choices(const View& view, JobId job) {
-  const ChoiceList*& own = list_of_[job.value];
-  if (own != nullptr) return *own;
-  const JobRequest& request = view.request(job);
-  const Kind kind{view.jobs.shape[job], view.jobs.profile[job], view.jobs.reference[job],
-                  view.jobs.batch[job], request.gpus_min,       request.gpus_max};
-  const ChoiceList*& list = known_[kind];
-  if (list == nullptr) list = &lists_.emplace_back(make_choices(view, job));
-  own = list;
-  return *own;
+  if (const auto own = found_.find(job); own != found_.end()) return own->second;
+  return lists_.of(view.jobs.kind[job], [&] { return make_choices(view, job); });
 }
 
 /// GPUs of an empty node that a job of this shape can use: its cores and memory count, too.
@@ -86,15 +83,6 @@ ChoiceList Fleet::make_choices(const View& view, JobId job) const {
   return {std::move(choices), types_};
 }
 
-namespace {
-
-/// Hours for an hour of reference work.
-double hours_per_work(const View& view, JobId job, PoolId pool, std::int32_t gpus) {
-  return 1 / std::max(believed_rate(view, job, pool, gpus), 1e-6);
-}
-
-}  // namespace
-
 void Fleet::add_sizes(const View& view, JobId job, std::uint32_t type,
                       std::vector<Choice>& choices) const {
   const ElasticRange range = elastic_range(view, job, elastic_);
@@ -103,26 +91,6 @@ void Fleet::add_sizes(const View& view, JobId job, std::uint32_t type,
     choices.push_back(
         {.type = type, .gpus = gpus, .hours = hours_per_work(view, job, pool_of(type), gpus)});
   }
-}
-
-std::uint32_t Fleet::choice_found(const View& view, JobId job, std::span<const Slice> slices) {
-  const ChoiceList& known = choices(view, job);
-  std::int32_t gpus = 0;
-  std::int32_t per_node = 0;
-  for (const Slice& slice : slices) {
-    gpus += slice.gpus;
-    per_node = std::max(per_node, slice.gpus);
-  }
-  const std::uint32_t type = type_of(slices.front().node);
-  const std::uint32_t one = known.find(type, gpus);
-  if (one != kNone && known[one].is_gang() == (slices.size() > 1)) return one;
-  const auto first = std::ranges::find(types_, types_[type].pool, &NodeType::pool);
-  Choice spread{.type = static_cast<std::uint32_t>(first - types_.begin()),
-                .gpus = gpus,
-                .hours = hours_per_work(view, job, pool_of(type), gpus),
-                .per_node = per_node};
-  list_of_[job.value] = &lists_.emplace_back(std::vector{spread}, types_);
-  return 0;
 }
 
 /// Priced by the pool's largest nodes.
@@ -142,6 +110,26 @@ void Fleet::add_gang(const View& view, JobId job, PoolId pool, std::vector<Choic
                      .gpus = gpus,
                      .hours = hours_per_work(view, job, pool, gpus),
                      .per_node = std::min(per_node, types_[first].gpus)});
+}
+
+std::uint32_t Fleet::choice_found(const View& view, JobId job, std::span<const Slice> slices) {
+  const ChoiceList& known = choices(view, job);
+  std::int32_t gpus = 0;
+  std::int32_t per_node = 0;
+  for (const Slice& slice : slices) {
+    gpus += slice.gpus;
+    per_node = std::max(per_node, slice.gpus);
+  }
+  const std::uint32_t type = type_of(slices.front().node);
+  const std::uint32_t one = known.find(type, gpus);
+  if (one != kNone && known[one].is_gang() == (slices.size() > 1)) return one;
+  const auto first = std::ranges::find(types_, types_[type].pool, &NodeType::pool);
+  Choice spread{.type = static_cast<std::uint32_t>(first - types_.begin()),
+                .gpus = gpus,
+                .hours = hours_per_work(view, job, pool_of(type), gpus),
+                .per_node = per_node};
+  found_.insert_or_assign(job, ChoiceList{{spread}, types_});
+  return 0;
 }
 
 }  // namespace berth::andreas

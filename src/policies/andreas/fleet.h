@@ -1,21 +1,19 @@
 // The cluster and its jobs in the terms of ANDREAS: equal nodes form types with a price, and all
-// jobs of a kind (shape, model, batch, range of sizes) share one list of choices, made once from
-// the believed rates.
+// jobs of a kind share one list of choices, made once from the believed rates.
 //
 // A job uses GPUs of one node. One that asks for more than any node can give it is a gang of fixed
 // size over whole nodes of one pool.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <span>
-#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "core/view.h"
 #include "policies/andreas/instance.h"
 #include "policies/common/elastic.h"
+#include "policies/kit/memo.h"
 
 namespace berth::andreas {
 
@@ -28,11 +26,11 @@ class Fleet {
  public:
   Fleet(const Tariff& tariff, const ElasticRule& elastic) : tariff_(tariff), elastic_(elastic) {}
 
-  void begin(const Cluster& cluster, std::size_t jobs);
+  void begin(const Cluster& cluster);
   [[nodiscard]] const std::vector<NodeType>& types() const noexcept { return types_; }
   /// By type, then id.
   [[nodiscard]] const std::vector<NodeId>& nodes() const noexcept { return nodes_; }
-  [[nodiscard]] std::uint32_t type_of(NodeId node) const noexcept { return type_of_[node.value]; }
+  [[nodiscard]] std::uint32_t type_of(NodeId node) const noexcept { return type_of_[node]; }
   [[nodiscard]] PoolId pool_of(std::uint32_t type) const noexcept {
     return PoolId{types_[type].pool};
   }
@@ -44,7 +42,6 @@ class Fleet {
                                            std::span<const Slice> slices);
 
  private:
-  using Kind = std::tuple<ShapeId, ProfileId, PoolId, std::int32_t, std::int32_t, std::int32_t>;
   [[nodiscard]] ChoiceList make_choices(const View& view, JobId job) const;
   void add_sizes(const View& view, JobId job, std::uint32_t type,
                  std::vector<Choice>& choices) const;
@@ -55,11 +52,10 @@ class Fleet {
   ElasticRule elastic_;
   std::vector<NodeType> types_;
   std::vector<NodeId> nodes_;
-  std::vector<std::uint32_t> type_of_;  // by node
-  std::vector<berth::Node> models_;     // by type: one of its nodes
-  std::map<Kind, const ChoiceList*> known_;
-  std::vector<const ChoiceList*> list_of_;  // by JobId, once asked for
-  std::deque<ChoiceList> lists_;
+  Column<NodeId, std::uint32_t> type_of_;
+  std::vector<berth::Node> models_;  // by type: one of its nodes
+  Memo<KindId, ChoiceList> lists_;
+  std::unordered_map<JobId, ChoiceList> found_;  // of those found spread out; lookup only
 };
 
 }  // namespace berth::andreas

@@ -5,22 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "policies/aonline/configurations.h"
 #include "policies/common/sized_start.h"
 #include "policies/kit/beliefs.h"
 
 namespace berth::aonline {
-
-namespace {
-
-void insert_sorted(std::vector<JobId>& jobs, JobId job) {
-  jobs.insert(std::ranges::lower_bound(jobs, job), job);
-}
-
-}  // namespace
-
-Aonline::Aonline(std::string name, const Options& options)
-    : name_(std::move(name)), options_(options), begin_(kTimeZero + options.slot) {}
 
 std::int64_t Aonline::slots_for(double seconds) const {
   const double exact = seconds / to_seconds(options_.slot) * (1 - 1e-9);
@@ -35,8 +23,9 @@ std::vector<Configuration> Aonline::ways_of(const View& view, JobId job) const {
   for (const PoolId pool : view.shape(job).pools) {
     if (view.cluster.usable_gpus(pool) == 0) continue;
     const ElasticRange range = range_in(view, job, pool, options_.elastic);
-    for (const std::int64_t gpus : sizes_between(range.least, range.most, view.gpus(job))) {
-      const double rate = believed_rate(view, job, pool, static_cast<std::int32_t>(gpus));
+    const std::int32_t asked = std::clamp(view.gpus(job), range.least, range.most);
+    for (const std::int32_t gpus : doubling_sizes(range, asked)) {
+      const double rate = believed_rate(view, job, pool, gpus);
       ways.push_back({pool.value, gpus, slots_for(left / rate),
                       options_.servers.count_for(gpus) * options_.servers.cores});
     }
@@ -59,7 +48,7 @@ Configuration Aonline::held_by(const View& view, JobId job) const {
 }
 
 std::optional<Refusal> Aonline::admit(const View& view, JobId job) {
-  if (options_.runs_on) return std::nullopt;
+  if (options_.too_long == TooLong::RunsOn) return std::nullopt;
   double least = std::numeric_limits<double>::infinity();
   for (const PoolId pool : view.shape(job).pools) {
     const ElasticRange range = range_in(view, job, pool, options_.elastic);
@@ -74,24 +63,24 @@ std::optional<Refusal> Aonline::admit(const View& view, JobId job) {
                   human_duration(to_seconds(options_.slot)), options_.windows.longest)};
 }
 
-void Aonline::on_arrival(const View&, JobId job) { insert_sorted(waiting_, job); }
+void Aonline::on_arrival(const View&, JobId job) { waiting_.insert(job); }
 
 void Aonline::on_departure(const View&, JobId job) {
-  std::erase(waiting_, job);
+  waiting_.erase(job);
   std::erase_if(planned_, [&](const Planned& planned) { return planned.job == job; });
-  std::erase(in_window_, job);
-  std::erase(running_, job);
+  in_window_.erase(job);
+  running_.erase(job);
 }
 
 void Aonline::on_requeue(const View&, JobId job) {
-  std::erase(in_window_, job);
-  std::erase(running_, job);
-  insert_sorted(waiting_, job);
+  in_window_.erase(job);
+  running_.erase(job);
+  waiting_.insert(job);
 }
 
 /// Who was planned and could not start joins the next batch.
 void Aonline::close_window(Time now) {
-  for (const Planned& planned : planned_) insert_sorted(waiting_, planned.job);
+  for (const Planned& planned : planned_) waiting_.insert(planned.job);
   planned_.clear();
   in_window_.clear();
   begin_ = options_.early ? now : end_of_window();
@@ -128,7 +117,7 @@ void Aonline::plan_window(const View& view) {
     batch.push_back({.weight = weight, .ways = ways_of(view, job)});
   }
   const BatchPlan plan = plan_batch(room, batch, options_.batch);
-  std::vector<JobId> left;
+  JobList left;
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     if (const auto& choice = plan.choices[i]) {
       const Configuration& way = batch[i].ways[choice->way];
@@ -137,7 +126,7 @@ void Aonline::plan_window(const View& view) {
                           .pool = PoolId{way.type},
                           .gpus = static_cast<std::int32_t>(way.gpus)});
     } else {
-      left.push_back(waiting_[i]);
+      left.insert(waiting_[i]);
     }
   }
   waiting_ = std::move(left);
@@ -164,18 +153,19 @@ void Aonline::decide(const View& view, Plan& plan, Rng&) {
 /// job starts only if all before it in its pool have: so everybody starts when it was planned to at
 /// the latest, if those before it end in time.
 void Aonline::start_due(const View& view, Plan& plan) {
-  held_up_.assign(view.cluster.pools(), false);
+  held_up_.resize(0);  // all of it anew
+  held_up_.resize(view.cluster.pools());
   std::erase_if(planned_, [&](const Planned& due) {
-    const bool is_next = options_.ahead && !held_up_[due.pool.value];
+    const bool is_next = options_.ahead && !held_up_[due.pool];
     if (due.start > view.now && !is_next) return false;
-    held_up_[due.pool.value] = true;
+    held_up_[due.pool] = true;
     if (plan.cluster().free_gpus(due.pool) < due.gpus) return false;
     const ElasticRange range = range_in(view, due.job, due.pool, options_.elastic);
     if (!try_start_up_to(plan, view, due.job, due.pool, due.gpus, range, Reason::Reservation))
       return false;
-    held_up_[due.pool.value] = false;
-    insert_sorted(in_window_, due.job);
-    insert_sorted(running_, due.job);
+    held_up_[due.pool] = false;
+    in_window_.insert(due.job);
+    running_.insert(due.job);
     return true;
   });
 }
@@ -194,29 +184,23 @@ std::optional<Time> Aonline::next_wakeup(const View& view) {
   return std::max(next, view.now + Duration{1});
 }
 
-}  // namespace berth::aonline
-
-namespace berth {
-
 namespace {
 
 Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& params) {
-  aonline::Options options;
-  BERTH_TRY(options.slot, params.duration("slot"));
-  if (options.slot <= Duration::zero()) return params.wrong("slot", "must be more than zero");
+  Options options;
+  BERTH_TRY(options.slot, params.positive_duration("slot"));
   BERTH_TRY(options.windows.growth, params.number("beta", 1.01, 16));
   BERTH_TRY(options.windows.longest, params.integer("max_window", 1, 100'000));
   BERTH_TRY(options.early, params.flag("early"));
   BERTH_TRY(options.restart, params.flag("origin"));
   BERTH_TRY(options.ahead, params.flag("ahead"));
-  BERTH_TRY(const std::size_t too_long, params.choice("too_long", {"run-on", "reject"}));
-  options.runs_on = too_long == 0;
-  BERTH_TRY(const std::int64_t exact, params.integer("exact_jobs", 0, 64));
-  options.batch.exact_jobs = static_cast<std::size_t>(exact);
+  BERTH_TRY(options.too_long, params.choice<TooLong>("too_long", {{"run-on", TooLong::RunsOn},
+                                                                  {"reject", TooLong::Rejected}}));
+  BERTH_TRY(options.batch.exact_jobs, params.whole<std::size_t>("exact_jobs", 0, 64));
   BERTH_TRY(options.batch.steps, params.integer("exact_steps", 1, 1'000'000'000));
   BERTH_TRY(options.elastic, elastic_rule(params));
   BERTH_TRY(options.servers, parameter_servers(params));
-  return std::make_unique<aonline::Aonline>(entry.name, options);
+  return std::make_unique<Aonline>(entry.name, options);
 }
 
 std::vector<ParamSpec> all_params() {
@@ -238,11 +222,15 @@ std::vector<ParamSpec> all_params() {
 
 }  // namespace
 
+}  // namespace berth::aonline
+
+namespace berth {
+
 PolicyEntry aonline_entry() {
   return {.name = "aonline",
           .summary = "batches in doubling windows: the most weight in each, type and size by job",
-          .params = all_params(),
-          .make = make};
+          .params = aonline::all_params(),
+          .make = aonline::make};
 }
 
 }  // namespace berth

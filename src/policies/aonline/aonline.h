@@ -20,10 +20,14 @@
 #include "policies/aonline/batch.h"
 #include "policies/aonline/windows.h"
 #include "policies/common/elastic.h"
+#include "policies/common/job_list.h"
 #include "policies/common/parameter_servers.h"
 #include "policies/policy_entry.h"
 
 namespace berth::aonline {
+
+/// What becomes of a job too long for the longest window.
+enum class TooLong : std::uint8_t { RunsOn, Rejected };
 
 struct Options {
   Duration slot = std::chrono::minutes{10};
@@ -31,7 +35,7 @@ struct Options {
   bool early = true;    // the next window begins as soon as the plan of this one is done
   bool restart = true;  // windows begin at one slot again when the cluster is empty
   bool ahead = false;   // a planned job starts as soon as its turn comes and its GPUs are free
-  bool runs_on = true;  // a job too long for the longest window runs on beyond its end
+  TooLong too_long = TooLong::RunsOn;
   BatchOptions batch;
   ElasticRule elastic;
   ParameterServers servers;
@@ -39,11 +43,13 @@ struct Options {
 
 class Aonline final : public Policy {
  public:
-  Aonline(std::string name, const Options& options);
+  Aonline(std::string name, const Options& options)
+      : name_(std::move(name)), options_(options), begin_(kTimeZero + options.slot) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] PolicyTraits traits() const noexcept override {
-    return {
-        .needs = Need::RunTime | Need::Profile, .resizes = true, .may_refuse = !options_.runs_on};
+    return {.needs = Need::RunTime | Need::Profile,
+            .resizes = true,
+            .may_refuse = options_.too_long == TooLong::Rejected};
   }
   [[nodiscard]] std::optional<Refusal> admit(const View& view, JobId job) override;
   void on_arrival(const View& view, JobId job) override;
@@ -78,11 +84,11 @@ class Aonline final : public Policy {
   bool open_ = false;             // it was planned and is not over
   bool idle_ = true;              // nobody is here
   Time awaited_ = kNever;         // a window that was waited for begins
-  std::vector<JobId> waiting_;    // in no plan, ascending
+  JobList waiting_;               // in no plan
   std::vector<Planned> planned_;  // in this window, not started; by start, then job
-  std::vector<JobId> in_window_;  // started in it, ascending
-  std::vector<JobId> running_;    // all that hold GPUs, ascending
-  std::vector<bool> held_up_;     // scratch, by PoolId: somebody whose turn it is waits for GPUs
+  JobList in_window_;             // started in it
+  JobList running_;               // all that hold GPUs
+  Column<PoolId, bool> held_up_;  // scratch: somebody whose turn it is waits for GPUs
 };
 
 }  // namespace berth::aonline

@@ -1,6 +1,6 @@
-// Free amounts of every resource in the slots of one window: GPUs of each type, and cores for
-// parameter servers where there are any. A configuration takes a constant amount for a stretch of
-// slots; searching a start is one walk over the window.
+// The ways to run a job, and what is free in the slots of one window: GPUs of each type, and cores
+// for parameter servers where there are any. A configuration takes a constant amount for a stretch
+// of slots; searching a start is one walk over the window.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,10 @@ struct Configuration {
   [[nodiscard]] std::int64_t gpu_slots() const noexcept { return gpus * slots; }
   friend bool operator==(const Configuration&, const Configuration&) = default;
 };
+
+/// Without those for which another one of the same type takes less resource-time and no longer, and
+/// without repetitions; in the order given.
+[[nodiscard]] std::vector<Configuration> unbeaten(const std::vector<Configuration>& ways);
 
 class Room {
  public:

@@ -1,198 +1,132 @@
 #include "policies/chronus/chronus.h"
 
-#include <algorithm>
-#include <bit>
-#include <tuple>
+#include <vector>
+
+#include "policies/kit/blocked_set.h"
 
 namespace berth::chronus {
 
-bool pick_devices(const Cluster& cluster, PoolId pool, std::int32_t gpus,
-                  const std::vector<std::uint64_t>& free, std::vector<Slice>& slices) {
-  slices.clear();
-  std::vector<std::pair<int, std::uint32_t>> nodes;  // free devices, node
-  for (std::uint32_t i = 0; i < free.size(); ++i) {
-    if (cluster.nodes[i].pool == pool && free[i] != 0) nodes.push_back({std::popcount(free[i]), i});
-  }
-  std::ranges::sort(nodes, {}, [&](const auto& node) {
-    const bool holds_all = node.first >= gpus;
-    return std::tuple(!holds_all, holds_all ? node.first : -node.first, node.second);
-  });
-  std::int32_t left = gpus;
-  for (const auto& [count, node] : nodes) {
-    if (left == 0) break;
-    Slice slice{.node = NodeId{node}, .gpus = std::min(left, count), .devices = 0};
-    std::uint64_t rest = free[node];
-    for (std::int32_t i = 0; i < slice.gpus; ++i, rest &= rest - 1)
-      slice.devices |= rest & (~rest + 1);
-    left -= slice.gpus;
-    slices.push_back(slice);
-  }
-  std::ranges::sort(slices, {}, &Slice::node);
-  return left == 0;
-}
-
 void Chronus::begin(const View& view) {
-  counts_ = view.cluster.mode() == ClusterState::Mode::Count;
-  rows_.resize(view.jobs.size());
-  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) {
-    const PoolId pool{i};
-    pools_.push_back({counts_ ? BuddyServers{} : BuddyServers{view.cluster.cluster(), pool},
-                      LeasePlan{0, options_.effort}});
-    static_cast<void>(pools_.back().plan.set_capacity(capacity(view, pool)));
-  }
-  if (!options_.lends_padding && !counts_) padding_.assign(view.cluster.cluster().nodes.size(), 0);
-}
-
-OrderKey Chronus::key_of(const View& view, JobId job) const {
-  const Duration key = options_.key == BestEffortKey::Remaining
-                           ? view.estimated_left(job)
-                           : view.jobs.attained(job, view.now) * view.gpus(job);
-  return {key.count(), job};
-}
-
-void Chronus::enqueue(const View& view, JobId job) {
-  Row& row = rows_[job.value];
-  row.is_starved = false;
-  waiting_.push(view.jobs.shape[job], key_of(view, job));
-  waits_.insert({row.waits_since, job});
-}
-
-void Chronus::dequeue(const View& view, JobId job) {
-  const Row& row = rows_[job.value];
-  (row.is_starved ? starved_ : waiting_).forget(view.jobs.shape[job], job);
-  waits_.erase({row.waits_since, job});
+  promises_.begin(view);
+  roster_.begin(view);
+  choice_.begin(view);
+  placing_.begin(view);
 }
 
 void Chronus::on_arrival(const View& view, JobId job) {
   ++active_;
-  rounds_.stir(view.now);
-  Row& row = rows_[job.value];
-  row.waits_since = view.now;
-  if (row.is_promised) {
-    promised_.insert(job);
-    idle_.insert({row.end, job});
-  } else {
-    enqueue(view, job);
-  }
+  terms_.stir(view.now);
+  roster_.note_waits(view, job);
 }
 
 void Chronus::on_departure(const View& view, JobId job) {
   --active_;
-  rounds_.stir(view.now);
-  const Row& row = rows_[job.value];
-  if (row.is_killed) return;
-  may_improve_ = may_improve_ || (row.holds && view.believed().effects().locality);
-  if (row.is_promised) {
-    forget_promise(job);
-  } else if (row.holds) {
-    best_effort_.erase(job);
-  } else {
-    dequeue(view, job);
-  }
+  terms_.stir(view.now);
+  may_improve_ = may_improve_ || (roster_.holds(job) && view.believed().effects().locality);
+  roster_.remove(view, job);
+  promises_.forget(job);
 }
 
 void Chronus::on_requeue(const View& view, JobId job) {
-  rounds_.stir(view.now);
-  set_holding(view, job, false);
+  terms_.stir(view.now);
+  roster_.note_waits(view, job);
 }
 
-/// Keeps the books in step with the plan. A best-effort job that starts was taken off its queue.
-void Chronus::set_holding(const View& view, JobId job, bool holds) {
-  Row& row = rows_[job.value];
-  row.holds = holds;
-  if (!holds) row.waits_since = view.now;
-  if (row.is_promised) {
-    if (holds) {
-      idle_.erase({row.end, job});
+/// Jobs whose promise cannot be kept any more continue as best effort.
+void Chronus::on_capacity_change(const View& view, NodeId node) {
+  terms_.stir(view.now);
+  const PoolId pool = view.cluster.cluster().nodes[node.value].pool;
+  for (const JobId job : promises_.change_capacity(view, pool)) roster_.refile(view, job);
+}
+
+/// With no promise to keep, nobody waiting and no closer place in sight, a term changes nothing.
+bool Chronus::needs_term() const noexcept {
+  return !promises_.jobs().empty() || roster_.is_anybody_waiting() ||
+         (may_improve_ && !roster_.best_effort().empty());
+}
+
+void Chronus::refresh_promises(Pass& pass) {
+  const View& view = pass.view;
+  promises_.advance(terms_.number(view.now));
+  const std::vector<JobId> promised(promises_.jobs().begin(), promises_.jobs().end());
+  for (const JobId job : promised) {
+    if (promises_.refresh(view, job)) continue;
+    const bool is_kept = promises_.put_off(view, job);
+    const bool is_strict = !view.deadline_is_soft(job);
+    if (!is_kept && is_strict && options_.late == Late::Killed && roster_.holds(job)) {
+      roster_.remove(view, job);
+      pass.plan.kill(job, Reason::Deadline);
     } else {
-      idle_.insert({row.end, job});
-    }
-  } else if (holds) {
-    best_effort_.insert(job);
-  } else {
-    best_effort_.erase(job);
-    enqueue(view, job);
-  }
-}
-
-void Chronus::stop(const View& view, Plan& plan, JobId job) {
-  plan.preempt(job, rows_[job.value].is_broken ? Reason::Deadline : Reason::Lease);
-  set_holding(view, job, false);
-}
-
-bool Chronus::start_in(const View& view, Plan& plan, JobId job, PoolId pool, Reason reason) {
-  if (padding_.empty()) return plan.try_start_in(pool, job, reason);
-  std::vector<std::uint64_t> free(padding_.size());
-  for (std::uint32_t i = 0; i < free.size(); ++i)
-    free[i] = plan.cluster().free_mask(NodeId{i}) & ~padding_[i];
-  return pick_devices(view.cluster.cluster(), pool, view.gpus(job), free, slices_) &&
-         plan.try_start_on(job, pool, slices_, reason);
-}
-
-bool Chronus::start(const View& view, Plan& plan, JobId job, Reason reason) {
-  if (rows_[job.value].is_broken) reason = Reason::Deadline;  // so the log tells of it
-  const bool started = padding_.empty()
-                           ? plan.try_start(job, reason)
-                           : std::ranges::any_of(view.shape(job).pools, [&](PoolId pool) {
-                               return start_in(view, plan, job, pool, reason);
-                             });
-  if (!started) return false;
-  if (!rows_[job.value].is_promised) dequeue(view, job);
-  set_holding(view, job, true);
-  return true;
-}
-
-/// Idle GPUs until the term ends: whoever waits and fits, in the order of the queue.
-void Chronus::fill_from(const View& view, Plan& plan, WaitingByShape& queue) {
-  for (;;) {
-    const ShapeId* best = nullptr;
-    for (const ShapeId& shape : queue.active()) {
-      if (blocked_[shape.value] || !plan.has_room(view.shapes[shape])) continue;
-      if (best == nullptr || queue.top(shape) < queue.top(*best)) best = &shape;
-    }
-    if (best == nullptr) return;
-    const ShapeId shape = *best;
-    if (!start(view, plan, queue.top(shape).job, Reason::Backfill)) blocked_[shape.value] = true;
-  }
-}
-
-void Chronus::fill(const View& view, Plan& plan) {
-  if (plan.cluster().free_gpus() == 0 && !view.cluster.tracks_devices()) return;
-  blocked_.assign(view.shapes.size(), false);
-  fill_from(view, plan, starved_);
-  fill_from(view, plan, waiting_);
-  // What is done before its lease comes makes a promise easier to keep.
-  order_.clear();
-  for (const auto& [end, job] : idle_) order_.push_back({end, job});
-  for (const OrderKey& key : order_) {
-    if (plan.cluster().free_gpus() == 0) break;
-    const PoolId pool = rows_[key.job.value].pool;
-    const ShapeId shape = view.jobs.shape[key.job];
-    if (blocked_[shape.value] || !plan.cluster().may_hold(pool, view.shapes[shape])) continue;
-    if (start_in(view, plan, key.job, pool, Reason::Backfill)) {
-      set_holding(view, key.job, true);
-    } else {
-      blocked_[shape.value] = true;
+      roster_.refile(view, job);
     }
   }
 }
 
-void Chronus::decide(const View& view, Plan& plan, Rng&) {
-  if (active_ == 0) return rounds_.settle();
-  if (rounds_.is_due(view.now)) {
-    rounds_.hold(view.now);
-    if (needs_term()) begin_term(view, plan);
+void Chronus::stop_others(Pass& pass, const std::set<JobId>& jobs) {
+  const std::vector<JobId> all(jobs.begin(), jobs.end());  // a copy: stopping changes the set
+  for (const JobId job : all)
+    if (roster_.holds(job) && !choice_.has(job)) placing_.stop(pass, job);
+}
+
+void Chronus::begin_term(Pass& pass) {
+  refresh_promises(pass);
+  choice_.make(pass.view, pass.plan);
+  stop_others(pass, promises_.jobs());
+  stop_others(pass, roster_.best_effort());
+  placing_.place_leases(pass, choice_.leased());
+  for (const JobId job : choice_.best_effort()) {
+    if (roster_.holds(job)) continue;
+    // Pushed aside or new; if the placement declines, it stays in the queue.
+    placing_.start(pass, job, Reason::Order);
   }
-  fill(view, plan);
+  for (std::uint32_t i = 0; i < promises_.pools(); ++i) closeness_.improve(pass, PoolId{i});
+  may_improve_ = false;
+  promises_.advance(terms_.number(pass.view.now) + 1);
+}
+
+/// Starts waiting jobs that fit, in the order of the queue.
+void Chronus::fill_from(Pass& pass, WaitingByShape& queue) {
+  queue.unblock();
+  const auto may_fit = [&](ShapeId shape) { return pass.plan.has_room(pass.view.shapes[shape]); };
+  while (const auto shape = queue.first(may_fit))
+    if (!placing_.start(pass, queue.top(*shape).job, Reason::Backfill)) queue.block(*shape);
+}
+
+/// Idle GPUs until the term ends.
+void Chronus::fill(Pass& pass) {
+  const ClusterState& cluster = pass.plan.cluster();
+  if (cluster.free_gpus() == 0 && !pass.view.cluster.tracks_devices()) return;
+  fill_from(pass, roster_.starved());
+  fill_from(pass, roster_.waiting());
+  // Work done before a lease begins makes the promise easier to keep.
+  BlockedSet<ShapeId> blocked;
+  const std::vector<std::pair<Term, JobId>> idle(roster_.idle().begin(), roster_.idle().end());
+  for (const auto& [end, job] : idle) {
+    if (cluster.free_gpus() == 0) return;
+    const ShapeId shape = pass.view.jobs.shape[job];
+    if (blocked.has(shape) || !cluster.may_hold(promises_.pool_of(job), pass.view.shapes[shape]))
+      continue;
+    if (!placing_.start_early(pass, job)) blocked.add(shape);
+  }
+}
+
+void Chronus::decide(const View& view, Plan& plan, Rng& rng) {
+  if (active_ == 0) return terms_.settle();
+  Pass pass{view, plan, rng};
+  if (terms_.is_due(view.now)) {
+    terms_.hold(view.now);
+    if (needs_term()) begin_term(pass);
+  }
+  fill(pass);
 }
 
 std::optional<Time> Chronus::next_wakeup(const View& view) {
   if (needs_term()) {
-    rounds_.go_on(view.now);
+    terms_.go_on(view.now);
   } else {
-    rounds_.settle();
+    terms_.settle();
   }
-  return rounds_.wakeup(view.now);
+  return terms_.wakeup(view.now);
 }
 
 }  // namespace berth::chronus
@@ -202,31 +136,33 @@ namespace berth {
 namespace {
 
 Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
-  chronus::ChronusOptions options;
+  using namespace chronus;
+  Options options;
   BERTH_TRY(options.lease, params.duration("lease"));
   BERTH_TRY(options.restart, params.duration("restart"));
   if (options.lease <= options.restart) return params.wrong("lease", "must be longer than restart");
   BERTH_TRY(options.slack, params.number("slack", 1, 100));
   BERTH_TRY(options.grace, params.duration("grace"));
-  BERTH_TRY(const auto unmet, params.choice("unmet", {"refuse", "best-effort"}));
-  options.refuses = unmet == 0;
-  BERTH_TRY(const auto late, params.choice("late", {"best-effort", "kill"}));
-  options.kills_late = late == 1;
-  BERTH_TRY(const auto key, params.choice("be_key", {"remaining", "attained"}));
-  options.key = static_cast<chronus::BestEffortKey>(key);
+  BERTH_TRY(options.unmet, params.choice<Unmet>("unmet", {{"refuse", Unmet::Refused},
+                                                          {"best-effort", Unmet::BestEffort}}));
+  BERTH_TRY(options.late, params.choice<Late>(
+                              "late", {{"best-effort", Late::BestEffort}, {"kill", Late::Killed}}));
+  BERTH_TRY(options.key,
+            params.choice<BestEffortKey>("be_key", {{"remaining", BestEffortKey::Remaining},
+                                                    {"attained", BestEffortKey::Attained}}));
   BERTH_TRY(options.starve_leases, params.integer("be_starve", 1, 1'000'000));
-  BERTH_TRY(options.lends_padding, params.flag("lend_padding"));
-  BERTH_TRY(const auto steps, params.integer("ls_iters", 0, 1'000'000));
-  options.search_steps = static_cast<std::int32_t>(steps);
+  BERTH_TRY(const bool lends, params.flag("lend_padding"));
+  options.padding = lends ? Padding::Lent : Padding::KeptFree;
+  BERTH_TRY(options.search_steps, params.whole<std::int32_t>("ls_iters", 0, 1'000'000));
   options.move_cost = to_seconds(options.restart) / to_seconds(options.lease);
   if (params.text("mig_cost") != "auto") {
     BERTH_TRY(options.move_cost, params.number("mig_cost", 0, 1000));
   }
-  BERTH_TRY(options.best_effort_in_program, params.flag("be_in_milp"));
-  BERTH_TRY(const auto jobs, params.integer("exact_jobs", 0, 1000));
-  options.effort.jobs = static_cast<std::size_t>(jobs);
+  BERTH_TRY(const bool with_best_effort, params.flag("be_in_milp"));
+  options.program = with_best_effort ? Program::WithBestEffort : Program::PromisesAlone;
+  BERTH_TRY(options.effort.jobs, params.whole<std::size_t>("exact_jobs", 0, 1000));
   BERTH_TRY(options.effort.nodes, params.integer("solver_nodes", 1, 1'000'000'000));
-  return std::make_unique<chronus::Chronus>(options);
+  return std::make_unique<Chronus>(options);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "base/check.h"
-#include "policies/chronus/optimum.h"
 
 namespace berth::chronus {
 
@@ -168,6 +167,23 @@ bool LeasePlan::is_within_effort(std::span<const LeaseRequest> jobs,
   return jobs.size() + guests <= effort_.jobs && columns <= effort_.columns;
 }
 
+SelectionJob LeasePlan::promised(const LeaseRequest& request) const {
+  return {.gpus = request.gpus,
+          .leases = request.leases,
+          .end = request.end - first_,
+          .is_promised = true};
+}
+
+/// All of them are removed before the first is booked: in between terms may be overfull.
+void LeasePlan::lay_out_as(std::span<const LeaseRequest> jobs, const Selection& selection) {
+  for (const LeaseRequest& request : jobs) remove(request.job);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    std::vector<Term> terms = selection.leases[i];
+    for (Term& term : terms) term += first_;
+    take(jobs[i], std::move(terms));
+  }
+}
+
 bool LeasePlan::search(const LeaseRequest& more) {
   const std::vector<LeaseRequest> jobs = movable(more);
   if (jobs.empty()) return false;
@@ -176,69 +192,48 @@ bool LeasePlan::search(const LeaseRequest& more) {
   std::vector<SelectionJob> choice;
   for (const LeaseRequest& request : jobs) {
     last = std::max(last, request.end);
-    choice.push_back({.gpus = request.gpus,
-                      .leases = request.leases,
-                      .end = request.end - first_,
-                      .is_promised = true});
+    choice.push_back(promised(request));
     if (request.job != more.job) book(others, leases(request.job), -request.gpus);
   }
   others.resize(static_cast<std::size_t>(last - first_));
   for (std::int64_t& free : others) free = capacity_ - free;
-  const auto found =
-      best_selection(choice, others, {.seconds = effort_.seconds, .nodes = effort_.nodes});
-  if (!found) return false;
-  for (const LeaseRequest& request : jobs) remove(request.job);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    std::vector<Term> terms = found->leases[i];
-    for (Term& term : terms) term += first_;
-    take(jobs[i], std::move(terms));
-  }
-  return true;
+  const auto found = best_selection(choice, others, effort_.limits());
+  if (found) lay_out_as(jobs, *found);
+  return found.has_value();
 }
 
 std::optional<std::vector<bool>> LeasePlan::make_way(std::span<const LeaseGuest> guests) {
   std::vector<LeaseRequest> jobs;
+  std::vector<SelectionJob> choice;
   Term last = first_ + 1;
   for (const auto& [job, promise] : jobs_) {
     if (promise.request.leases == 0) continue;
     jobs.push_back(promise.request);
+    choice.push_back(promised(promise.request));
     last = std::max(last, promise.request.end);
   }
   if (!is_within_effort(jobs, guests.size())) return std::nullopt;
-  std::vector<SelectionJob> choice;
-  for (const LeaseRequest& request : jobs) {
-    choice.push_back({.gpus = request.gpus,
-                      .leases = request.leases,
-                      .end = request.end - first_,
-                      .is_promised = true});
-  }
+  std::vector<SelectionJob> settled = choice;
   double dearest = 0;  // counts 1, so that the solver tells the others apart
   for (const LeaseGuest& guest : guests) dearest = std::max(dearest, guest.reward);
   for (const LeaseGuest& guest : guests) {
     choice.push_back({.gpus = guest.gpus, .leases = 1, .end = 1, .reward = guest.reward / dearest});
   }
   const std::vector<std::int64_t> capacity(static_cast<std::size_t>(last - first_), capacity_);
-  const SolveLimits limits{.seconds = effort_.seconds, .nodes = effort_.nodes};
-  const auto chosen = best_selection(choice, capacity, limits);
+  const auto chosen = best_selection(choice, capacity, effort_.limits());
   if (!chosen) return std::nullopt;
   // Rewards of guests may differ by so much that the price of a delay is lost beside them: with the
   // guests settled the promises are laid out once more, as early as they can be.
   std::vector<bool> comes(guests.size());
-  std::vector<SelectionJob> settled(choice.begin(), choice.begin() + std::ssize(jobs));
   for (std::size_t i = 0; i < guests.size(); ++i) {
     comes[i] = !chosen->leases[jobs.size() + i].empty();
     if (!comes[i]) continue;
     settled.push_back(choice[jobs.size() + i]);
     settled.back().is_promised = true;
   }
-  const auto found = best_selection(settled, capacity, limits);
+  const auto found = best_selection(settled, capacity, effort_.limits());
   if (!found) return std::nullopt;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    remove(jobs[i].job);
-    std::vector<Term> terms = found->leases[i];
-    for (Term& term : terms) term += first_;
-    take(jobs[i], std::move(terms));
-  }
+  lay_out_as(jobs, *found);
   return comes;
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "policies/chronus/optimum.h"
 
 namespace berth::chronus {
 
@@ -55,6 +56,7 @@ struct SearchEffort {
   std::size_t columns = 2000;  // jobs times terms
   std::int64_t nodes = 200;
   double seconds = 10;  // last resort: the nodes bite first, or runs would differ
+  [[nodiscard]] SolveLimits limits() const noexcept { return {.seconds = seconds, .nodes = nodes}; }
 };
 
 class LeasePlan {
@@ -88,7 +90,7 @@ class LeasePlan {
   /// By position: who does. Nothing: too many jobs or terms for the exact search, or it found no
   /// answer; then nothing has changed.
   [[nodiscard]] std::optional<std::vector<bool>> make_way(std::span<const LeaseGuest> guests);
-  /// Terms before this one are past, whoever held them.
+  /// Terms before this one are past, whether or not they were used.
   void advance(Term first);
 
  private:
@@ -103,6 +105,8 @@ class LeasePlan {
                           std::vector<Term>& terms) const;
   [[nodiscard]] bool lay_out(const LeaseRequest* more);
   [[nodiscard]] bool search(const LeaseRequest& more);
+  [[nodiscard]] SelectionJob promised(const LeaseRequest& request) const;
+  void lay_out_as(std::span<const LeaseRequest> jobs, const Selection& selection);
   [[nodiscard]] std::vector<LeaseRequest> movable(const LeaseRequest& more) const;
   [[nodiscard]] bool is_within_effort(std::span<const LeaseRequest> jobs,
                                       std::size_t guests) const noexcept;

@@ -18,13 +18,9 @@ LocalSearch::LocalSearch(std::vector<std::int32_t> free, std::vector<Resident> r
       has_moved_(residents_.size()),
       move_cost_(move_cost) {}
 
-bool LocalSearch::is_spread(const Resident& job) noexcept {
-  return static_cast<std::int32_t>(job.at.size()) > job.fewest;
-}
-
 double LocalSearch::speed(const Resident& job) noexcept {
   if (job.at.empty()) return 0;
-  return is_spread(job) ? job.spread_speed : 1;
+  return job.is_spread() ? job.spread_speed : 1;
 }
 
 double LocalSearch::speeds() const noexcept {
@@ -101,7 +97,7 @@ void LocalSearch::consider_swaps(std::size_t i, Step& best) const {
   const Resident& job = residents_[i];
   for (std::size_t k = 0; k < residents_.size(); ++k) {
     const Resident& other = residents_[k];
-    if (other.gpus != job.gpus || other.at.empty() || is_spread(other)) continue;
+    if (other.gpus != job.gpus || other.at.empty() || other.is_spread()) continue;
     consider(best,
              {.gain = other.spread_speed - job.spread_speed - cost_of_moving(i) - cost_of_moving(k),
               .resident = i,
@@ -131,7 +127,7 @@ std::int32_t LocalSearch::run(std::int32_t limit) {
   for (; steps < limit; ++steps) {
     Step best;
     for (std::size_t i = 0; i < residents_.size(); ++i) {
-      if (!is_spread(residents_[i])) continue;
+      if (!residents_[i].is_spread()) continue;
       consider_moves(i, best);
       consider_swaps(i, best);
     }

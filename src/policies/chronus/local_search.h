@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "base/id.h"
@@ -28,6 +29,8 @@ struct Resident {
   double spread_speed = 1;       // on more than that; from this on it does not mind
   bool is_free_to_move = false;  // was placed a moment ago: moving it costs nothing
   std::vector<Part> at{};        // by server; empty: it waits
+
+  [[nodiscard]] bool is_spread() const noexcept { return std::ssize(at) > fewest; }
 };
 
 class LocalSearch {
@@ -50,7 +53,6 @@ class LocalSearch {
     enum class Kind : std::uint8_t { None, Move, Swap, Yield } kind = Kind::None;
     std::vector<Part> to;
   };
-  [[nodiscard]] static bool is_spread(const Resident& job) noexcept;
   [[nodiscard]] static double speed(const Resident& job) noexcept;
   [[nodiscard]] double cost_of_moving(std::size_t resident) const noexcept;
   [[nodiscard]] std::vector<Part> compact_place(std::int32_t gpus, std::int32_t fewest) const;

@@ -1,10 +1,10 @@
-// What Chronus promises: admission, and what becomes of promises as work and servers turn out.
+#include "policies/chronus/promises.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "policies/chronus/chronus.h"
 #include "policies/kit/beliefs.h"
 
 namespace berth::chronus {
@@ -16,13 +16,24 @@ constexpr std::int64_t kMostLeases = 100'000;
 constexpr std::int64_t kMostLater = 100;
 }  // namespace
 
-Term Chronus::end_of(Time deadline) const noexcept {
-  return std::max<Term>(rounds_.grid().at(deadline), 0);
+void Promises::begin(const View& view) {
+  rows_.resize(view.jobs.size());
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) {
+    const PoolId pool{i};
+    pools_.push_back(
+        {is_counted(view) ? BuddyServers{} : BuddyServers{view.cluster.cluster(), pool},
+         LeasePlan{0, options_.effort}});
+    plan(pool) = LeasePlan{capacity(view, pool), options_.effort};
+  }
+}
+
+Term Promises::end_by(Time deadline) const noexcept {
+  return std::max<Term>(terms_.grid().at(deadline), 0);
 }
 
 /// A soft deadline may move by whole terms while it is worth something.
-Term Chronus::last_end(const View& view, JobId job) const {
-  const Term end = end_of(*view.deadline(job));
+Term Promises::last_end(const View& view, JobId job) const {
+  const Term end = end_by(*view.deadline(job));
   if (!view.deadline_is_soft(job)) return end;
   const std::int64_t length = options_.lease.count();
   const std::int64_t later = (options_.grace.count() + length - 1) / length - 1;
@@ -30,7 +41,7 @@ Term Chronus::last_end(const View& view, JobId job) const {
 }
 
 /// Every lease may begin with a restart, so that any gap in the plan is safe.
-std::int64_t Chronus::leases_needed(const View& view, JobId job, PoolId pool) const {
+std::int64_t Promises::leases_needed(const View& view, JobId job, PoolId pool) const {
   const auto left = std::max<std::int64_t>(view.estimated_left(job).count(), 1);
   const auto useful = static_cast<double>((options_.lease - options_.restart).count());
   const double leases = options_.slack * static_cast<double>(left) /
@@ -38,56 +49,55 @@ std::int64_t Chronus::leases_needed(const View& view, JobId job, PoolId pool) co
   return static_cast<std::int64_t>(std::ceil(std::min(leases, double{kMostLeases} + 1)));
 }
 
-LeaseRequest Chronus::request(const View& view, JobId job, PoolId pool, Term end) const {
+LeaseRequest Promises::request(const View& view, JobId job, PoolId pool, Term end) const {
   const std::int32_t gpus = view.gpus(job);
   return {.job = job,
-          .gpus = counts_ ? gpus : pools_[pool.value].servers.rounded(gpus),
+          .gpus = is_counted(view) ? gpus : servers(pool).rounded(gpus),
           .leases = leases_needed(view, job, pool),
           .end = end};
 }
 
-std::int64_t Chronus::capacity(const View& view, PoolId pool) const {
-  return counts_ ? view.cluster.usable_gpus(pool)
-                 : pools_[pool.value].servers.capacity(view.cluster);
+std::int64_t Promises::capacity(const View& view, PoolId pool) const {
+  return is_counted(view) ? view.cluster.usable_gpus(pool) : servers(pool).capacity(view.cluster);
 }
 
 /// In the first acceptable pool that can; otherwise why the first of all cannot.
-Verdict Chronus::try_promise(const View& view, JobId job, Term end) {
+Verdict Promises::try_promise(const View& view, JobId job, Term end) {
   std::optional<Verdict> first;
   for (const PoolId pool : view.shape(job).pools) {
     const LeaseRequest wish = request(view, job, pool, end);
-    LeasePlan& plan = pools_[pool.value].plan;
-    const Verdict verdict = wish.leases > kMostLeases ? Verdict::TooLong : plan.admit(wish);
+    const Verdict verdict = wish.leases > kMostLeases ? Verdict::TooLong : plan(pool).admit(wish);
     if (!first) first = verdict;
     if (!is_admitted(verdict)) continue;
-    Row& row = rows_[job.value];
-    row.is_promised = true;
-    row.pool = pool;
-    row.end = end;
+    rows_[job] = {.is_promised = true, .is_broken = false, .pool = pool, .end = end};
+    jobs_.insert(job);
     return verdict;
   }
   return *first;
 }
 
-std::optional<Refusal> Chronus::admit(const View& view, JobId job) {
+/// The earliest end from this one on that its deadline allows.
+bool Promises::try_from(const View& view, JobId job, Term end) {
+  for (const Term last = last_end(view, job); end <= last; ++end)
+    if (is_admitted(try_promise(view, job, end))) return true;
+  return false;
+}
+
+std::optional<Refusal> Promises::admit(const View& view, JobId job) {
   const auto deadline = view.deadline(job);
   if (!deadline) return std::nullopt;
-  for (Pool& pool : pools_) pool.plan.advance(rounds_.number(view.now));
-  const Term end = end_of(*deadline);
-  const Term last = last_end(view, job);
+  advance(terms_.number(view.now));
+  const Term end = end_by(*deadline);
   const Verdict verdict = try_promise(view, job, end);
-  if (is_admitted(verdict)) return std::nullopt;
-  for (Term later = end + 1; later <= last; ++later) {
-    if (is_admitted(try_promise(view, job, later))) return std::nullopt;
-  }
-  if (view.deadline_is_soft(job) || !options_.refuses) return std::nullopt;
+  if (is_admitted(verdict) || try_from(view, job, end + 1)) return std::nullopt;
+  if (view.deadline_is_soft(job) || options_.unmet == Unmet::BestEffort) return std::nullopt;
   return refusal(view, job, verdict);
 }
 
-Refusal Chronus::refusal(const View& view, JobId job, Verdict verdict) const {
+Refusal Promises::refusal(const View& view, JobId job, Verdict verdict) const {
   const PoolId pool = view.shape(job).pools.front();
-  const LeasePlan& plan = pools_[pool.value].plan;
-  const LeaseRequest wish = request(view, job, pool, end_of(*view.deadline(job)));
+  const LeasePlan& plan = this->plan(pool);
+  const LeaseRequest wish = request(view, job, pool, end_by(*view.deadline(job)));
   const Term terms = std::max<Term>(wish.end - plan.first(), 0);
   const std::string need = fmt::format("{} leases of {} on {} GPUs", wish.leases,
                                        human_duration(to_seconds(options_.lease)), wish.gpus);
@@ -110,79 +120,42 @@ Refusal Chronus::refusal(const View& view, JobId job, Verdict verdict) const {
                       need, terms, plan.size())};
 }
 
-/// What was done so far counts: jobs that ran on idle GPUs need fewer leases, slower ones more.
-void Chronus::refresh_promises(const View& view, Plan& plan) {
-  for (Pool& pool : pools_) pool.plan.advance(rounds_.number(view.now));
-  const std::vector<JobId> all(promised_.begin(), promised_.end());
-  for (const JobId job : all) {
-    const PoolId pool = rows_[job.value].pool;
-    const std::int64_t leases = leases_needed(view, job, pool);
-    if (leases > kMostLeases || !pools_[pool.value].plan.resize(job, leases))
-      be_late(view, plan, job);
-  }
+bool Promises::refresh(const View& view, JobId job) {
+  const std::int64_t leases = leases_needed(view, job, pool_of(job));
+  return leases <= kMostLeases && plan(pool_of(job)).resize(job, leases);
 }
 
-void Chronus::be_late(const View& view, Plan& plan, JobId job) {
-  Row& row = rows_[job.value];
-  const Term last = last_end(view, job);
-  const Term old_end = row.end;
-  forget_promise(job);
-  for (Term end = old_end + 1; end <= last; ++end) {
-    if (!is_admitted(try_promise(view, job, end))) continue;
-    promised_.insert(job);
-    if (!row.holds) idle_.insert({row.end, job});
-    return;
-  }
-  row.is_broken = true;
-  const bool is_strict = !view.deadline_is_soft(job);
-  if (is_strict && options_.kills_late && row.holds) {
-    plan.kill(job, Reason::Deadline);  // and it departs
-    row.holds = false;
-    row.is_killed = true;
-    return;
-  }
-  if (row.holds) {
-    best_effort_.insert(job);
-  } else {
-    row.waits_since = view.now;
-    enqueue(view, job);
-  }
+bool Promises::put_off(const View& view, JobId job) {
+  const Term end = end_of(job);
+  forget(job);
+  if (try_from(view, job, end + 1)) return true;
+  rows_[job].is_broken = true;
+  return false;
 }
 
-void Chronus::forget_promise(JobId job) {
-  Row& row = rows_[job.value];
-  idle_.erase({row.end, job});
-  promised_.erase(job);
-  pools_[row.pool.value].plan.remove(job);
-  row.is_promised = false;
+void Promises::forget(JobId job) {
+  if (!has(job)) return;
+  jobs_.erase(job);
+  plan(pool_of(job)).remove(job);
+  rows_[job].is_promised = false;
 }
 
-/// BuddyServers were lost: it goes on as best effort.
-void Chronus::break_promise(const View& view, JobId job) {
-  forget_promise(job);
-  Row& row = rows_[job.value];
-  row.is_broken = true;
-  if (row.holds) {
-    best_effort_.insert(job);
-    return;
+std::vector<JobId> Promises::change_capacity(const View& view, PoolId pool) {
+  std::vector<JobId> broken;
+  bool keeps = plan(pool).set_capacity(capacity(view, pool));
+  const std::vector<JobId> newest(jobs_.rbegin(), jobs_.rend());
+  for (std::size_t i = 0; !keeps && i < newest.size(); ++i) {
+    if (pool_of(newest[i]) != pool) continue;
+    forget(newest[i]);
+    rows_[newest[i]].is_broken = true;
+    broken.push_back(newest[i]);
+    keeps = plan(pool).repair();
   }
-  row.waits_since = view.now;
-  enqueue(view, job);
+  return broken;
 }
 
-/// The newest promises are broken first.
-void Chronus::on_capacity_change(const View& view, NodeId node) {
-  rounds_.stir(view.now);
-  const PoolId pool = view.cluster.cluster().nodes[node.value].pool;
-  LeasePlan& plan = pools_[pool.value].plan;
-  bool keeps = plan.set_capacity(capacity(view, pool));
-  for (auto newest = promised_.end(); !keeps && newest != promised_.begin();) {
-    const JobId job = *--newest;
-    if (rows_[job.value].pool != pool) continue;
-    ++newest;  // stays valid when the job is erased
-    break_promise(view, job);
-    keeps = plan.repair();
-  }
+void Promises::advance(Term first) {
+  for (std::uint32_t pool = 0; pool < pools(); ++pool) plan(PoolId{pool}).advance(first);
 }
 
 }  // namespace berth::chronus

@@ -29,6 +29,20 @@ struct ElasticRule {
   return {1, std::max(request.gpus, rule.max_gpus)};
 }
 
+/// Powers of two within the range, its ends, and `also` if it is above zero; rising. Few enough to
+/// compare all of them, and a best size lies between two that differ by a factor of two.
+[[nodiscard]] inline std::vector<std::int32_t> doubling_sizes(const ElasticRange& range,
+                                                              std::int32_t also) {
+  std::vector<std::int32_t> sizes{range.least, range.most};
+  if (also > 0) sizes.push_back(also);
+  for (std::int32_t size = 1; size < range.most; size *= 2) {
+    if (size > range.least) sizes.push_back(size);
+  }
+  std::ranges::sort(sizes);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
 /// The two parameters every elastic policy takes.
 [[nodiscard]] inline std::vector<ParamSpec> elastic_params() {
   return {{"elastic", "declared",

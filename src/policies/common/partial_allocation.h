@@ -51,9 +51,8 @@ struct PartialAllocation {
 
 /// Gives what is left row by row to the bidder whose value is the smallest (ties: lower id; among
 /// those with nothing the bidder named earlier) and whose next row fits. Answers what nobody took.
-[[nodiscard]] std::int32_t hand_out(std::span<const BidCurve> bidders,
-                                    std::span<const std::uint32_t> ids, RowChoice& rows,
-                                    std::int32_t left);
+std::int32_t hand_out(std::span<const BidCurve> bidders, std::span<const std::uint32_t> ids,
+                      RowChoice& rows, std::int32_t left);
 
 /// In the order given, those who can all get their smallest useful row at once: `least` GPUs each,
 /// 0 for those who can do without.

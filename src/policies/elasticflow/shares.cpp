@@ -13,10 +13,6 @@ namespace {
 constexpr double kRounding = 1e-9;  // relative: sums of speeds and times are not exact
 }  // namespace
 
-std::size_t SpeedCurve::sizes_within(std::int64_t free) const noexcept {
-  return static_cast<std::size_t>(std::ranges::upper_bound(gpus, free) - gpus.begin());
-}
-
 FreeGpus::FreeGpus(std::vector<Stretch> steps) : steps_(std::move(steps)) {
   BERTH_CHECK(!steps_.empty(), "something is known of free GPUs");
   steps_.back().slots = kEndless;

@@ -11,17 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "policies/common/speed_curve.h"
+
 namespace berth::elasticflow {
-
-/// The sizes a job may have and its speed at each: both rising.
-struct SpeedCurve {
-  std::vector<std::int32_t> gpus;
-  std::vector<double> speed;  // work per second
-
-  [[nodiscard]] std::size_t sizes() const noexcept { return gpus.size(); }
-  /// How many sizes need at most so many GPUs.
-  [[nodiscard]] std::size_t sizes_within(std::int64_t free) const noexcept;
-};
 
 /// So many GPUs for so many slots.
 struct Stretch {

@@ -30,7 +30,7 @@ class Ring {
   void add(JobId job, std::int32_t gpus);
   /// The job is gone from here. A guest keeps the seat of its host.
   void remove(JobId job);
-  /// Who ran goes to the tail, in order. choose() then says who runs next.
+  /// The seats that ran go to the tail, in order; choose() follows.
   void end_slice();
   /// The longest prefix that fits runs.
   void choose(std::int32_t capacity);

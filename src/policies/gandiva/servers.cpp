@@ -12,23 +12,22 @@ AffinityClass class_of(std::int32_t gpus) noexcept {
   return std::bit_ceil(static_cast<AffinityClass>(std::max(gpus, 1)));
 }
 
-UnitId Servers::add_server(NodeId node, std::int32_t gpus) {
+void Servers::add_server(NodeId node, std::int32_t gpus) {
   const auto [entry, is_new] =
       server_of_.try_emplace(node, UnitId{static_cast<std::uint32_t>(units_.size())});
   const UnitId id = entry->second;
   if (is_new) units_.push_back({.nodes = {node}, .gpus = gpus});
-  BERTH_CHECK(!units_[id.value].in_use, "a server comes up once");
-  units_[id.value].in_use = true;
+  BERTH_CHECK(!units_[id].in_use, "a server comes up once");
+  units_[id].in_use = true;
   largest_ = std::max(largest_, gpus);
   if (by_free_.size() <= static_cast<std::size_t>(gpus))
     by_free_.resize(static_cast<std::size_t>(gpus) + 1);
   gpus_ += gpus;
   index(id);
-  return id;
 }
 
 void Servers::remove_server(UnitId server) {
-  Unit& unit = units_[server.value];
+  Unit& unit = units_[server];
   BERTH_CHECK(unit.in_use && unit.alloc == 0 && !unit.is_set(), "only an empty server goes away");
   unindex(server);
   unit.in_use = false;
@@ -38,7 +37,7 @@ void Servers::remove_server(UnitId server) {
 
 /// Enters the unit in every index that its state asks for; unindex() is its mirror.
 void Servers::index(UnitId id) {
-  const Unit& unit = units_[id.value];
+  const Unit& unit = units_[id];
   if (unit.affinity == 0) {
     empty_[unit.gpus].insert(id);
     return;
@@ -48,14 +47,13 @@ void Servers::index(UnitId id) {
   load.gpus += unit.gpus;
   load.alloc += unit.alloc;
   ++load.units;
-  if (unit.height() > 1) ++oversubscribed_;
   if (unit.is_set()) return;
   singles_[unit.gpus].insert({unit.alloc, id});
   by_free_[static_cast<std::size_t>(unit.free())].insert(id);
 }
 
 void Servers::unindex(UnitId id) {
-  const Unit& unit = units_[id.value];
+  const Unit& unit = units_[id];
   if (unit.affinity == 0) {
     empty_[unit.gpus].erase(id);
     return;
@@ -65,7 +63,6 @@ void Servers::unindex(UnitId id) {
   load->second.gpus -= unit.gpus;
   load->second.alloc -= unit.alloc;
   if (--load->second.units == 0) classes_.erase(load);
-  if (unit.height() > 1) --oversubscribed_;
   if (unit.is_set()) return;
   singles_[unit.gpus].erase({unit.alloc, id});
   by_free_[static_cast<std::size_t>(unit.free())].erase(id);
@@ -73,7 +70,7 @@ void Servers::unindex(UnitId id) {
 
 void Servers::change_alloc(UnitId id, const Demand& demand, std::int32_t sign) {
   unindex(id);
-  Unit& unit = units_[id.value];
+  Unit& unit = units_[id];
   unit.alloc += sign * demand.gpus;
   unit.memory_mib += sign * demand.memory_mib;
   BERTH_CHECK(unit.alloc >= 0, "nobody leaves a unit he is not in");
@@ -86,20 +83,13 @@ void Servers::add(UnitId unit, const Demand& demand) { change_alloc(unit, demand
 
 void Servers::remove(UnitId unit, const Demand& demand) {
   change_alloc(unit, demand, -1);
-  if (units_[unit.value].alloc == 0 && units_[unit.value].is_set()) dissolve(unit);
+  if (units_[unit].alloc == 0 && units_[unit].is_set()) dissolve(unit);
 }
 
 std::optional<UnitId> Servers::try_place(Step step, const Demand& demand) {
   const auto unit = find(step, demand);
   if (unit) add(*unit, demand);
   return unit;
-}
-
-std::optional<UnitId> Servers::place(const Demand& demand) {
-  for (const Step step : kSteps) {
-    if (const auto unit = try_place(step, demand)) return unit;
-  }
-  return std::nullopt;
 }
 
 std::optional<UnitId> Servers::find(Step step, const Demand& demand) {
@@ -113,7 +103,7 @@ std::optional<UnitId> Servers::find(Step step, const Demand& demand) {
 }
 
 bool Servers::fits(UnitId id, const Demand& demand) const noexcept {
-  const Unit& unit = units_[id.value];
+  const Unit& unit = units_[id];
   return unit.in_use && unit.alloc + demand.gpus <= unit.gpus;
 }
 
@@ -166,7 +156,7 @@ std::optional<UnitId> Servers::find_oversubscribed(const Demand& demand) const {
   for (auto it = by_class_.lower_bound({affinity, 0});
        it != by_class_.end() && it->first.first == affinity; ++it) {
     for (const auto& entry : it->second) {  // only host memory makes it look past the first
-      if (may_oversubscribe(units_[entry.second.value], demand)) {
+      if (may_oversubscribe(units_[entry.second], demand)) {
         keep_less(best, entry);
         break;
       }
@@ -198,29 +188,29 @@ std::optional<UnitId> Servers::form_set(std::int32_t gpus) {
   if (total < gpus) return std::nullopt;
   if (spare_sets_.empty()) {
     spare_sets_.push_back(UnitId{static_cast<std::uint32_t>(units_.size())});
-    units_.emplace_back();
+    units_.push_back({});
   }
   const UnitId id = spare_sets_.back();
   spare_sets_.pop_back();
   Unit set{.nodes = {}, .gpus = total, .in_use = true};
   for (const UnitId server : members) {
     unindex(server);
-    units_[server.value].in_use = false;
-    set.nodes.push_back(units_[server.value].nodes.front());
+    units_[server].in_use = false;
+    set.nodes.push_back(units_[server].nodes.front());
     set_of_[set.nodes.back()] = id;
   }
-  units_[id.value] = std::move(set);
+  units_[id] = std::move(set);
   index(id);
   return id;
 }
 
 void Servers::dissolve(UnitId id) {
   unindex(id);
-  Unit& set = units_[id.value];
+  Unit& set = units_[id];
   for (const NodeId node : set.nodes) {
     set_of_.erase(node);
     const UnitId server = server_of_.at(node);
-    units_[server.value].in_use = true;
+    units_[server].in_use = true;
     index(server);
   }
   set = Unit{};
@@ -230,14 +220,14 @@ void Servers::dissolve(UnitId id) {
 std::optional<UnitId> Servers::unit_of(NodeId node) const {
   if (const auto set = set_of_.find(node); set != set_of_.end()) return set->second;
   const auto server = server_of_.find(node);
-  if (server == server_of_.end() || !units_[server->second.value].in_use) return std::nullopt;
+  if (server == server_of_.end() || !units_[server->second].in_use) return std::nullopt;
   return server->second;
 }
 
 std::optional<UnitId> Servers::highest(AffinityClass affinity) const {
   std::optional<UnitId> best;
   const auto load = [&](UnitId id) {
-    const Unit& unit = units_[id.value];
+    const Unit& unit = units_[id];
     return std::tuple(-unit.height(), -unit.alloc, id);
   };
   for (auto it = by_class_.lower_bound({affinity, 0});
@@ -262,7 +252,7 @@ std::optional<UnitId> Servers::least_loaded(AffinityClass affinity) const {
 void Servers::append_loose(double share, std::vector<UnitId>& servers) const {
   for (const auto& [gpus, units] : singles_) {
     for (const auto& [alloc, id] : units) {
-      if (units_[id.value].free() < share * gpus) break;  // the rest of this size is fuller
+      if (units_[id].free() < share * gpus) break;  // the rest of this size is fuller
       servers.push_back(id);
     }
   }

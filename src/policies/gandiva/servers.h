@@ -7,8 +7,8 @@
 // Placement of a job, ties to the lower unit id:
 //   SameClass      same affinity, fits beside the residents, least alloc
 //   Empty          an empty server (the smallest that is large enough), or a set of empty servers
-//   Relaxed        a server of any affinity that has room, least alloc; never a set: those are
-//   whole Oversubscribe  same affinity, height after adding at most max_height, least alloc
+//   Relaxed        a server of any affinity that has room, least alloc; never a set, which is whole
+//   Oversubscribe  same affinity, height after adding at most max_height, least alloc
 // Bookkeeping only: who runs is the ring's business. Every call is O(log n) in the servers of a
 // pool for each distinct server size (few), plus the servers of a set.
 #pragma once
@@ -69,20 +69,18 @@ class Servers {
   explicit Servers(const ServerLimits& limits) : limits_(limits) {}
 
   /// A server that is up and empty; its unit is the same each time it comes back.
-  UnitId add_server(NodeId node, std::int32_t gpus);
+  void add_server(NodeId node, std::int32_t gpus);
   /// The unit must be empty: its residents were removed before.
   void remove_server(UnitId server);
 
   /// Takes the job in by this step alone, or declines.
   [[nodiscard]] std::optional<UnitId> try_place(Step step, const Demand& demand);
-  /// Tries the steps in order; nothing: the job waits.
-  [[nodiscard]] std::optional<UnitId> place(const Demand& demand);
   /// A resident of another unit comes here, whatever the limits.
   void add(UnitId unit, const Demand& demand);
   /// A resident leaves. An empty unit loses its affinity; an empty set becomes single servers.
   void remove(UnitId unit, const Demand& demand);
 
-  [[nodiscard]] const Unit& operator[](UnitId unit) const noexcept { return units_[unit.value]; }
+  [[nodiscard]] const Unit& operator[](UnitId unit) const noexcept { return units_[unit]; }
   [[nodiscard]] std::size_t size() const noexcept { return units_.size(); }
   [[nodiscard]] bool fits(UnitId unit, const Demand& demand) const noexcept;
   [[nodiscard]] std::optional<UnitId> unit_of(NodeId node) const;
@@ -95,8 +93,6 @@ class Servers {
     return classes_;
   }
   [[nodiscard]] std::int64_t gpus() const noexcept { return gpus_; }
-  /// Units with residents whose height is above 1.
-  [[nodiscard]] std::int64_t oversubscribed() const noexcept { return oversubscribed_; }
   /// Servers with residents and exactly this many free GPUs, lowest id first.
   [[nodiscard]] const std::set<UnitId>& with_free(std::int32_t free) const;
   [[nodiscard]] std::int32_t largest_server() const noexcept { return largest_; }
@@ -118,7 +114,7 @@ class Servers {
   void dissolve(UnitId set);
 
   ServerLimits limits_;
-  std::vector<Unit> units_;
+  Column<UnitId, Unit> units_;
   std::map<NodeId, UnitId> server_of_;  // the single unit of a node
   std::map<NodeId, UnitId> set_of_;     // the set it is in, if any
   std::vector<UnitId> spare_sets_;      // ids of dissolved sets, reused lowest last
@@ -128,7 +124,6 @@ class Servers {
   std::vector<std::set<UnitId>> by_free_;                               // singles with residents
   std::map<AffinityClass, ClassLoad> classes_;
   std::int64_t gpus_ = 0;
-  std::int64_t oversubscribed_ = 0;
   std::int32_t largest_ = 0;
 };
 

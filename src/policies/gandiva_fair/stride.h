@@ -7,6 +7,7 @@
 // order() is O(n log n), add() and remove() are O(n) over a flat array.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -27,16 +28,24 @@ class GangStride {
     void charge() noexcept { pass += gpus / tickets; }
   };
 
-  void add(JobId job, std::int32_t gpus, double tickets);
-  void remove(JobId job);
+  void add(JobId job, std::int32_t gpus, double tickets) {
+    const auto least = std::ranges::min_element(entries_, {}, &Entry::pass);
+    const double pass = least == entries_.end() ? 0 : least->pass;
+    entries_.push_back({.job = job, .gpus = gpus, .tickets = tickets, .pass = pass});
+  }
+  void remove(JobId job) {
+    std::erase_if(entries_, [&](const Entry& entry) { return entry.job == job; });
+  }
   /// By (pass, id) as of now.
-  [[nodiscard]] std::span<Entry> order();
+  [[nodiscard]] std::span<Entry> order() {
+    std::ranges::sort(entries_, [](const Entry& a, const Entry& b) {
+      return a.pass != b.pass ? a.pass < b.pass : a.job < b.job;
+    });
+    return entries_;
+  }
   /// In no order.
   [[nodiscard]] std::span<Entry> entries() noexcept { return entries_; }
   [[nodiscard]] std::span<const Entry> entries() const noexcept { return entries_; }
-
-  /// A quantum on so many devices that are all alike: who runs, in order. Charges them.
-  [[nodiscard]] std::vector<JobId> run_quantum(std::int64_t devices);
 
  private:
   std::vector<Entry> entries_;

@@ -16,7 +16,7 @@ namespace berth::gavel {
 namespace {
 
 struct Key {
-  std::uint32_t kind = 0;
+  KindId kind;
   std::uint32_t entity = 0;
   double weight = 1;
   std::int32_t first = 0;
@@ -27,7 +27,7 @@ struct Key {
 
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
-    std::uint64_t hash = (std::uint64_t{key.kind} << 32U) | key.entity;
+    std::uint64_t hash = (std::uint64_t{key.kind.value} << 32U) | key.entity;
     const auto mix = [&](std::uint64_t word) {
       hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
       hash ^= hash >> 29U;

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "base/id.h"
+#include "core/kind.h"
 
 namespace berth::gavel {
 
 struct JobFacts {
   JobId job;
-  std::uint32_t kind = 0;
+  KindId kind;
   std::uint32_t entity = 0;
   double weight = 1;
   double first = 0;  // what the objective looks at; zero or less: nothing

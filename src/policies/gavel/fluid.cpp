@@ -6,12 +6,6 @@ namespace berth::gavel {
 
 namespace {
 
-double total_jobs(const Fluid& fluid) {
-  double jobs = 0;
-  for (const FluidClass& one : fluid.classes) jobs += one.count;
-  return jobs;
-}
-
 /// Rate of a job that holds `portion` of the devices of every type.
 double rate_of_portion(const Fluid& fluid, const FluidClass& one, double portion) {
   double fractions = 0;
@@ -45,19 +39,16 @@ std::vector<double> effective_rates(const Fluid& fluid, const Shares& shares) {
 }
 
 std::vector<double> equal_rates(const Fluid& fluid) {
-  const double jobs = total_jobs(fluid);
+  double jobs = 0;
+  for (const FluidClass& one : fluid.classes) jobs += one.count;
   std::vector<double> rates;
   for (const FluidClass& one : fluid.classes)
     rates.push_back(rate_of_portion(fluid, one, 1 / jobs));
   return rates;
 }
 
-std::vector<double> isolated_rates(const Fluid& fluid) {
-  const double jobs = total_jobs(fluid);
-  std::vector<double> rates;
-  for (const FluidClass& one : fluid.classes)
-    rates.push_back(rate_of_portion(fluid, one, 1 / (jobs * one.gpus)));
-  return rates;
+double isolated_rate(const Fluid& fluid, const FluidClass& one, double jobs) {
+  return rate_of_portion(fluid, one, 1 / (jobs * one.gpus));
 }
 
 Shares even_split(const Fluid& fluid) {

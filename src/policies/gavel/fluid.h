@@ -73,9 +73,9 @@ class Shares {
 /// Work per second of a job that has an equal part of every type's devices: n/J of each type, one
 /// device or gang counting as one; fractions above 1 in sum are scaled down to 1.
 [[nodiscard]] std::vector<double> equal_rates(const Fluid& fluid);
-/// The same for 1/J of the cluster to itself: n/(J K) of each type, which is what a gang of K gets
-/// of it.
-[[nodiscard]] std::vector<double> isolated_rates(const Fluid& fluid);
+/// Work per second of a job with 1/J of the cluster to itself: n/(J K) of each type, which is what a
+/// gang of K gets of it.
+[[nodiscard]] double isolated_rate(const Fluid& fluid, const FluidClass& one, double jobs);
 
 /// A split that ignores how fast jobs are where: everybody the same fraction of each type. Always
 /// feasible; the answer if a solver should fail.

@@ -16,7 +16,7 @@
 
 #include "base/portable_math.h"
 
-namespace berth {
+namespace berth::goodput {
 
 struct BatchRange {
   std::int32_t first = 1;           // M0: the smallest valid total batch
@@ -86,4 +86,4 @@ template <class Seconds>
   return best;
 }
 
-}  // namespace berth
+}  // namespace berth::goodput

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/goodput/restart_factor.h"
+#include "policies/common/restart_factor.h"
 #include "policies/kit/training_reports.h"
 
-namespace berth {
+namespace berth::goodput {
 
 namespace {
 
@@ -17,45 +17,44 @@ bool differs(double a, double b) { return a > b * kNewTable || b > a * kNewTable
 
 }  // namespace
 
-void GoodputJobs::begin(const View& view) {
+void Jobs::begin(const View& view) {
   facts_.resize(view.jobs.size());
-  pool_gpus_.resize(view.cluster.pools());
-  for (const Node& node : view.cluster.cluster().nodes) pool_gpus_[node.pool.value] += node.gpus;
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i)
+    pool_gpus_.push_back(view.cluster.cluster().total_gpus(PoolId{i}));
 }
 
-void GoodputJobs::add(const View& view, JobId job) {
+void Jobs::add(const View& view, JobId job) {
   active_.insert(std::ranges::upper_bound(active_, job), job);
-  Facts& facts = facts_[job.value];
-  facts.range = elastic_range(view, job, options_.elastic);
   // No pool may be able to hold what the rule would allow.
   std::int64_t largest = 1;
-  for (const PoolId pool : view.shape(job).pools)
-    largest = std::max(largest, pool_gpus_[pool.value]);
-  facts.range.most = static_cast<std::int32_t>(std::min<std::int64_t>(facts.range.most, largest));
-  facts.range.least = std::min(facts.range.least, facts.range.most);
+  for (const PoolId pool : view.shape(job).pools) largest = std::max(largest, pool_gpus_[pool]);
+  ElasticRange range = elastic_range(view, job, options_.elastic);
+  range.most = static_cast<std::int32_t>(std::min<std::int64_t>(range.most, largest));
+  range.least = std::min(range.least, range.most);
+  facts_[job].range = range;
 }
 
-void GoodputJobs::remove(JobId job) {
+void Jobs::remove(JobId job) {
   const auto at = std::ranges::lower_bound(active_, job);
   if (at != active_.end() && *at == job) active_.erase(at);
-  if (const std::uint32_t fit = facts_[job.value].fit; fit != 0) learnt_[fit - 1] = {};
+  learnt_.erase(job);
 }
 
-std::int32_t GoodputJobs::most(JobId job) const {
-  const Facts& facts = facts_[job.value];
+std::int32_t Jobs::most(JobId job) const {
+  const Facts& facts = facts_[job];
   if (options_.growth <= 0) return facts.range.most;
   const double grown = std::max(1.0, options_.growth * facts.most_held);
   const double most = std::max<double>(facts.range.least, grown);
   return static_cast<std::int32_t>(std::min<double>(most, facts.range.most));
 }
 
-double GoodputJobs::restart_factor(const View& view, JobId job) const {
+double Jobs::restart_factor(const View& view, JobId job) const {
   if (view.jobs.first_start[job] == kNever) return 1;
-  return berth::restart_factor(to_seconds(view.now - view.jobs.submitted[job]),
-                               facts_[job.value].restarts, to_seconds(options_.restart));
+  return berth::restart_factor(to_seconds(view.now - view.jobs.submitted[job]), restarts(job),
+                               to_seconds(options_.restart));
 }
 
-bool GoodputJobs::is_pinned(const View& view, JobId job) const {
+bool Jobs::is_pinned(const View& view, JobId job) const {
   if (!view.jobs.is_running(job)) return false;
   if (view.jobs.work_from[job] > view.now) return true;
   const Duration left = view.estimated_left(job);
@@ -64,18 +63,19 @@ bool GoodputJobs::is_pinned(const View& view, JobId job) const {
          to_seconds(left) / rate <= to_seconds(options_.restart);
 }
 
-GoodputSubject GoodputJobs::subject(const View& view, JobId job, PoolId pool) const {
-  return {.profile = view.jobs.profile[job],
+Subject Jobs::subject(const View& view, JobId job, PoolId pool) const {
+  const Kind& kind = view.kind(job);
+  return {.profile = kind.profile,
           .pool = pool,
-          .wanted = view.gpus(job),
-          .batch = view.jobs.batch[job],
+          .wanted = kind.wanted,
+          .batch = kind.batch,
           .adaptation = options_.adaptation,
           .two_on_one = options_.two_on_one};
 }
 
-/// The noise scale, smoothed over the rounds.
-bool GoodputJobs::hear(const View& view, JobId job) {
-  Facts& facts = facts_[job.value];
+/// Smoothed over the rounds: one report is noisy itself, and a new table costs a new batch.
+bool Jobs::update_noise(const View& view, JobId job) {
+  Facts& facts = facts_[job];
   if (facts.is_silent) return false;
   const auto report = sensible_report(view, job);
   if (!report) return false;
@@ -83,7 +83,7 @@ bool GoodputJobs::hear(const View& view, JobId job) {
     facts.is_silent = true;
     return false;
   }
-  hears_noise_ = true;
+  reports_noise_ = true;
   facts.phi = facts.phi > 0
                   ? options_.smoothing * facts.phi + (1 - options_.smoothing) * report->noise_scale
                   : report->noise_scale;
@@ -93,17 +93,12 @@ bool GoodputJobs::hear(const View& view, JobId job) {
 }
 
 /// How long an iteration takes, in iterations of the job's own configuration: from the rate at
-/// which it gets on. A gang's sub-batches are told from its last step only by the fit so far.
-bool GoodputJobs::watch(const View& view, JobId job) {
+/// which it progresses. Only the fit so far can tell a gang's sub-batches from its last step.
+bool Jobs::observe_step(const View& view, JobId job) {
   const Terms& terms = view.jobs.terms[job];
   const double rate = view.jobs.rate[job].value();
   if (view.jobs.work_from[job] >= view.now || rate <= 0 || terms.batch <= 0) return false;
-  Facts& facts = facts_[job.value];
-  if (facts.fit == 0) {
-    learnt_.emplace_back();
-    facts.fit = static_cast<std::uint32_t>(learnt_.size());
-  }
-  Learnt& learnt = learnt_[facts.fit - 1];
+  Learnt& learnt = learnt_[job];
   const Gang gang{.nodes = view.jobs.allocation[job].slices > 1 ? 2 : 1,
                   .gpus = view.jobs.granted[job]};
   const double per_step = std::ceil(1.0 * terms.batch / terms.sub_steps);
@@ -129,24 +124,19 @@ bool GoodputJobs::watch(const View& view, JobId job) {
   return true;
 }
 
-bool GoodputJobs::refresh(const View& view) {
+bool Jobs::refresh(const View& view) {
   bool changed = false;
   for (const JobId job : active_) {
     if (!view.jobs.is_running(job)) continue;
-    changed |= hear(view, job);
-    if (options_.model == GoodputModel::Fitted) changed |= watch(view, job);
+    changed |= update_noise(view, job);
+    if (options_.model == Model::Fitted) changed |= observe_step(view, job);
   }
   return changed;
 }
 
-const GoodputTable& GoodputJobs::learnt_table(const View& view, JobId job, PoolId pool) {
-  Facts& facts = facts_[job.value];
-  if (facts.fit == 0) {
-    learnt_.emplace_back();
-    facts.fit = static_cast<std::uint32_t>(learnt_.size());
-  }
-  Learnt& learnt = learnt_[facts.fit - 1];
-  const GoodputSubject who = subject(view, job, pool);
+const Table& Jobs::learnt(const View& view, JobId job, PoolId pool) {
+  Learnt& learnt = learnt_[job];
+  const double used_phi = facts_[job].used_phi;
   const bool may_fit = learnt.last_fit == Time{} || view.now - learnt.last_fit >= kFitInterval;
   if (learnt.is_stale && may_fit) {
     learnt.params = fit_throughput(learnt.seen, Rng{job.value + 1ULL});
@@ -154,34 +144,43 @@ const GoodputTable& GoodputJobs::learnt_table(const View& view, JobId job, PoolI
     learnt.last_fit = view.now;
     learnt.table.reset();
   }
-  if (!learnt.table || learnt.table_phi != facts.used_phi) {
-    ThroughputParams params = learnt.params;
-    if (learnt.seen.empty()) {  // nobody knows anything: synchronising is free
-      params.alpha_local = params.alpha_node = params.beta_local = params.beta_node = 0;
-    }
-    const double phi = facts.used_phi > 0 ? facts.used_phi : own_total_batch(view.believed(), who);
-    learnt.table = std::make_unique<GoodputTable>(
-        batch_range(view.believed(), who), phi,
-        [params](const Gang& gang, std::int32_t per_step, std::int32_t extra_steps) {
-          return params.iteration_seconds(gang, per_step, extra_steps);
-        });
-    learnt.table_phi = facts.used_phi;
+  if (learnt.table && learnt.table_phi == used_phi) return *learnt.table;
+  ThroughputParams params = learnt.params;
+  if (learnt.seen.empty()) {  // nobody knows anything: synchronising is free
+    params.alpha_local = params.alpha_node = params.beta_local = params.beta_node = 0;
   }
+  const Subject who = subject(view, job, pool);
+  learnt.table.emplace(batch_range(view.believed(), who),
+                       used_phi > 0 ? used_phi : own_total_batch(view.believed(), who),
+                       [params](const Gang& gang, std::int32_t per_step, std::int32_t extra_steps) {
+                         return params.iteration_seconds(gang, per_step, extra_steps);
+                       });
+  learnt.table_phi = used_phi;
   return *learnt.table;
 }
 
-const GoodputTable& GoodputJobs::table(const View& view, JobId job, PoolId pool) {
-  if (options_.model == GoodputModel::Fitted) return learnt_table(view, job, pool);
-  Facts& facts = facts_[job.value];
-  if (facts.table == nullptr || facts.table_pool != pool || facts.table_phi != facts.used_phi) {
-    facts.table = &tables_.of(view.believed(), subject(view, job, pool), facts.used_phi);
-    facts.table_pool = pool;
-    facts.table_phi = facts.used_phi;
-  }
+const Table& Jobs::believed(const View& view, JobId job, PoolId pool) {
+  Facts& facts = facts_[job];
+  if (facts.table != nullptr && facts.table_pool == pool && facts.table_phi == facts.used_phi)
+    return *facts.table;
+  const Subject who = subject(view, job, pool);
+  const std::int32_t step = noise_step(view.believed(), who, facts.used_phi);
+  ByNoise& by_noise = tables_.of(view.jobs.kind[job]).of(pool);
+  auto at = by_noise.find(step);
+  if (at == by_noise.end())
+    at = by_noise.emplace(step, believed_table(view.believed(), who, step)).first;
+  facts.table = &at->second;
+  facts.table_pool = pool;
+  facts.table_phi = facts.used_phi;
   return *facts.table;
 }
 
-void GoodputJobs::set_batch(const View& view, Plan& plan, JobId job) {
+const Table& Jobs::table(const View& view, JobId job, PoolId pool) {
+  return options_.model == Model::Fitted ? learnt(view, job, pool) : believed(view, job, pool);
+}
+
+void Jobs::set_batch(Pass& pass, JobId job) {
+  const auto& [view, plan, rng] = pass;
   if (view.shape(job).is_fraction()) return;
   const bool spread = plan.slices(job).size() > 1;
   const BatchChoice& choice = table(view, job, plan.pool_of(job)).best(plan.gpus_of(job), spread);
@@ -193,14 +192,15 @@ void GoodputJobs::set_batch(const View& view, Plan& plan, JobId job) {
   if (terms != plan.terms(job)) static_cast<void>(plan.set_terms(job, terms, Reason::Growth));
 }
 
-void GoodputJobs::settle(const View& view, Plan& plan, JobId job, bool moved) {
-  Facts& facts = facts_[job.value];
-  facts.most_held = std::max(facts.most_held, plan.gpus_of(job));
-  if (moved && view.jobs.first_start[job] != kNever) {
+void Jobs::settle(Pass& pass, JobId job, Place place) {
+  Facts& facts = facts_[job];
+  facts.most_held = std::max(facts.most_held, pass.plan.gpus_of(job));
+  // A first start is no restart: the run charges what it costs.
+  if (place == Place::New && pass.view.jobs.first_start[job] != kNever) {
     ++facts.restarts;
-    plan.set_pause(job, options_.restart);
+    pass.plan.set_pause(job, options_.restart);
   }
-  set_batch(view, plan, job);
+  set_batch(pass, job);
 }
 
-}  // namespace berth
+}  // namespace berth::goodput

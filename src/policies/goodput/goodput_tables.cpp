@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace berth {
+namespace berth::goodput {
 
 namespace {
 
@@ -11,19 +11,29 @@ constexpr double kPhiStep = 1.1;
 constexpr double kLeastPhi = 1e-3;
 constexpr std::int32_t kMostGrowth = 32;  // of the total batch where the model names no limit
 
-std::int32_t bucket_of(double phi) {
-  return static_cast<std::int32_t>(
-      std::lround(portable_log(std::max(phi, kLeastPhi)) / portable_log(kPhiStep)));
+IterationClock believed_clock(const RateModel& rates, const Subject& subject) {
+  return [&rates, subject](const Gang& gang, std::int32_t per_step, std::int32_t extra_steps) {
+    const Level best = rates.best_level(subject.pool, gang.gpus);
+    return rates
+        .iteration({.profile = subject.profile,
+                    .pool = subject.pool,
+                    .gpus = gang.gpus,
+                    .wanted = gang.gpus,
+                    .batch = subject.batch,
+                    .level = gang.nodes > 1 ? std::max(best, Level::Rack) : best,
+                    .terms = {.sub_steps = extra_steps + 1, .batch = per_step * (extra_steps + 1)}})
+        .total;
+  };
 }
 
 }  // namespace
 
-std::int32_t own_total_batch(const RateModel& rates, const GoodputSubject& subject) noexcept {
+std::int32_t own_total_batch(const RateModel& rates, const Subject& subject) noexcept {
   const std::int32_t own = subject.batch > 0 ? subject.batch : rates.profile(subject.profile).batch;
   return std::max(1, subject.wanted) * std::max(1, own);
 }
 
-BatchRange batch_range(const RateModel& rates, const GoodputSubject& subject) {
+BatchRange batch_range(const RateModel& rates, const Subject& subject) {
   const Profile& profile = rates.profile(subject.profile);
   const BatchLimits& limits = profile.batch_limits;
   const std::int32_t own = subject.batch > 0 ? subject.batch : profile.batch;
@@ -43,22 +53,7 @@ BatchRange batch_range(const RateModel& rates, const GoodputSubject& subject) {
   return range;
 }
 
-IterationClock believed_clock(const RateModel& rates, const GoodputSubject& subject) {
-  return [&rates, subject](const Gang& gang, std::int32_t per_step, std::int32_t extra_steps) {
-    const Level best = rates.best_level(subject.pool, gang.gpus);
-    return rates
-        .iteration({.profile = subject.profile,
-                    .pool = subject.pool,
-                    .gpus = gang.gpus,
-                    .wanted = gang.gpus,
-                    .batch = subject.batch,
-                    .level = gang.nodes > 1 ? std::max(best, Level::Rack) : best,
-                    .terms = {.sub_steps = extra_steps + 1, .batch = per_step * (extra_steps + 1)}})
-        .total;
-  };
-}
-
-const BatchChoice& GoodputTable::best(std::int32_t gpus, bool spread) const {
+const BatchChoice& Table::best(std::int32_t gpus, bool spread) const {
   const auto at = 2 * static_cast<std::size_t>(gpus) + (spread ? 1 : 0);
   if (at >= entries_.size()) entries_.resize(at + 2);
   Entry& entry = entries_[at];
@@ -66,7 +61,7 @@ const BatchChoice& GoodputTable::best(std::int32_t gpus, bool spread) const {
   return entry.choice;
 }
 
-BatchChoice GoodputTable::compute(const Gang& gang) const {
+BatchChoice Table::compute(const Gang& gang) const {
   if (gang.gpus <= 0) return {};
   const auto seconds = [&](std::int32_t per_step, std::int32_t extra_steps) {
     return clock_(gang, per_step, extra_steps);
@@ -83,16 +78,15 @@ BatchChoice GoodputTable::compute(const Gang& gang) const {
   return choice;
 }
 
-const GoodputTable& GoodputTables::of(const RateModel& rates, const GoodputSubject& subject,
-                                      double phi) {
-  const std::int32_t bucket = bucket_of(phi > 0 ? phi : own_total_batch(rates, subject));
-  std::unique_ptr<GoodputTable>& table = tables_[{subject, bucket}];
-  if (!table) {
-    table = std::make_unique<GoodputTable>(batch_range(rates, subject),
-                                           portable_exp(bucket * portable_log(kPhiStep)),
-                                           believed_clock(rates, subject));
-  }
-  return *table;
+std::int32_t noise_step(const RateModel& rates, const Subject& subject, double phi) {
+  const double scale = phi > 0 ? phi : own_total_batch(rates, subject);
+  return static_cast<std::int32_t>(
+      std::lround(portable_log(std::max(scale, kLeastPhi)) / portable_log(kPhiStep)));
 }
 
-}  // namespace berth
+Table believed_table(const RateModel& rates, const Subject& subject, std::int32_t noise_step) {
+  return {batch_range(rates, subject), portable_exp(noise_step * portable_log(kPhiStep)),
+          believed_clock(rates, subject)};
+}
+
+}  // namespace berth::goodput

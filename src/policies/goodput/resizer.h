@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "core/policy.h"
 #include "policies/goodput/goodput_jobs.h"
+#include "policies/kit/pass.h"
 
-namespace berth {
+namespace berth::goodput {
 
 /// What a job held before it was stopped in this pass.
 struct Home {
@@ -34,14 +34,14 @@ enum class Repack : std::uint8_t { Nobody, SmallJobs };
 
 class Resizer {
  public:
-  explicit Resizer(GoodputJobs& book) : book_(&book) {}
+  explicit Resizer(Jobs& jobs) : jobs_(&jobs) {}
 
   /// Only wishes that differ from what is. True if anybody is not where it was.
-  bool apply(const View& view, Plan& plan, std::span<const SizeWish> wishes, Repack repack);
+  bool apply(Pass& pass, std::span<const SizeWish> wishes, Repack repack);
   /// After one was refused its place: elsewhere, at home, or smaller.
   void bring_back(Plan& plan, const Home& home, PoolId pool, std::int32_t gpus) const;
   /// Batch and restart of a job that was stopped in this pass; true if it is not where it was.
-  bool settle(const View& view, Plan& plan, const Home& home);
+  bool settle(Pass& pass, const Home& home);
 
  private:
   struct Move {
@@ -51,12 +51,12 @@ class Resizer {
   void shrink_in_place(Plan& plan, const Move& move);
   void place_by_size(Plan& plan);
   [[nodiscard]] bool is_blocked(const Plan& plan, const Move& move) const;
-  void make_room(const View& view, Plan& plan);
-  void add_small_jobs(const View& view, Plan& plan, PoolId pool);
+  void make_room(Pass& pass);
+  void add_small_jobs(Pass& pass, PoolId pool);
 
-  GoodputJobs* book_;
+  Jobs* jobs_;
   std::vector<Move> moves_;    // scratch
   std::vector<Slice> slices_;  // scratch
 };
 
-}  // namespace berth
+}  // namespace berth::goodput

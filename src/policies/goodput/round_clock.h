@@ -7,7 +7,7 @@
 
 #include "base/rounds.h"
 
-namespace berth {
+namespace berth::goodput {
 
 class RoundClock {
  public:
@@ -32,4 +32,4 @@ class RoundClock {
   std::int64_t pause_ = 1;
 };
 
-}  // namespace berth
+}  // namespace berth::goodput

@@ -8,16 +8,16 @@
 #include "perf/rate_function.h"
 #include "solve/bounded_minimum.h"
 
-namespace berth {
+namespace berth::goodput {
 
 namespace {
 
 constexpr double kLeast = 1e-8;
 constexpr double kOptimism = 1.1;  // several nodes against one, before anything was seen
-constexpr int kStarts = 30;
+constexpr int kStarts = 30;        // the loss has many local minima, and a fit is rare
 constexpr double kScatter = 0.7;
 
-/// Which parameters what was seen says something about.
+/// Which parameters can be learnt from what was seen.
 struct Known {
   bool sync = false;           // more than one GPU
   bool nodes = false;          // more than one node
@@ -45,7 +45,8 @@ double mean_seconds(std::span<const StepTimes> seen) {
   return sum / static_cast<double>(seen.size());
 }
 
-/// Unknown parameters take what optimism says, so that the search does not move them.
+/// Parameters that cannot be learnt yet take optimistic values, so that the search does not move
+/// them.
 ThroughputParams with_priors(ThroughputParams params, const Known& known, double half_mean) {
   if (!known.several_sizes) params.alpha_grad = half_mean;
   if (!known.sync) {
@@ -147,4 +148,4 @@ ThroughputParams fit_throughput(std::span<const StepTimes> seen, Rng rng) {
   return with_priors(from_vector(best.at), known, half_mean);
 }
 
-}  // namespace berth
+}  // namespace berth::goodput

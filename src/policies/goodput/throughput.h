@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 
-namespace berth {
+namespace berth::goodput {
 
 /// Devices of a job, as far as the model cares.
 struct Gang {
@@ -50,4 +50,4 @@ struct StepTimes {
 /// priors. `seen` must not be empty. Deterministic in (seen, rng).
 [[nodiscard]] ThroughputParams fit_throughput(std::span<const StepTimes> seen, Rng rng);
 
-}  // namespace berth
+}  // namespace berth::goodput

@@ -26,6 +26,10 @@ class Memo {
     }
     return *rows_[key.value];
   }
+  /// The same, made empty: for rows that are memos themselves, as those by kind and then by pool.
+  [[nodiscard]] T& of(Key key) {
+    return of(key, [] { return T{}; });
+  }
   [[nodiscard]] T* find(Key key) noexcept {
     return key.value < rows_.size() && rows_[key.value] ? &*rows_[key.value] : nullptr;
   }

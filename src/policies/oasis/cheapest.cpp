@@ -13,15 +13,15 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;  // 3 x 1/3 is one worker, not two
 
 /// Servers of one slot with room, cheapest first.
-struct Offer {
+struct Supply {
   double unit_cost = 0;
   std::uint32_t server = 0;
   std::int64_t room = 0;
 };
 
-std::vector<Offer> offers(const PriceBook& book, std::int64_t slot, const Amounts& need,
-                          const std::vector<std::uint32_t>& servers) {
-  std::vector<Offer> all;
+std::vector<Supply> supplies(const PriceBook& book, std::int64_t slot, const Amounts& need,
+                             const std::vector<std::uint32_t>& servers) {
+  std::vector<Supply> all;
   const auto add = [&](std::uint32_t server) {
     if (const std::int64_t room = book.room(server, slot, need); room > 0)
       all.push_back({book.unit_cost(server, slot, need), server, room});
@@ -31,19 +31,19 @@ std::vector<Offer> offers(const PriceBook& book, std::int64_t slot, const Amount
   } else {
     for (const std::uint32_t s : servers) add(s);
   }
-  std::ranges::sort(all, {}, [](const Offer& o) { return std::tuple(o.unit_cost, o.server); });
+  std::ranges::sort(all, {}, [](const Supply& o) { return std::tuple(o.unit_cost, o.server); });
   return all;
 }
 
-/// Takes so many units from the cheapest offers; infinite if there are not enough.
+/// Takes so many units from the cheapest supplies; infinite if there are not enough.
 template <class Take>
-double take_cheapest(const std::vector<Offer>& all, std::int64_t units, Take take) {
+double take_cheapest(const std::vector<Supply>& all, std::int64_t units, Take take) {
   double cost = 0;
-  for (const Offer& offer : all) {
+  for (const Supply& supply : all) {
     if (units == 0) break;
-    const std::int64_t some = std::min(units, offer.room);
-    take(offer.server, some);
-    cost += offer.unit_cost * static_cast<double>(some);
+    const std::int64_t some = std::min(units, supply.room);
+    take(supply.server, some);
+    cost += supply.unit_cost * static_cast<double>(some);
     units -= some;
   }
   return units == 0 ? cost : kInfinite;
@@ -53,9 +53,9 @@ constexpr auto kTakeNothing = [](std::uint32_t, std::int64_t) {};
 
 /// Cost of d units in this slot, for every d; rises until it is infinite.
 std::vector<double> slot_costs(const Market& market, const Demand& demand, std::int64_t slot) {
-  const auto workers = offers(*market.workers, slot, demand.worker, demand.servers);
-  std::vector<Offer> helpers;
-  if (!demand.helper.empty()) helpers = offers(*market.helpers, slot, demand.helper, {});
+  const auto workers = supplies(*market.workers, slot, demand.worker, demand.servers);
+  std::vector<Supply> helpers;
+  if (!demand.helper.empty()) helpers = supplies(*market.helpers, slot, demand.helper, {});
   std::vector<double> costs{0.0};
   for (std::size_t d = 1; d < demand.workers_for.size(); ++d) {
     const std::int64_t y = demand.workers_for[d];
@@ -120,7 +120,7 @@ class CheapestUnits {
   void add_slot(std::int64_t slot) {
     std::int64_t open = std::min<std::int64_t>(
         demand_.units, static_cast<std::int64_t>(demand_.workers_for.size()) - 1);
-    for (const Offer& o : offers(*market_.workers, slot, demand_.worker, demand_.servers)) {
+    for (const Supply& o : supplies(*market_.workers, slot, demand_.worker, demand_.servers)) {
       if (open == 0) break;
       const std::int64_t some = std::min(open, o.room);
       open -= some;
@@ -222,10 +222,10 @@ std::optional<Schedule> best_by_table(const Market& market, const Demand& demand
         holds.push_back({slot, server, units});
       };
     };
-    take_cheapest(offers(*market.workers, slot, demand.worker, demand.servers), y,
+    take_cheapest(supplies(*market.workers, slot, demand.worker, demand.servers), y,
                   into(best->workers));
     if (!demand.helper.empty())
-      take_cheapest(offers(*market.helpers, slot, demand.helper, {}), demand.helpers_for(y),
+      take_cheapest(supplies(*market.helpers, slot, demand.helper, {}), demand.helpers_for(y),
                     into(best->helpers));
     left -= here;
   }

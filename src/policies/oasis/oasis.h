@@ -20,10 +20,10 @@
 
 #include "core/policy.h"
 #include "policies/common/elastic.h"
-#include "policies/common/parameter_servers.h"
-#include "policies/kit/waiting_jobs.h"
-#include "policies/oasis/cheapest.h"
-#include "policies/oasis/price_range.h"
+#include "policies/kit/beliefs.h"
+#include "policies/kit/pass.h"
+#include "policies/oasis/guests.h"
+#include "policies/oasis/promises.h"
 #include "policies/oasis/slot_clock.h"
 #include "policies/oasis/speed.h"
 #include "policies/oasis/utility.h"
@@ -31,27 +31,25 @@
 
 namespace berth::oasis {
 
+enum class Value : std::uint8_t { Weight, Work };  // Work: its weight times its GPU-slots
+
 struct Options {
   Duration slot = std::chrono::minutes{10};
-  std::int64_t horizon = 200;  // slots
-  std::int64_t units = 128;    // of work in a table
+  PromiseOptions promises;
+  std::int64_t units = 128;  // of work in a table
   ElasticRule elastic;
-  ParameterServers servers;
-  bool value_by_work = false;  // a job is worth its weight times its GPU-slots
-  double sensitivity = 0.1;    // steepness of utility without a hard deadline, per slot
-  double critical = 5;         // with one
-  double target = 15;          // slots after its shortest run time by which it is wanted
-  double price_low = 0;        // 0 = learnt from the jobs seen
-  double price_high = 0;
+  Value value = Value::Weight;
+  double sensitivity = 0.1;           // steepness of utility without a hard deadline, per slot
+  double critical = 5;                // with one
+  double target = 15;                 // slots after its shortest run time by which it is wanted
   bool reject_to_besteffort = false;  // who is refused runs on GPUs nobody was promised
   bool ahead = false;                 // who is accepted runs on them until its slots come
-
-  [[nodiscard]] bool has_fixed_prices() const noexcept { return price_low > 0; }
 };
 
 class Oasis final : public Policy {
  public:
-  Oasis(std::string name, const Options& options);
+  Oasis(std::string name, const Options& options)
+      : name_(std::move(name)), options_(options), clock_(options.slot), guests_(options.elastic) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] PolicyTraits traits() const noexcept override {
     return {.needs = Need::RunTime | Need::Deadline | Need::Profile,
@@ -69,81 +67,43 @@ class Oasis final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
  private:
-  enum class Standing : std::uint8_t { None, Planned, Guest };
-  struct JobRow {
-    Utility utility;
-    std::vector<Hold> workers;  // by slot; the server is the pool
-    std::vector<Hold> helpers;
-    std::int64_t gpus_per_worker = 1;
-    std::uint32_t generation = 0;  // of its entries in the agenda
-    Standing standing = Standing::None;
-  };
-  struct Offer {
-    Schedule schedule;
-    std::int64_t gpus_per_worker = 1;
-  };
-  struct Appointment {  // at the beginning of the slot the job's number of GPUs changes
-    std::int64_t slot;
-    JobId job;
-    std::uint32_t generation;
-    friend auto operator<=>(const Appointment&, const Appointment&) = default;
-  };
-
   // Before a schedule is made.
-  [[nodiscard]] Speed speed_in(const View& view, JobId job, PoolId pool) const;
+  [[nodiscard]] Speed speed_in(const View& view, JobId job, PoolId pool);
   [[nodiscard]] Utility utility_of(const View& view, JobId job, double shortest) const;
   [[nodiscard]] double worth(const View& view, JobId job, std::int64_t slot) const;
   void learn_prices(const View& view, JobId job, double shortest, double gpu_slots);
-  void meet(const View& view, JobId job);
-  [[nodiscard]] std::optional<Offer> best_offer(const View& view, JobId job) const;
+  void appraise(const View& view, JobId job);
+  [[nodiscard]] std::optional<Offer> best_offer(const View& view, JobId job);
   [[nodiscard]] std::string why_refused(const View& view, JobId job) const;
 
-  // Promises.
+  // When something has ended early or late, or was lost.
   void catch_up(const View& view);
-  void commit(const View& view, JobId job, Offer offer);
-  void release_from(JobId job, std::int64_t slot);
+  void accept(const View& view, JobId job, const Offer& offer);
   void relieve_overfull(const View& view);
-  [[nodiscard]] std::optional<JobId> last_holder(PoolId pool, std::int64_t slot) const;
   void plan_again(const View& view, JobId job);
-  void keep_appointments(const View& view);
-  [[nodiscard]] bool is_valid(const Appointment& due) const;
-  [[nodiscard]] bool is_awaited(std::int64_t slot) const;
   void end_schedule(const View& view, JobId job);
-  void become_guest(const View& view, JobId job);
-  [[nodiscard]] std::int64_t gpus_at(JobId job, std::int64_t slot) const;
-  [[nodiscard]] PoolId pool_at(JobId job, std::int64_t slot) const;
-  void push_appointment(std::int64_t slot, JobId job);
 
-  // In the engine.
-  void stop_changed(const View& view, Plan& plan);
-  void start_planned(const View& view, Plan& plan);
-  [[nodiscard]] bool start_in_place_of_guests(Plan& plan, JobId job, PoolId pool,
+  // From schedules to devices.
+  void stop_changed(Pass& pass);
+  void start_planned(Pass& pass);
+  [[nodiscard]] bool start_in_place_of_others(Plan& plan, JobId job, PoolId pool,
                                               std::int32_t gpus);
-  void start_guests(const View& view, Plan& plan);
-  void start_ahead(const View& view, Plan& plan);
-  [[nodiscard]] bool try_start_guest(const View& view, Plan& plan, JobId job);
+  void start_ahead(Pass& pass);
 
   std::string name_;
   Options options_;
   SlotClock clock_;
-  std::optional<PriceBook> gpus_;
-  std::optional<PriceBook> cores_;  // for parameter servers, if there are any
-  std::optional<PriceRange> gpu_prices_;
-  std::optional<PriceRange> core_prices_;
-  std::vector<JobRow> rows_;         // by JobId
-  std::vector<JobId> planned_;       // ascending
-  std::vector<Appointment> agenda_;  // heap, earliest first; stale generations are dropped
-  std::int64_t looked_at_ = -1;      // the last slot in which anything was
-  std::vector<JobId> lost_;          // lost their devices with a node
-  bool capacity_fell_ = false;
+  Beliefs beliefs_;
+  std::optional<Promises> promises_;  // from begin() on
+  Guests guests_;
+  Column<JobId, Utility> utility_;
   std::optional<Offer> pending_;  // of the job being admitted
-  std::vector<JobId> changed_;    // another number of GPUs than before
-  std::vector<JobId> unplaced_;   // planned in this slot, but the placement found nothing
-  std::vector<JobId> starting_;   // scratch
-  std::vector<JobId> ahead_;      // planned, run outside of their slots; ascending
-  WaitingByShape waiting_guests_;
-  std::vector<JobId> running_guests_;  // ascending
-  std::vector<bool> blocked_;          // scratch: shapes that found no place
+  JobList ahead_;                 // have a schedule, run outside of their slots
+  std::int64_t looked_at_ = -1;   // the last slot in which anything was
+  JobList lost_;                  // lost their devices with a node
+  bool capacity_fell_ = false;
+  JobList changed_;              // another number of GPUs than before, or no place was found
+  std::vector<JobId> starting_;  // scratch
 };
 
 }  // namespace berth::oasis

@@ -7,17 +7,17 @@ namespace berth::oasis {
 
 namespace {
 
-constexpr double kRounding = 1e-9;
+constexpr double kSameSpeed = 1e-9;  // relative
 
 std::int64_t rounded_up(double exact) {
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact * (1 - kRounding))));
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact * (1 - kSameSpeed))));
 }
 
 bool is_proportional(const Speed& speed) {
   if (speed.range.least != 1) return false;
   for (std::size_t i = 0; i < speed.per_slot.size(); ++i) {
     const double expected = speed.per_slot[0] * static_cast<double>(i + 1);
-    if (std::abs(speed.per_slot[i] - expected) > kRounding * expected) return false;
+    if (std::abs(speed.per_slot[i] - expected) > kSameSpeed * expected) return false;
   }
   return true;
 }
@@ -28,7 +28,7 @@ std::vector<std::int64_t> workers_for_parts(const Speed& speed, std::int64_t par
   std::size_t i = 0;
   for (std::int64_t d = 1; d <= parts; ++d) {
     const double wanted = speed.at_most() * static_cast<double>(d) / static_cast<double>(parts);
-    while (i + 1 < speed.per_slot.size() && speed.per_slot[i] < wanted * (1 - kRounding)) ++i;
+    while (i + 1 < speed.per_slot.size() && speed.per_slot[i] < wanted * (1 - kSameSpeed)) ++i;
     workers.push_back(speed.range.least + static_cast<std::int64_t>(i));
   }
   return workers;

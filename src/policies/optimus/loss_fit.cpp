@@ -11,9 +11,8 @@ namespace berth::optimus {
 
 namespace {
 
-constexpr double kHorizon = 100;        // epochs beyond now that a forecast reaches at most
-constexpr double kUnknownEpochs = 20;   // left for a job nobody knows anything about
-constexpr double kOverrunShare = 0.05;  // of the work done, left past the predicted end
+constexpr double kHorizon = 100;       // epochs beyond now that a forecast reaches at most
+constexpr double kUnknownEpochs = 20;  // left for a job nobody knows anything about
 constexpr int kGridPoints = 50;
 constexpr double kNearlyAll = 1 - 1e-9;  // b2 stays below the least loss
 

@@ -15,6 +15,9 @@
 
 namespace berth::optimus {
 
+/// Part of what is done that is taken to be left once a job is past its predicted end.
+inline constexpr double kOverrunShare = 0.05;
+
 struct LossPoint {
   double epoch = 0;
   double loss = 0;

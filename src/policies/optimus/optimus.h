@@ -17,18 +17,19 @@
 
 #include "base/rounds.h"
 #include "core/policy.h"
+#include "policies/kit/pass.h"
 #include "policies/optimus/allocation.h"
-#include "policies/optimus/beliefs.h"
+#include "policies/optimus/predictions.h"
 #include "policies/optimus/task_placement.h"
 #include "policies/policy_entry.h"
 
 namespace berth::optimus {
 
-enum class StartRule : std::uint8_t { AtOnce, AtInterval };
+/// How the devices of a new size are chosen: by the run's placement, or by task_placement.h.
 enum class PlaceRule : std::uint8_t { Run, Even };
 
 struct Options {
-  BeliefOptions beliefs;
+  PredictionOptions predictions;
   Duration interval = std::chrono::seconds{600};
   Duration overhead = std::chrono::seconds{30};  // of a resize or a restart
   double young_factor = 0.95;
@@ -42,7 +43,7 @@ class Optimus final : public Policy {
   Optimus(std::string name, const Options& options)
       : name_(std::move(name)),
         options_(options),
-        beliefs_(options.beliefs),
+        predictions_(options.predictions),
         allocator_(options.look_ahead),
         rounds_(options.interval) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
@@ -62,38 +63,36 @@ class Optimus final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
  private:
-  void reallocate(const View& view, Plan& plan);
+  void reallocate(Pass& pass);
   void describe_jobs(const View& view, const Plan& plan);
   void add_job(const View& view, const Plan& plan, JobId job);
-  [[nodiscard]] PoolId best_pool(const View& view, JobId job, std::span<const std::int64_t> used);
-  [[nodiscard]] bool can_host(const View& view, JobId job, PoolId pool,
-                              std::span<const std::int64_t> used) const;
-  void carry_out(const View& view, Plan& plan, std::span<const TaskCounts> grants);
-  void place_grants(const View& view, Plan& plan, std::span<const TaskCounts> grants);
-  [[nodiscard]] bool try_start(const View& view, Plan& plan, JobId job, std::int32_t gpus,
-                               PlaceRule rule);
-  void resize_in_place(const View& view, Plan& plan, std::span<const TaskCounts> grants);
-  [[nodiscard]] bool try_resize_in_place(const View& view, Plan& plan, JobId job,
-                                         std::int32_t gpus);
-  [[nodiscard]] bool try_start_evenly(const View& view, Plan& plan, JobId job, std::int32_t gpus);
+  [[nodiscard]] PoolId best_pool(const View& view, JobId job);
+  [[nodiscard]] bool can_host(const View& view, JobId job, PoolId pool) const;
+  void carry_out(Pass& pass, std::span<const TaskCounts> grants);
+  void resize_in_place(Pass& pass, std::span<const TaskCounts> grants);
+  [[nodiscard]] bool try_resize_in_place(Pass& pass, JobId job, std::int32_t gpus);
+  void place_grants(Pass& pass, std::span<const TaskCounts> grants);
+  [[nodiscard]] bool try_start(Pass& pass, JobId job, std::int32_t gpus, PlaceRule rule);
+  [[nodiscard]] bool try_start_evenly(Pass& pass, JobId job, std::int32_t gpus);
   [[nodiscard]] TaskPlacer& placer_of(const Plan& plan, PoolId pool);
-  void set_terms(const View& view, Plan& plan, JobId job, std::int32_t gpus);
-  void start_waiting(const View& view, Plan& plan);
-  [[nodiscard]] bool try_first_workers(const View& view, Plan& plan, JobId job);
+  void set_terms(Pass& pass, JobId job, std::int32_t gpus);
+  void start_waiting(Pass& pass);
+  [[nodiscard]] bool try_first_workers(Pass& pass, JobId job);
+  [[nodiscard]] bool try_keep(Pass& pass, JobId job);
 
   std::string name_;
   Options options_;
-  Beliefs beliefs_;
+  Predictions predictions_;
   Allocator allocator_;
   Rounds rounds_;  // settled while nothing runs: no pass would differ before the next event
   std::set<JobId> active_;
-  std::set<JobId> waiting_;                           // of those
-  std::vector<std::vector<NodeId>> nodes_;            // by pool
+  std::set<JobId> waiting_;  // of those
+  Column<PoolId, std::vector<NodeId>> nodes_;
   std::vector<std::int64_t> capacity_;                // scratch, by pool: thousandths of devices
-  std::vector<std::int64_t> used_;                    // scratch, by pool
+  Column<PoolId, std::int64_t> used_;                 // scratch: thousandths of devices in use
   std::vector<AllocatedJob> jobs_;                    // scratch
   std::vector<const Trainee*> trainees_;              // scratch: in step with jobs_
-  std::vector<std::int32_t> declined_;                // scratch, by shape: fewest GPUs with no room
+  Column<ShapeId, std::int32_t> declined_;            // scratch: fewest GPUs with no room
   std::vector<std::unique_ptr<TaskPlacer>> placers_;  // scratch, by pool
   std::vector<Slice> slices_;                         // scratch
   std::vector<Slice> resized_;                        // scratch

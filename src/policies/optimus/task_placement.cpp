@@ -147,22 +147,4 @@ std::vector<MachineShare> TaskPlacer::what_fits(const PlacedJob& job, std::uint3
   return shares;
 }
 
-double exchange_time(std::span<const TaskCounts> machines, const ExchangeLinks& links) {
-  TaskCounts all;
-  for (const TaskCounts& here : machines) {
-    all.ps += here.ps;
-    all.workers += here.workers;
-  }
-  if (all.ps == 0) return 0;
-  const double part = links.model_size / all.ps;
-  double slowest = 0;
-  for (const TaskCounts& here : machines) {
-    if (here.ps > 0)
-      slowest = std::max(slowest, part * (all.workers - here.workers) / links.ps_rate);
-    if (here.workers > 0)
-      slowest = std::max(slowest, part * (all.ps - here.ps) / links.worker_rate);
-  }
-  return slowest;
-}
-
 }  // namespace berth::optimus

@@ -57,13 +57,4 @@ class TaskPlacer {
   std::vector<std::set<Ranked>> most_free_first_;  // by resource
 };
 
-struct ExchangeLinks {
-  double model_size = 1;
-  double ps_rate = 1;      // of the network card of a machine, to and from parameter servers
-  double worker_rate = 1;  // and workers
-};
-/// Seconds in which parameters go one way between all parameter servers and workers of a job.
-[[nodiscard]] double exchange_time(std::span<const TaskCounts> machines,
-                                   const ExchangeLinks& links);
-
 }  // namespace berth::optimus

@@ -4,14 +4,9 @@
 #include <optional>
 #include <queue>
 #include <tuple>
+#include <vector>
 
 namespace berth::rubick {
-
-std::size_t SpeedCurve::first_reaching(double wanted) const noexcept {
-  for (std::size_t i = 0; i + 1 < sizes(); ++i)
-    if (speed[i] >= wanted * (1 - 1e-9)) return i;
-  return sizes() - 1;
-}
 
 double Demand::slope(std::size_t from) const noexcept {
   return (curve->speed[from + 1] - curve->speed[from]) /

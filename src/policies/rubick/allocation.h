@@ -10,19 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "policies/common/speed_curve.h"
 
 namespace berth::rubick {
-
-/// Sizes a job may have, rising, each faster than all before.
-struct SpeedCurve {
-  std::vector<std::int32_t> gpus;
-  std::vector<double> speed;
-
-  [[nodiscard]] std::size_t sizes() const noexcept { return gpus.size(); }
-  /// The first size that is as fast; the last one if none is.
-  [[nodiscard]] std::size_t first_reaching(double wanted) const noexcept;
-};
 
 inline constexpr std::size_t kNoSize = static_cast<std::size_t>(-1);
 

@@ -2,32 +2,39 @@
 
 #include <algorithm>
 
+#include "policies/common/restart_factor.h"
+#include "policies/kit/beliefs.h"
+
 namespace berth::rubick {
 
 namespace {
+
 constexpr Duration kLook = std::chrono::minutes{5};  // at gains that a restart would eat now
+
+/// Of its own gang, per GPU.
+std::int32_t own_batch(const View& view, JobId job) {
+  const Kind& kind = view.kind(job);
+  return kind.batch > 0 ? kind.batch : std::max(1, view.believed().profile(kind.profile).batch);
 }
 
-bool Rubick::is_sized(const View& view, JobId job) {
-  const Shape& shape = view.shape(job);
-  return shape.gpus > 0 && !shape.is_fraction();
-}
+}  // namespace
 
 void Rubick::on_arrival(const View& view, JobId job) {
-  (is_sized(view, job) ? waiting_ : unsized_).insert(job);
-  has_changed_ = true;
+  const Shape& shape = view.shape(job);
+  (shape.gpus > 0 && !shape.is_fraction() ? waiting_ : unsized_).insert(job);
+  rounds_.stir(view.now);
 }
 
 void Rubick::note_stop(const View& view, JobId job) {
-  if (running_.erase(job) > 0) used_[view.request(job).queue] -= rows_[job.value].guaranteed;
-  rows_[job.value].guaranteed = 0;
+  if (running_.erase(job) > 0) used_[view.request(job).queue] -= rows_[job].guaranteed;
+  rows_[job].guaranteed = 0;
 }
 
 void Rubick::on_departure(const View& view, JobId job) {
   note_stop(view, job);
   waiting_.erase(job);
   unsized_.erase(job);
-  has_changed_ = true;
+  rounds_.stir(view.now);
 }
 
 void Rubick::on_requeue(const View& view, JobId job) {
@@ -40,38 +47,28 @@ Terms Rubick::terms_for(const View& view, JobId job, std::int32_t gpus) const {
   Terms terms;
   const std::int32_t wanted = view.gpus(job);
   if (gpus == wanted || !view.can(Ability::Batch) || !view.can(Ability::SubBatch)) return terms;
-  const std::int32_t known = view.jobs.batch[job];
-  const std::int32_t own =
-      known > 0 ? known : std::max(1, view.believed().profile(view.jobs.profile[job]).batch);
+  const std::int32_t own = own_batch(view, job);
   terms.batch = std::max(1, static_cast<std::int32_t>(std::int64_t{own} * wanted / gpus));
   terms.sub_steps = std::max(1, (terms.batch + own - 1) / own);
   return terms;
 }
 
 double Rubick::speed(const View& view, JobId job, PoolId pool, std::int32_t gpus) const {
-  return view.believed().alone({.profile = view.jobs.profile[job],
-                                .pool = pool,
-                                .reference = view.jobs.reference[job],
-                                .gpus = gpus,
-                                .wanted = view.gpus(job),
-                                .batch = view.jobs.batch[job],
-                                .level = view.believed().best_level(pool, gpus),
-                                .terms = terms_for(view, job, gpus)});
+  Standing standing = standing_of(view, view.jobs.kind[job], pool, gpus);
+  standing.terms = terms_for(view, job, gpus);
+  return view.believed().alone(standing);
+}
+
+const SpeedCurve& Rubick::curve(const View& view, JobId job, PoolId pool) {
+  Memo<PoolId, SpeedCurve>& in_pools = curves_.of(view.jobs.kind[job]);
+  return in_pools.of(pool, [&] { return make_curve(view, job, pool); });
 }
 
 /// Powers of two, what was asked for and what was measured, each faster than all smaller ones.
-const SpeedCurve& Rubick::curve(const View& view, JobId job, PoolId pool) {
+SpeedCurve Rubick::make_curve(const View& view, JobId job, PoolId pool) const {
   const ElasticRange range = elastic_range(view, job, options_.elastic);
   const std::int32_t wanted = view.gpus(job);
-  const auto [entry, is_new] =
-      curves_.try_emplace(Kind{view.jobs.profile[job], pool, view.jobs.reference[job], wanted,
-                               view.jobs.batch[job], range.least, range.most});
-  SpeedCurve& curve = entry->second;
-  if (!is_new) return curve;
-  const Profile& profile = view.believed().profile(view.jobs.profile[job]);
-  const std::int32_t known = view.jobs.batch[job];
-  const std::int64_t samples =
-      std::int64_t{known > 0 ? known : std::max(1, profile.batch)} * wanted;
+  const std::int64_t samples = std::int64_t{own_batch(view, job)} * wanted;
   const auto pool_gpus = view.cluster.cluster().total_gpus(pool);
   std::set<std::int32_t> sizes{wanted};
   const auto add = [&](std::int32_t gpus) {
@@ -79,13 +76,10 @@ const SpeedCurve& Rubick::curve(const View& view, JobId job, PoolId pool) {
       sizes.insert(gpus);
   };
   for (std::int32_t gpus = 1; gpus <= range.most; gpus *= 2) add(gpus);
-  for (const MeasuredTime& row : profile.measured) add(row.gpus);
-  for (const std::int32_t gpus : sizes) {
-    const double fast = speed(view, job, pool, gpus);
-    if (!curve.speed.empty() && fast <= curve.speed.back()) continue;
-    curve.gpus.push_back(gpus);
-    curve.speed.push_back(fast);
-  }
+  for (const MeasuredTime& row : view.believed().profile(view.jobs.profile[job]).measured)
+    add(row.gpus);
+  SpeedCurve curve;
+  for (const std::int32_t gpus : sizes) curve.add(gpus, speed(view, job, pool, gpus));
   return curve;
 }
 
@@ -102,7 +96,9 @@ bool Rubick::fits_quota(const View& view, JobId job, std::int32_t gpus) {
   return true;
 }
 
-Demand Rubick::demand(const View& view, const Plan& plan, JobId job, PoolId pool) {
+Demand Rubick::demand(const Pass& pass, JobId job, PoolId pool) {
+  const View& view = pass.view;
+  const Plan& plan = pass.plan;
   const SpeedCurve& speeds = curve(view, job, pool);
   Demand demand{.curve = &speeds,
                 .wanted = options_.guarantee * speed(view, job, pool, view.gpus(job))};
@@ -115,121 +111,113 @@ Demand Rubick::demand(const View& view, const Plan& plan, JobId job, PoolId pool
   demand.size =
       next == speeds.gpus.begin() ? 0 : static_cast<std::size_t>(next - speeds.gpus.begin()) - 1;
   demand.restart = restart_factor(to_seconds(view.now - view.jobs.first_start[job]),
-                                  to_seconds(options_.restart), rows_[job.value].restarts);
+                                  rows_[job].restarts, to_seconds(options_.restart));
   may_gain_later_ = may_gain_later_ || (demand.can_grow() && demand.restart < 1);
   return demand;
 }
 
-void Rubick::serve_pool(const View& view, Plan& plan, PoolId pool) {
+void Rubick::serve_pool(Pass& pass, PoolId pool) {
+  const Plan& plan = pass.plan;
   demands_.clear();
   jobs_.clear();
   asked_.clear();
   const auto add = [&](JobId job) {
     jobs_.push_back(job);
-    demands_.push_back(demand(view, plan, job, pool));
+    demands_.push_back(demand(pass, job, pool));
   };
-  for (const JobId job : running_)
+  for (const JobId job : running_) {
     if (plan.pool_of(job) == pool) add(job);
+  }
   const std::size_t holding = jobs_.size();
   for (const JobId job : waiting_) {
-    const auto& pools = view.shape(job).pools;
+    const auto& pools = pass.view.shape(job).pools;
     if (std::ranges::find(pools, pool) != pools.end()) add(job);
     // Whoever waits behind more than the pool has cannot be reached in this pass.
     if (static_cast<std::int64_t>(jobs_.size() - holding) > plan.cluster().usable_gpus(pool)) break;
   }
   sizes_before_.clear();
   for (const Demand& row : demands_) sizes_before_.push_back(row.size);
+  // What is free is what nobody here holds: whoever waits takes from that, or from who holds more
+  // than its guarantee.
   static_cast<void>(allocate(demands_, plan.cluster().free_gpus(pool), options_.waiting));
   targets_.clear();
   for (std::size_t i = 0; i < jobs_.size(); ++i) {  // a size off the curve may stay what it is
     if (demands_[i].size != sizes_before_[i])
       targets_.push_back({jobs_[i], i < holding ? plan.gpus_of(jobs_[i]) : 0, demands_[i].held()});
   }
-  carry_out(view, plan, pool);
+  carry_out(pass, pool);
 }
 
 /// Shrinks first, so that the others find room; then those who wait, then growth.
-void Rubick::carry_out(const View& view, Plan& plan, PoolId pool) {
-  for (const Target& target : targets_)
-    if (target.gpus < target.before) change(view, plan, pool, target);
+void Rubick::carry_out(Pass& pass, PoolId pool) {
   for (const Target& target : targets_) {
-    if (target.before == 0 && !start_waiting(view, plan, pool, target) &&
+    if (target.gpus < target.before) change_size(pass, pool, target);
+  }
+  for (const Target& target : targets_) {
+    if (target.before == 0 && !start_waiting(pass, pool, target) &&
         options_.waiting == Waiting::Strict)
       break;
   }
-  for (const Target& target : targets_)
-    if (target.before > 0 && target.gpus > target.before) change(view, plan, pool, target);
-}
-
-bool Rubick::start(const View& view, Plan& plan, PoolId pool, JobId job, std::int32_t gpus) {
-  const Plan::Mark mark = plan.mark();
-  if (plan.set_terms(job, terms_for(view, job, gpus)) &&
-      plan.try_start_sized(pool, job, gpus, Reason::Growth))
-    return true;
-  plan.rollback(mark);
-  return false;
-}
-
-/// Where the chosen size finds no place, what it asked for or a smaller size may.
-bool Rubick::start_waiting(const View& view, Plan& plan, PoolId pool, const Target& target) {
-  const SpeedCurve& speeds = curve(view, target.job, pool);
-  bool started = start(view, plan, pool, target.job, target.gpus) ||
-                 start(view, plan, pool, target.job, view.gpus(target.job));
-  for (std::size_t i = speeds.sizes(); i-- > 0 && !started;)
-    started = speeds.gpus[i] < target.gpus && start(view, plan, pool, target.job, speeds.gpus[i]);
-  if (started) note_start(view, plan, target.job, pool);
-  return started;
-}
-
-void Rubick::note_start(const View& view, Plan& plan, JobId job, PoolId pool) {
-  waiting_.erase(job);
-  running_.insert(job);
-  const Demand now = demand(view, plan, job, pool);
-  rows_[job.value].guaranteed = now.curve->gpus[now.guarantee()];
-  used_[view.request(job).queue] += rows_[job.value].guaranteed;
-}
-
-void Rubick::change(const View& view, Plan& plan, PoolId pool, const Target& target) {
-  const Plan::Mark mark = plan.mark();
-  plan.preempt(target.job, Reason::Growth);
-  if (start(view, plan, pool, target.job, target.gpus)) {
-    ++rows_[target.job.value].restarts;
-  } else {
-    plan.rollback(mark);
+  for (const Target& target : targets_) {
+    if (target.before > 0 && target.gpus > target.before) change_size(pass, pool, target);
   }
 }
 
-void Rubick::start_unsized(Plan& plan) {
-  std::erase_if(unsized_, [&](JobId job) { return plan.try_start(job); });
+bool Rubick::start(Pass& pass, PoolId pool, JobId job, std::int32_t gpus) {
+  return pass.attempt([&] {
+    return pass.plan.set_terms(job, terms_for(pass.view, job, gpus)) &&
+           pass.plan.try_start_sized(pool, job, gpus, Reason::Growth);
+  });
 }
 
-void Rubick::decide(const View& view, Plan& plan, Rng&) {
-  const bool looks = may_gain_later_ && view.now >= last_look_ + kLook;
-  if (!has_changed_ && !looks) return;
-  last_look_ = view.now;
-  has_changed_ = false;
+/// Where the chosen size finds no place, what it asked for or a smaller size may.
+bool Rubick::start_waiting(Pass& pass, PoolId pool, const Target& target) {
+  const JobId job = target.job;
+  const SpeedCurve& speeds = curve(pass.view, job, pool);
+  bool started = start(pass, pool, job, target.gpus) || start(pass, pool, job, pass.view.gpus(job));
+  for (std::size_t i = speeds.sizes(); i-- > 0 && !started;)
+    started = speeds.gpus[i] < target.gpus && start(pass, pool, job, speeds.gpus[i]);
+  if (started) note_start(pass, job, pool);
+  return started;
+}
+
+void Rubick::note_start(const Pass& pass, JobId job, PoolId pool) {
+  waiting_.erase(job);
+  running_.insert(job);
+  const Demand now = demand(pass, job, pool);
+  rows_[job].guaranteed = now.curve->gpus[now.guarantee()];
+  used_[pass.view.request(job).queue] += rows_[job].guaranteed;
+}
+
+void Rubick::change_size(Pass& pass, PoolId pool, const Target& target) {
+  const bool changed = try_restart(pass.plan, target.job, Reason::Growth,
+                                   [&] { return start(pass, pool, target.job, target.gpus); });
+  if (changed) ++rows_[target.job].restarts;
+}
+
+void Rubick::decide(const View& view, Plan& plan, Rng& rng) {
+  if (!rounds_.is_due(view.now)) return;
+  Pass pass{view, plan, rng};
   may_gain_later_ = false;
-  start_unsized(plan);
-  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) serve_pool(view, plan, PoolId{i});
+  std::erase_if(unsized_, [&](JobId job) { return plan.try_start(job); });
+  for (std::uint32_t i = 0; i < view.cluster.pools(); ++i) serve_pool(pass, PoolId{i});
+  rounds_.settle();
+  if (may_gain_later_) rounds_.hold_until(view.now, view.now + kLook);
 }
 
 std::optional<Time> Rubick::next_wakeup(const View& view) {
-  if (!may_gain_later_ || view.cluster.free_gpus() == 0) return std::nullopt;
-  return std::max(last_look_ + kLook, view.now + Duration{1});
+  if (view.cluster.free_gpus() == 0) return std::nullopt;  // nothing to gain before an event
+  return rounds_.wakeup(view.now);
 }
-
-}  // namespace berth::rubick
-
-namespace berth {
 
 namespace {
 
 Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
-  rubick::Options options;
+  Options options;
   BERTH_TRY(options.guarantee, params.number("guarantee", 0.01, 1));
   BERTH_TRY(options.restart, params.duration("restart"));
-  BERTH_TRY(const std::size_t pass, params.choice("pass", {"strict", "skip"}));
-  options.waiting = pass == 0 ? rubick::Waiting::Strict : rubick::Waiting::Skip;
+  BERTH_TRY(options.waiting,
+            params.choice<Waiting>("pass", {{"strict", Waiting::Strict}, {"skip", Waiting::Skip}}));
   BERTH_TRY(options.elastic, elastic_rule(params));
   BERTH_TRY(const auto quotas, params.named_numbers("quotas"));
   for (const auto& [name, numbers] : quotas) {
@@ -237,10 +225,14 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
       return params.wrong("quotas", "must be NAME:SHARE with a share above 0 and at most 1");
     options.quotas.emplace_back(name, numbers[0]);
   }
-  return std::make_unique<rubick::Rubick>(std::move(options));
+  return std::make_unique<Rubick>(std::move(options));
 }
 
 }  // namespace
+
+}  // namespace berth::rubick
+
+namespace berth {
 
 PolicyEntry rubick_entry() {
   PolicyEntry entry{
@@ -254,7 +246,7 @@ PolicyEntry rubick_entry() {
                  {"quotas", "",
                   "shares of the cluster by queue, as in a:0.5,b:0.2: beyond it nobody shrinks for "
                   "a job"}},
-      .make = make};
+      .make = rubick::make};
   const auto elastic = elastic_params();
   entry.params.insert(entry.params.end(), elastic.begin(), elastic.end());
   return entry;

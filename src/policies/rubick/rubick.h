@@ -16,12 +16,15 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/rounds.h"
 #include "core/policy.h"
 #include "policies/common/elastic.h"
+#include "policies/common/speed_curve.h"
+#include "policies/kit/memo.h"
+#include "policies/kit/pass.h"
 #include "policies/policy_entry.h"
 #include "policies/rubick/allocation.h"
 
@@ -34,12 +37,6 @@ struct Options {
   ElasticRule elastic;
   std::vector<std::pair<std::string, double>> quotas;  // shares of the cluster by queue
 };
-
-/// What is left of a gain after another restart of `cost`, `restarts` of them behind it in `age`.
-[[nodiscard]] constexpr double restart_factor(double age, double cost, std::uint32_t restarts) {
-  const double left = (age - restarts * cost) / (age + cost);
-  return age + cost <= 0 ? 1 : left < 0 ? 0 : left;
-}
 
 class Rubick final : public Policy {
  public:
@@ -55,7 +52,7 @@ class Rubick final : public Policy {
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
-  void on_capacity_change(const View&, NodeId) override { has_changed_ = true; }
+  void on_capacity_change(const View& view, NodeId) override { rounds_.stir(view.now); }
   void decide(const View& view, Plan& plan, Rng& rng) override;
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
@@ -64,40 +61,36 @@ class Rubick final : public Policy {
     std::uint32_t restarts = 0;   // changes of its size
     std::int32_t guaranteed = 0;  // GPUs that count for its queue, while it holds any
   };
-  using Kind = std::tuple<ProfileId, PoolId, PoolId, std::int32_t, std::int32_t, std::int32_t,
-                          std::int32_t>;  // what jobs of one curve have in common
   struct Target {
     JobId job;
     std::int32_t before = 0;
     std::int32_t gpus = 0;
   };
 
-  [[nodiscard]] static bool is_sized(const View& view, JobId job);
   [[nodiscard]] Terms terms_for(const View& view, JobId job, std::int32_t gpus) const;
   [[nodiscard]] double speed(const View& view, JobId job, PoolId pool, std::int32_t gpus) const;
   [[nodiscard]] const SpeedCurve& curve(const View& view, JobId job, PoolId pool);
+  [[nodiscard]] SpeedCurve make_curve(const View& view, JobId job, PoolId pool) const;
   [[nodiscard]] bool fits_quota(const View& view, JobId job, std::int32_t gpus);
-  [[nodiscard]] Demand demand(const View& view, const Plan& plan, JobId job, PoolId pool);
-  void serve_pool(const View& view, Plan& plan, PoolId pool);
-  void carry_out(const View& view, Plan& plan, PoolId pool);
-  [[nodiscard]] bool start(const View& view, Plan& plan, PoolId pool, JobId job, std::int32_t gpus);
-  [[nodiscard]] bool start_waiting(const View& view, Plan& plan, PoolId pool, const Target& target);
-  void change(const View& view, Plan& plan, PoolId pool, const Target& target);
-  void start_unsized(Plan& plan);
-  void note_start(const View& view, Plan& plan, JobId job, PoolId pool);
+  [[nodiscard]] Demand demand(const Pass& pass, JobId job, PoolId pool);
+  void serve_pool(Pass& pass, PoolId pool);
+  void carry_out(Pass& pass, PoolId pool);
+  [[nodiscard]] bool start(Pass& pass, PoolId pool, JobId job, std::int32_t gpus);
+  [[nodiscard]] bool start_waiting(Pass& pass, PoolId pool, const Target& target);
+  void change_size(Pass& pass, PoolId pool, const Target& target);
+  void note_start(const Pass& pass, JobId job, PoolId pool);
   void note_stop(const View& view, JobId job);
 
   Options options_;
-  std::vector<Row> rows_;  // by JobId
+  Column<JobId, Row> rows_;
   std::set<JobId> waiting_;
   std::set<JobId> running_;
   std::set<JobId> unsized_;  // waiting for a part of a GPU, or for none
-  std::map<Kind, SpeedCurve> curves_;
+  Memo<KindId, Memo<PoolId, SpeedCurve>> curves_;
   std::map<NameId, std::int64_t> used_;   // guaranteed GPUs by queue
   std::map<NameId, std::int64_t> asked_;  // and what those who wait ask for, in a pass
-  bool has_changed_ = false;
-  bool may_gain_later_ = false;
-  Time last_look_{};
+  Rounds rounds_{Duration::zero()};       // due on events, and while a gain is put off
+  bool may_gain_later_ = false;           // in this pass: a restart would eat somebody's gain
 
   std::vector<Demand> demands_;            // scratch of a pool
   std::vector<JobId> jobs_;                // scratch, as demands_

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "base/portable_math.h"
-#include "policies/themis/time_fractions.h"
 
 namespace berth::shockwave {
 
@@ -12,6 +11,11 @@ namespace {
 constexpr double kMostRho = 1e6;  // its power stays finite
 constexpr std::size_t kPlannedPerRound = 250;
 }  // namespace
+
+void Shockwave::begin(const View& view) {
+  shares_.begin(view);
+  urgency_.resize(view.jobs.size());
+}
 
 /// A plan for many jobs is kept for several rounds, so that a round costs the same with any number.
 bool Shockwave::is_stale() const noexcept {
@@ -29,29 +33,15 @@ void Shockwave::on_departure(const View&, JobId job) {
   is_changed_ = true;
 }
 
-/// Rate of a job that has its n-th part of the cluster to itself.
-double Shockwave::equal_part(const View& view, JobId job) const {
-  return themis::isolated_rate(std::max<std::int64_t>(1, view.cluster.usable_gpus()),
-                               active_.size(), view.gpus(job));
-}
-
-void Shockwave::book(const View& view) {
-  for (const JobId job : active_) {
-    Row& row = rows_[job.value];
-    const Duration done = view.jobs.work_done(job, view.now);
-    row.ideal += to_seconds(done - row.booked) / equal_part(view, job);
-    row.booked = done;
-  }
-}
-
 WindowJob Shockwave::facts(const View& view, JobId job) const {
   const double round = to_seconds(options_.round);
   const double done = to_seconds(view.jobs.work_done(job, view.now));
-  // Who has outlived its estimate is taken to need one round more.
+  // A job that has outlived its estimate is taken to need one round more.
   const Duration known = view.estimated_left(job);
   const double left = known > Duration::zero() ? to_seconds(known) : round;
-  const double rho = predicted_rho(to_seconds(view.now - view.jobs.submitted[job]),
-                                   left / equal_part(view, job), rows_[job.value].ideal);
+  const double rate = EqualShares::rate(view, job, active_.size());
+  const double rho = predicted_rho(to_seconds(view.now - view.jobs.submitted[job]), left / rate,
+                                   shares_.seconds(job));
   return {.gpus = std::max(1, view.gpus(job)),
           .progress = done / (done + left),
           .left_rounds = left / round,
@@ -66,7 +56,7 @@ void Shockwave::plan_ahead(const View& view) {
     jobs.push_back(facts(view, job));
     const WindowJob& one = jobs.back();
     wanted += one.gpus;
-    rows_[job.value].urgency =
+    urgency_[job] =
         one.weight * portable_log(one.progress_after(1) / one.progress_after(0)) / one.gpus;
   }
   const std::int64_t gpus = view.cluster.usable_gpus();
@@ -80,7 +70,7 @@ void Shockwave::plan_ahead(const View& view) {
       for (const std::uint32_t job : *round) chosen.push_back(active_[job]);
     }
   }
-  const auto most_urgent = [&](JobId job) { return std::tuple(-rows_[job.value].urgency, job); };
+  const auto most_urgent = [&](JobId job) { return std::tuple(-urgency_[job], job); };
   std::ranges::sort(active_, {}, most_urgent);
   for (auto& round : planned_) std::ranges::sort(round, {}, most_urgent);
   is_changed_ = false;
@@ -88,24 +78,27 @@ void Shockwave::plan_ahead(const View& view) {
 }
 
 /// False: a gang found no place although there are devices enough in all.
-bool Shockwave::place(const View& view, Plan& plan, const std::vector<JobId>& chosen) const {
+bool Shockwave::place(Pass& pass, const std::vector<JobId>& chosen) const {
   bool all = true;
   for (const JobId job : chosen) {
-    if (plan.holds(job) || view.gpus(job) > plan.cluster().free_gpus()) continue;
-    all = plan.try_start(job, Reason::Round) && all;
+    if (pass.plan.holds(job) || pass.view.gpus(job) > pass.plan.cluster().free_gpus()) continue;
+    all = pass.plan.try_start(job, Reason::Round) && all;
   }
   return all;
 }
 
-void Shockwave::begin_round(const View& view, Plan& plan) {
-  book(view);
+void Shockwave::begin_round(Pass& pass) {
+  const View& view = pass.view;
+  Plan& plan = pass.plan;
+  shares_.book(view, active_);
   if (is_stale()) plan_ahead(view);
   if (planned_.empty()) return;
   ++rounds_kept_;
   const std::vector<JobId> chosen = std::move(planned_.back());
   planned_.pop_back();
-  // Who still pays for its start goes on: else a round below that cost would be the end of all
-  // progress. Who stays keeps its devices, unless they are in the way of another.
+  // A job that still pays for its start continues: with a round shorter than that cost no job would
+  // ever progress otherwise. A chosen job that runs keeps its devices unless that leaves no place
+  // for another chosen one.
   std::vector<JobId> staying, stopped;
   for (const JobId job : active_) {
     if (!plan.holds(job) || view.jobs.work_from[job] >= view.now) continue;
@@ -113,32 +106,29 @@ void Shockwave::begin_round(const View& view, Plan& plan) {
     if (std::ranges::find(chosen, job) != chosen.end()) staying.push_back(job);
   }
   for (const JobId job : stopped) plan.preempt(job, Reason::Round);
-  const Plan::Mark empty = plan.mark();
-  static_cast<void>(place(view, plan, staying));
-  if (place(view, plan, chosen)) return;
-  plan.rollback(empty);
-  static_cast<void>(place(view, plan, chosen));
+  const bool all_placed = pass.attempt([&] {
+    place(pass, staying);
+    return place(pass, chosen);
+  });
+  if (!all_placed) place(pass, chosen);
 }
 
-void Shockwave::start_waiting(const View& view, Plan& plan) {
-  blocked_.assign(view.shapes.size(), false);
+void Shockwave::start_waiting(Plan& plan) {
+  blocked_.clear();
   is_waiting_ = false;
   for (const JobId job : active_) {
-    const ShapeId shape = view.jobs.shape[job];
     if (plan.holds(job)) continue;
-    if (blocked_[shape.value] || !plan.try_start(job, Reason::Backfill)) {
-      blocked_[shape.value] = true;
-      is_waiting_ = true;
-    }
+    if (!try_start_unblocked(plan, blocked_, job, Reason::Backfill)) is_waiting_ = true;
   }
 }
 
-void Shockwave::decide(const View& view, Plan& plan, Rng&) {
+void Shockwave::decide(const View& view, Plan& plan, Rng& rng) {
+  Pass pass{view, plan, rng};
   if (rounds_.is_due(view.now) && !active_.empty() && is_waiting_) {
-    begin_round(view, plan);
+    begin_round(pass);
     rounds_.hold(view.now);
   }
-  start_waiting(view, plan);
+  start_waiting(plan);
 }
 
 std::optional<Time> Shockwave::next_wakeup(const View& view) {
@@ -154,14 +144,11 @@ namespace {
 
 Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   shockwave::Options options;
-  BERTH_TRY(options.round, params.duration("round"));
-  if (options.round <= Duration::zero()) return params.wrong("round", "must be more than zero");
-  BERTH_TRY(const std::int64_t rounds, params.integer("window", 1, 1000));
-  options.window.rounds = static_cast<std::int32_t>(rounds);
+  BERTH_TRY(options.round, params.positive_duration("round"));
+  BERTH_TRY(options.window.rounds, params.whole<std::int32_t>("window", 1, 1000));
   BERTH_TRY(options.power, params.number("power", 0, 20));
   BERTH_TRY(options.window.makespan_weight, params.number("lambda", 0, 1e6));
-  BERTH_TRY(const std::int64_t swap, params.integer("swap_jobs", 0, 1'000'000));
-  options.window.swap_jobs = static_cast<std::size_t>(swap);
+  BERTH_TRY(options.window.swap_jobs, params.whole<std::size_t>("swap_jobs", 0, 1'000'000));
   return std::make_unique<shockwave::Shockwave>(options);
 }
 

@@ -3,9 +3,9 @@
 // predicted finish-time fairness, less the makespan that remains.
 //
 // Rigid gangs, one kind of device. Assumes estimates of run times. Between rounds free devices go
-// to whoever fits, the most urgent first. A plan costs O(GPU-rounds log jobs) some fifty times over
-// at most; it is made when the window is over, and when jobs or servers came or went, at the next
-// round or, for many jobs, some rounds later.
+// to jobs that fit, the most urgent first. A plan costs O(GPU-rounds log jobs) some fifty times
+// over at most; it is made when the window is over, and when jobs or servers came or went, at the
+// next round or, for many jobs, some rounds later.
 #pragma once
 
 #include <optional>
@@ -13,6 +13,9 @@
 
 #include "base/rounds.h"
 #include "core/policy.h"
+#include "policies/common/equal_share.h"
+#include "policies/kit/blocked_set.h"
+#include "policies/kit/pass.h"
 #include "policies/policy_entry.h"
 #include "policies/shockwave/window.h"
 
@@ -33,7 +36,7 @@ class Shockwave final : public Policy {
   [[nodiscard]] PolicyTraits traits() const noexcept override {
     return {.needs = Need::RunTime, .preempts = true};
   }
-  void begin(const View& view) override { rows_.resize(view.jobs.size()); }
+  void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View&, JobId) override { is_changed_ = true; }
@@ -42,29 +45,23 @@ class Shockwave final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
  private:
-  struct Row {
-    double ideal = 0;   // seconds its past work would have taken on its equal part
-    Duration booked{};  // work up to which that is known
-    double urgency = 0;
-  };
-  [[nodiscard]] double equal_part(const View& view, JobId job) const;
-  void book(const View& view);
   [[nodiscard]] WindowJob facts(const View& view, JobId job) const;
   [[nodiscard]] bool is_stale() const noexcept;
   void plan_ahead(const View& view);
-  void begin_round(const View& view, Plan& plan);
-  [[nodiscard]] bool place(const View& view, Plan& plan, const std::vector<JobId>& chosen) const;
-  void start_waiting(const View& view, Plan& plan);
+  void begin_round(Pass& pass);
+  bool place(Pass& pass, const std::vector<JobId>& chosen) const;
+  void start_waiting(Plan& plan);
 
   Options options_;
-  std::vector<Row> rows_;      // by JobId
-  std::vector<JobId> active_;  // the most urgent first as of the last plan, newcomers at the end
+  EqualShares shares_;
+  Column<JobId, double> urgency_;  // as of the last plan
+  std::vector<JobId> active_;      // the most urgent first as of the last plan, then newcomers
   std::vector<std::vector<JobId>> planned_;  // rounds that are left of the window, the next last
   std::size_t rounds_kept_ = 0;              // since the last plan
   bool is_changed_ = false;                  // jobs or servers came or went since the last plan
-  bool is_waiting_ = false;                  // somebody holds nothing
-  Rounds rounds_;                            // the first one as soon as somebody waits
-  std::vector<bool> blocked_;                // scratch, by ShapeId
+  bool is_waiting_ = false;                  // some job holds nothing
+  Rounds rounds_;                            // the first one as soon as a job waits
+  BlockedSet<ShapeId> blocked_;              // in a pass
 };
 
 }  // namespace berth::shockwave

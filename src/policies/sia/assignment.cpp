@@ -47,6 +47,7 @@ class Search {
  public:
   Search(const Program& program, std::int64_t nodes, double known_cost)
       : program_(program), nodes_(nodes), best_cost_(known_cost) {
+    // Prices close to the best give a bound that cuts most branches near the root.
     prices_ = find_prices(program, 200, [](auto) {});
     free_ = program.capacity;
     const std::size_t jobs = program.rows.size();
@@ -58,6 +59,7 @@ class Search {
       spread[j] = branches_[j].back().priced - branches_[j].front().priced;
     }
     std::ranges::stable_sort(order_, [&](auto a, auto b) { return spread[a] > spread[b]; });
+    // No choice of the jobs from a depth on costs less than their cheapest branches at the prices.
     rest_.assign(jobs + 1, 0);
     for (std::size_t d = jobs; d > 0; --d)
       rest_[d - 1] = rest_[d] + branches_[order_[d - 1]].front().priced;
@@ -181,6 +183,8 @@ Assignment solve_by_prices(const Program& program, const SolveLimits& limits) {
     improver.fill();
     if (!best || improver.cost() < best->cost - 1e-12) best = improver.result();
   };
+  // The best prices need not lead to the best assignment: with few rows every step's choice that
+  // is nearly feasible is repaired and compared.
   const Prices prices = find_prices(program, limits.iterations, [&](auto choices) {
     const bool few = choices.size() <= kFewRows;
     if (few && !std::ranges::equal(choices, last)) consider(choices);
@@ -189,6 +193,7 @@ Assignment solve_by_prices(const Program& program, const SolveLimits& limits) {
   for (const Row& row : program.rows) choices.push_back(choice_at(row, prices.per_gpu));
   consider(choices);
   improver.set(*best);
+  // Pairs of moves grow with the square of the moves.
   if (improver.moves() > limits.exchange_moves) return std::move(*best);
   improver.exchange();
   return improver.result();
@@ -223,6 +228,7 @@ Assignment solve_one_type(const Program& program) {
     cost.swap(next);
   }
   std::vector<std::size_t> choices(rows.size());
+  // From the last job back: what it chose leaves so many GPUs to those before it.
   for (std::size_t j = rows.size(), left = gpus; j > 0; --j) {
     choices[j - 1] = chosen[j - 1][left];
     if (choices[j - 1] < rows[j - 1].options.size())

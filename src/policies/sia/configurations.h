@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/portable_math.h"
+#include "policies/common/restart_factor.h"
 
 namespace berth::sia {
 
@@ -32,11 +33,10 @@ struct Configuration {
   return all;
 }
 
-/// What is left of the utility of another configuration than the present one.
-[[nodiscard]] inline double restart_factor(double age_seconds, double restarts,
-                                           double restart_seconds) noexcept {
-  if (age_seconds < restart_seconds) return 1;
-  return std::max(0.0, age_seconds - restarts * restart_seconds) / (age_seconds + restart_seconds);
+/// What is left of the utility of another configuration than the present one, all in seconds. A
+/// job younger than one restart is moved freely: it has hardly done anything yet.
+[[nodiscard]] constexpr double move_factor(double age, double restarts, double cost) noexcept {
+  return age < cost ? 1 : restart_factor(age, restarts, cost);
 }
 
 /// How a job's row becomes costs.
@@ -52,8 +52,8 @@ struct CostRule {
   return utility > 0 ? -portable_pow(utility, rule.p) : 0;
 }
 
-/// What a job would do with several GPUs of a type it has not shared a gang of: as much more than
-/// with one as where it has.
+/// Goodput of a gang on a device type where the job has only run on one GPU: its goodput on one GPU
+/// there, times the speedup that a gang of this size has on a type where it has run as one.
 [[nodiscard]] constexpr double bootstrapped(double one_here, double one_there,
                                             double several_there) noexcept {
   return one_there > 0 ? several_there * one_here / one_there : 0;

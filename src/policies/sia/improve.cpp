@@ -90,6 +90,7 @@ bool Improver::relieve(std::uint32_t type) {
   for_each_move([&](const Move& move) {
     const std::int64_t relief = free_after(move, type) - free_[type];
     if (relief <= 0) return;
+    // Relief that overuses another type is none: repair would go round in circles.
     const bool elsewhere = gpus_at(move.row, move.to) > 0 && type_at(move.row, move.to) != type;
     if (elsewhere && !fits(move)) return;
     const double cost = change(move) / static_cast<double>(relief);
@@ -155,6 +156,7 @@ bool Improver::exchange_once() {
       const Move& a = all[i];
       const Move& b = all[k];
       if (a.row == b.row) continue;
+      // Cheaper than the test whether both fit, and it fails for most pairs.
       const double saved = -change(a) - change(b);
       if (saved <= most) continue;
       bool both_fit = true;

@@ -2,21 +2,21 @@
 
 #include <fmt/format.h>
 
-namespace berth {
+namespace berth::synergy {
 namespace {
 
 struct Option {
   std::size_t job = 0;
-  SynergyShare share;
+  Share share;
   ColumnId column;
 };
 
-double memory_of(const SynergyAxes& axes, const SynergyShare& share) noexcept {
+double memory_of(const Axes& axes, const Share& share) noexcept {
   return static_cast<double>(axes.memory_mib[static_cast<std::size_t>(share.level)]);
 }
 
 /// Worth its resources: faster than with a core less, and than with a level less.
-bool is_worth_it(const Sensitivity& w, const SynergyShare& share) noexcept {
+bool is_worth_it(const Sensitivity& w, const Share& share) noexcept {
   const double speed = w.at(share);
   if (share.cores > 1 && w.at({share.cores - 1, share.level}) >= speed) return false;
   return share.level == 0 || w.at({share.cores, share.level - 1}) < speed;
@@ -24,11 +24,11 @@ bool is_worth_it(const Sensitivity& w, const SynergyShare& share) noexcept {
 
 /// The choices of one job: those that keep its proportional throughput and waste nothing, and the
 /// proportional share itself, which always fits.
-std::vector<SynergyShare> choices_of(const Sensitivity& w) {
-  std::vector<SynergyShare> choices;
+std::vector<Share> choices_of(const Sensitivity& w) {
+  std::vector<Share> choices;
   for (std::int32_t cores = 1; cores <= w.max_cores(); ++cores) {
     for (std::int32_t level = 0; level < w.levels(); ++level) {
-      const SynergyShare share{cores, level};
+      const Share share{cores, level};
       if (share == w.fair() || (w.at(share) >= 1 && is_worth_it(w, share)))
         choices.push_back(share);
     }
@@ -40,9 +40,9 @@ struct Totals {
   double gpus = 0, cores = 0, memory = 0;
 };
 
-Totals totals_of(std::span<const SynergyServer> servers) noexcept {
+Totals totals_of(std::span<const Server> servers) noexcept {
   Totals sum;
-  for (const SynergyServer& server : servers) {
+  for (const Server& server : servers) {
     sum.gpus += server.gpus;
     sum.cores += server.cores;
     sum.memory += static_cast<double>(server.memory_mib);
@@ -52,13 +52,11 @@ Totals totals_of(std::span<const SynergyServer> servers) noexcept {
 
 }  // namespace
 
-Result<SynergyOptimum> synergy_optimum(const SynergyAxes& axes,
-                                       std::span<const SynergyServer> servers,
-                                       std::span<const SynergyJob> jobs,
-                                       const SolveLimits& limits) {
+Result<Optimum> optimum_of(const Axes& axes, std::span<const Server> servers,
+                           std::span<const Job> jobs, const SolveLimits& limits) {
   const Totals totals = totals_of(servers);
   double gpus = 0;
-  for (const SynergyJob& job : jobs) gpus += job.gpus;
+  for (const Job& job : jobs) gpus += job.gpus;
   if (gpus > totals.gpus)
     return fail(fmt::format("the jobs ask for {} GPUs, the servers have {}", gpus, totals.gpus));
 
@@ -69,7 +67,7 @@ Result<SynergyOptimum> synergy_optimum(const SynergyAxes& axes,
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const Sensitivity& w = *jobs[j].sensitivity;
     one.clear();
-    for (const SynergyShare& share : choices_of(w)) {
+    for (const Share& share : choices_of(w)) {
       const ColumnId y =
           program.add_column(jobs[j].gpus * w.at(share), {0, 1}, ColumnKind::Integer);
       options.push_back({j, share, y});
@@ -85,54 +83,14 @@ Result<SynergyOptimum> synergy_optimum(const SynergyAxes& axes,
 
   const Solution solution = program.solve_integer(limits, start);
   if (!solution.has_values()) return fail("no choice of cores and memory was found for the jobs");
-  SynergyOptimum optimum{.status = solution.status,
-                         .shares = std::vector<SynergyShare>(jobs.size()),
-                         .value = solution.objective,
-                         .bound = solution.bound};
+  Optimum optimum{.status = solution.status,
+                  .shares = std::vector<Share>(jobs.size()),
+                  .value = solution.objective,
+                  .bound = solution.bound};
   for (const Option& option : options) {
     if (solution[option.column] > 0.5) optimum.shares[option.job] = option.share;
   }
   return optimum;
 }
 
-Result<SynergySpread> spread_over_servers(const SynergyAxes& axes,
-                                          std::span<const SynergyServer> servers,
-                                          std::span<const SynergyJob> jobs,
-                                          std::span<const SynergyShare> shares) {
-  LinearProgram program{Sense::Minimise};
-  std::vector<std::vector<LinearTerm>> gpus(servers.size()), cores(servers.size()),
-      memory(servers.size());
-  std::vector<LinearTerm> whole;
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
-    whole.clear();
-    const double k = jobs[j].gpus;
-    for (std::size_t i = 0; i < servers.size(); ++i) {
-      // The first servers are cheap: the rest stay free for whole jobs.
-      const ColumnId x = program.add_column(k * static_cast<double>(i), {0, 1});
-      whole.push_back({x, 1});
-      gpus[i].push_back({x, k});
-      cores[i].push_back({x, k * shares[j].cores});
-      memory[i].push_back({x, k * memory_of(axes, shares[j])});
-    }
-    program.add_row(whole, Bounds::exactly(1));
-  }
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    program.add_row(gpus[i], Bounds::at_most(servers[i].gpus));
-    program.add_row(cores[i], Bounds::at_most(servers[i].cores));
-    program.add_row(memory[i], Bounds::at_most(static_cast<double>(servers[i].memory_mib)));
-  }
-  Solution solution = program.solve();
-  if (solution.status != SolveStatus::Optimal)
-    return fail("the shares do not fit into the servers, not even as fractions");
-  SynergySpread spread;
-  spread.fractions = std::move(solution.values);
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
-    std::size_t used = 0;
-    for (std::size_t i = 0; i < servers.size(); ++i)
-      used += spread.fractions[j * servers.size() + i] > 1e-9 ? 1U : 0U;
-    spread.torn += used > 1 ? 1U : 0U;
-  }
-  return spread;
-}
-
-}  // namespace berth
+}  // namespace berth::synergy

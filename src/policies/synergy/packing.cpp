@@ -5,18 +5,17 @@
 
 #include "base/check.h"
 
-namespace berth {
+namespace berth::synergy {
 
-std::span<const SynergyGrant> SynergyPacker::pack(const SynergyAxes& axes,
-                                                  std::span<const SynergyServer> servers,
-                                                  std::span<const SynergyJob> jobs) {
+std::span<const Grant> Packer::pack(const Axes& axes, std::span<const Server> servers,
+                                    std::span<const Job> jobs) {
   axes_ = &axes;
   jobs_ = jobs;
   begin(servers);
   choose_runnable(servers);
   sort_for_packing();
   for (const Index job : runnable_) place_job(job);
-  if (mode_ == SynergyMode::Tune) {
+  if (mode_ == Mode::Tune) {
     for (Index server = 0; server < servers.size(); ++server) {
       hand_out_cores(server);
       hand_out_memory(server);
@@ -25,7 +24,7 @@ std::span<const SynergyGrant> SynergyPacker::pack(const SynergyAxes& axes,
   return {grants_.data(), jobs.size()};
 }
 
-void SynergyPacker::begin(std::span<const SynergyServer> servers) {
+void Packer::begin(std::span<const Server> servers) {
   if (grants_.size() < jobs_.size()) grants_.resize(jobs_.size());
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     grants_[i].runs = false;
@@ -35,7 +34,7 @@ void SynergyPacker::begin(std::span<const SynergyServer> servers) {
   for (auto& servers_with : by_free_) servers_with.clear();
   if (tenants_.size() < servers.size()) tenants_.resize(servers.size());
   for (Index i = 0; i < servers.size(); ++i) {
-    const SynergyServer& server = servers[i];
+    const Server& server = servers[i];
     free_.push_back({server.gpus, server.cores, server.memory_mib});
     const auto gpus = static_cast<std::size_t>(server.gpus);
     if (by_free_.size() <= gpus) by_free_.resize(gpus + 1);
@@ -46,9 +45,9 @@ void SynergyPacker::begin(std::span<const SynergyServer> servers) {
 
 /// In order of the policy while GPUs suffice; a job too large for what is left is passed over,
 /// since the next round begins at the head again.
-void SynergyPacker::choose_runnable(std::span<const SynergyServer> servers) {
+void Packer::choose_runnable(std::span<const Server> servers) {
   std::int64_t gpus = 0;
-  for (const SynergyServer& server : servers) gpus += server.gpus;
+  for (const Server& server : servers) gpus += server.gpus;
   runnable_.clear();
   for (Index i = 0; i < jobs_.size() && gpus > 0; ++i) {
     if (jobs_[i].gpus > gpus) continue;
@@ -57,28 +56,28 @@ void SynergyPacker::choose_runnable(std::span<const SynergyServer> servers) {
   }
 }
 
-void SynergyPacker::sort_for_packing() {
+void Packer::sort_for_packing() {
   const auto key = [&](Index job) {
-    const SynergyJob& j = jobs_[job];
+    const Job& j = jobs_[job];
     // Those that stay come first, or a newcomer would push them from their devices.
     return std::tuple(j.stay.empty(), -j.gpus, -j.demand.cores, -j.demand.level, job);
   };
   std::ranges::sort(runnable_, {}, key);
 }
 
-void SynergyPacker::place_job(Index job) {
-  const SynergyShare& fair = axes_->fair;
-  if (mode_ == SynergyMode::Proportional) {
+void Packer::place_job(Index job) {
+  const Share& fair = axes_->fair;
+  if (mode_ == Mode::Proportional) {
     if (!try_stay(job, fair) && !try_place(job, fair)) place_by_reverting(job);
     return;
   }
-  const SynergyShare demand = jobs_[job].demand;
+  const Share demand = jobs_[job].demand;
   if (try_stay(job, demand)) return;
-  if (mode_ == SynergyMode::Greedy) {
+  if (mode_ == Mode::Greedy) {
     static_cast<void>(try_place(job, demand));
     return;
   }
-  const SynergyShare least = jobs_[job].sensitivity->least_of(demand);
+  const Share least = jobs_[job].sensitivity->least_of(demand);
   if (!jobs_[job].stay.empty()) {
     // To move would cost more than the cores: it stays with its proportional share.
     if (!try_stay(job, least)) place_by_reverting(job);
@@ -89,17 +88,16 @@ void SynergyPacker::place_job(Index job) {
   place_by_reverting(job);
 }
 
-bool SynergyPacker::fits(Index server, std::int32_t gpus,
-                         const SynergyShare& share) const noexcept {
+bool Packer::fits(Index server, std::int32_t gpus, const Share& share) const noexcept {
   const Free& free = free_[server];
   return gpus <= free.gpus && std::int64_t{gpus} * share.cores <= free.cores &&
          gpus * memory_of(share) <= free.memory_mib;
 }
 
-bool SynergyPacker::try_stay(Index job, const SynergyShare& share) {
+bool Packer::try_stay(Index job, const Share& share) {
   const auto stay = jobs_[job].stay;
   if (stay.empty()) return false;
-  for (const SynergyPart& part : stay) {
+  for (const Part& part : stay) {
     if (!fits(part.server, part.gpus, share)) return false;
   }
   parts_.assign(stay.begin(), stay.end());
@@ -107,14 +105,14 @@ bool SynergyPacker::try_stay(Index job, const SynergyShare& share) {
   return true;
 }
 
-bool SynergyPacker::try_place(Index job, const SynergyShare& share) {
+bool Packer::try_place(Index job, const Share& share) {
   if (!find_parts(jobs_[job].gpus, share)) return false;
   commit(job, share);
   return true;
 }
 
 /// The fullest server (in GPUs, then cores, then memory) that has room for all of it.
-bool SynergyPacker::find_server(std::int32_t gpus, const SynergyShare& share, Index& server) const {
+bool Packer::find_server(std::int32_t gpus, const Share& share, Index& server) const {
   const std::int64_t cores = std::int64_t{gpus} * share.cores;
   const std::int64_t memory = gpus * memory_of(share);
   for (auto free = static_cast<std::size_t>(gpus); free < by_free_.size(); ++free) {
@@ -129,7 +127,7 @@ bool SynergyPacker::find_server(std::int32_t gpus, const SynergyShare& share, In
 }
 
 /// As many servers as GPUs alone require, no more: cores are no reason to tear a gang apart.
-bool SynergyPacker::find_parts(std::int32_t gpus, const SynergyShare& share) {
+bool Packer::find_parts(std::int32_t gpus, const Share& share) {
   parts_.clear();
   Index server = 0;
   if (find_server(gpus, share, server)) {
@@ -140,14 +138,14 @@ bool SynergyPacker::find_parts(std::int32_t gpus, const SynergyShare& share) {
     if (!by_free_[free].empty()) return false;  // one server would do
   }
   parts_by_gpus(gpus);
-  return !parts_.empty() && std::ranges::all_of(parts_, [&](const SynergyPart& part) {
+  return !parts_.empty() && std::ranges::all_of(parts_, [&](const Part& part) {
     return fits(part.server, part.gpus, share);
   });
 }
 
 /// The servers with most free GPUs until the rest fits into one, the fullest that holds it. Of
 /// servers alike in GPUs the one with most cores.
-void SynergyPacker::parts_by_gpus(std::int32_t gpus) {
+void Packer::parts_by_gpus(std::int32_t gpus) {
   parts_.clear();
   std::size_t free = by_free_.size() - 1;
   auto next = by_free_[free].rbegin();
@@ -171,9 +169,9 @@ void SynergyPacker::parts_by_gpus(std::int32_t gpus) {
 
 /// The job goes where GPUs are, and the others there give back what they hold above their
 /// proportional share until it fits. They all fit with their proportional shares.
-void SynergyPacker::place_by_reverting(Index job) {
+void Packer::place_by_reverting(Index job) {
   const auto stay = jobs_[job].stay;
-  const bool stays = !stay.empty() && std::ranges::all_of(stay, [&](const SynergyPart& part) {
+  const bool stays = !stay.empty() && std::ranges::all_of(stay, [&](const Part& part) {
     return part.gpus <= free_[part.server].gpus;
   });
   if (stays) {
@@ -182,26 +180,26 @@ void SynergyPacker::place_by_reverting(Index job) {
     parts_by_gpus(jobs_[job].gpus);
   }
   if (parts_.empty()) return;
-  const SynergyShare share = mode_ == SynergyMode::Proportional
-                                 ? axes_->fair
-                                 : jobs_[job].sensitivity->least_of(jobs_[job].demand);
+  const Share share = mode_ == Mode::Proportional
+                          ? axes_->fair
+                          : jobs_[job].sensitivity->least_of(jobs_[job].demand);
   commit(job, share);
-  for (const SynergyPart& part : grants_[job].parts) revert_on(part.server, job);
+  for (const Part& part : grants_[job].parts) revert_on(part.server, job);
 }
 
-bool SynergyPacker::comes_first(Index victim, Index other) const noexcept {
+bool Packer::comes_first(Index victim, Index other) const noexcept {
   const auto key = [&](Index job) {
-    const SynergyGrant& grant = grants_[job];
+    const Grant& grant = grants_[job];
     return std::tuple(grant.parts.size() > 1, -grant.share.cores, -grant.share.level, job);
   };
   return key(victim) < key(other);
 }
 
-void SynergyPacker::revert_on(Index server, Index for_job) {
+void Packer::revert_on(Index server, Index for_job) {
   while (free_[server].cores < 0 || free_[server].memory_mib < 0) {
     const Index* victim = nullptr;
     for (const Index& tenant : tenants_[server]) {
-      const SynergyShare& held = grants_[tenant].share;
+      const Share& held = grants_[tenant].share;
       if (tenant == for_job || cut_to_fair(held, axes_->fair) == held) continue;
       if (victim == nullptr || comes_first(tenant, *victim)) victim = &tenant;
     }
@@ -210,19 +208,19 @@ void SynergyPacker::revert_on(Index server, Index for_job) {
   }
 }
 
-void SynergyPacker::commit(Index job, const SynergyShare& share) {
-  SynergyGrant& grant = grants_[job];
+void Packer::commit(Index job, const Share& share) {
+  Grant& grant = grants_[job];
   grant.runs = true;
   grant.share = share;
   grant.parts.assign(parts_.begin(), parts_.end());
-  for (const SynergyPart& part : grant.parts) {
+  for (const Part& part : grant.parts) {
     take(part.server, part.gpus, std::int64_t{part.gpus} * share.cores,
          part.gpus * memory_of(share));
     tenants_[part.server].push_back(job);
   }
 }
 
-void SynergyPacker::take(Index server, std::int32_t gpus, std::int64_t cores, std::int64_t memory) {
+void Packer::take(Index server, std::int32_t gpus, std::int64_t cores, std::int64_t memory) {
   Free& free = free_[server];
   by_free_[static_cast<std::size_t>(free.gpus)].erase({free.cores, free.memory_mib, server});
   free.gpus -= gpus;
@@ -231,20 +229,19 @@ void SynergyPacker::take(Index server, std::int32_t gpus, std::int64_t cores, st
   by_free_[static_cast<std::size_t>(free.gpus)].insert({free.cores, free.memory_mib, server});
 }
 
-void SynergyPacker::change_share(Index job, const SynergyShare& next) {
-  SynergyGrant& grant = grants_[job];
+void Packer::change_share(Index job, const Share& next) {
+  Grant& grant = grants_[job];
   const std::int64_t cores = next.cores - grant.share.cores;
   const std::int64_t memory = memory_of(next) - memory_of(grant.share);
-  for (const SynergyPart& part : grant.parts)
-    take(part.server, 0, cores * part.gpus, memory * part.gpus);
+  for (const Part& part : grant.parts) take(part.server, 0, cores * part.gpus, memory * part.gpus);
   grant.share = next;
 }
 
-bool SynergyPacker::can_grow(Index job, const SynergyShare& next) const noexcept {
-  const SynergyGrant& grant = grants_[job];
+bool Packer::can_grow(Index job, const Share& next) const noexcept {
+  const Grant& grant = grants_[job];
   const std::int64_t cores = next.cores - grant.share.cores;
   const std::int64_t memory = memory_of(next) - memory_of(grant.share);
-  return std::ranges::all_of(grant.parts, [&](const SynergyPart& part) {
+  return std::ranges::all_of(grant.parts, [&](const Part& part) {
     const Free& free = free_[part.server];
     return cores * part.gpus <= free.cores && memory * part.gpus <= free.memory_mib;
   });
@@ -252,13 +249,13 @@ bool SynergyPacker::can_grow(Index job, const SynergyShare& next) const noexcept
 
 /// One core for each GPU of the job that gains most by it per core; of equals the one with fewer
 /// cores, then the first of the policy.
-void SynergyPacker::hand_out_cores(Index server) {
+void Packer::hand_out_cores(Index server) {
   while (free_[server].cores > 0) {
     double best_gain = 0;
     std::tuple<std::int32_t, Index> best{};
     for (const Index job : tenants_[server]) {
-      const SynergyShare& held = grants_[job].share;
-      const SynergyShare next{held.cores + 1, held.level};
+      const Share& held = grants_[job].share;
+      const Share next{held.cores + 1, held.level};
       const Sensitivity& w = *jobs_[job].sensitivity;
       if (next.cores > w.max_cores() || !can_grow(job, next)) continue;
       const double gain = w.at(next) - w.at(held);  // of each GPU, for a core each
@@ -271,22 +268,22 @@ void SynergyPacker::hand_out_cores(Index server) {
     }
     if (best_gain <= 0) return;
     const Index job = std::get<1>(best);
-    const SynergyShare& held = grants_[job].share;
+    const Share& held = grants_[job].share;
     change_share(job, {held.cores + 1, held.level});
   }
 }
 
 /// The level that is the greatest gain per byte, be it the next or a higher one: a cache that holds
 /// less than all of the data may be no use at all.
-void SynergyPacker::hand_out_memory(Index server) {
+void Packer::hand_out_memory(Index server) {
   while (free_[server].memory_mib > 0) {
     double best_gain = 0;
     Index best = 0;
-    SynergyShare best_share;
+    Share best_share;
     for (const Index job : tenants_[server]) {
-      const SynergyShare& held = grants_[job].share;
+      const Share& held = grants_[job].share;
       const Sensitivity& w = *jobs_[job].sensitivity;
-      SynergyShare next = held;
+      Share next = held;
       for (++next.level; next.level < w.levels() && can_grow(job, next); ++next.level) {
         const auto more = static_cast<double>(memory_of(next) - memory_of(held));
         const double gain = (w.at(next) - w.at(held)) / more;
@@ -301,13 +298,4 @@ void SynergyPacker::hand_out_memory(Index server) {
   }
 }
 
-double synergy_value(std::span<const SynergyJob> jobs,
-                     std::span<const SynergyGrant> grants) noexcept {
-  double sum = 0;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (grants[i].runs) sum += jobs[i].gpus * jobs[i].sensitivity->at(grants[i].share);
-  }
-  return sum;
-}
-
-}  // namespace berth
+}  // namespace berth::synergy

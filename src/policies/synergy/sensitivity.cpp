@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
-namespace berth {
+namespace berth::synergy {
 namespace {
 
-constexpr double kGoodEnough = 0.9;
-constexpr double kSteep = 0.1;  // neighbours that differ by more are measured halfway between
+constexpr double kGoodEnough = 0.9;  // of the best throughput
 
 }  // namespace
 
-SynergyAxes SynergyAxes::of_server(std::int32_t gpus, std::int32_t cores, std::int64_t memory_mib) {
-  SynergyAxes axes;
+Axes Axes::of_server(std::int32_t gpus, std::int32_t cores, std::int64_t memory_mib) {
+  Axes axes;
   gpus = std::max(gpus, 1);
   axes.max_cores = std::max(cores, 1);
   axes.fair.cores = std::max(cores / gpus, 1);
@@ -30,8 +28,7 @@ SynergyAxes SynergyAxes::of_server(std::int32_t gpus, std::int32_t cores, std::i
   return axes;
 }
 
-Result<Sensitivity> Sensitivity::from_matrix(const SynergyAxes& axes,
-                                             std::span<const double> throughput) {
+Result<Sensitivity> Sensitivity::from_matrix(const Axes& axes, std::span<const double> throughput) {
   Sensitivity made;
   made.max_cores_ = axes.max_cores;
   made.levels_ = static_cast<std::int32_t>(axes.memory_mib.size());
@@ -60,25 +57,13 @@ Result<Sensitivity> Sensitivity::from_matrix(const SynergyAxes& axes,
   return made;
 }
 
-Result<Sensitivity> Sensitivity::from_column(const SynergyAxes& axes,
-                                             std::span<const double> column,
-                                             const DataCache& cache) {
-  std::vector<double> matrix;
-  matrix.reserve(column.size() * axes.memory_mib.size());
-  for (const double measured : column) {
-    for (const std::int64_t memory : axes.memory_mib)
-      matrix.push_back(std::min(measured, cache.samples_per_second(static_cast<double>(memory))));
-  }
-  return from_matrix(axes, matrix);
-}
-
-SynergyShare cut_to_fair(const SynergyShare& share, const SynergyShare& fair) noexcept {
+Share cut_to_fair(const Share& share, const Share& fair) noexcept {
   return {std::min(share.cores, fair.cores), std::min(share.level, fair.level)};
 }
 
 /// Whoever is cut down to the proportional share later must not fall below its throughput, whatever
 /// the matrix looks like; relative to that share this is 1.
-bool Sensitivity::is_enough(const SynergyShare& share) const noexcept {
+bool Sensitivity::is_enough(const Share& share) const noexcept {
   const double wanted = std::max(kGoodEnough * w_.back(), 1.0);
   return at(share) >= wanted && at(cut_to_fair(share, fair_)) >= 1;
 }
@@ -89,62 +74,12 @@ void Sensitivity::find_demand() {
   while (demand_.level > 0 && is_enough({demand_.cores, demand_.level - 1})) --demand_.level;
 }
 
-SynergyShare Sensitivity::least_of(const SynergyShare& share) const noexcept {
-  SynergyShare least = cut_to_fair(share, fair_);
+Share Sensitivity::least_of(const Share& share) const noexcept {
+  Share least = cut_to_fair(share, fair_);
   const double kept = std::min(at(least), 1.0);
   while (least.cores > 1 && at({least.cores - 1, least.level}) >= kept) --least.cores;
   while (least.level > 0 && at({least.cores, least.level - 1}) >= kept) --least.level;
   return least;
 }
 
-OptimisticProfiler::OptimisticProfiler(const SynergyAxes& axes) : max_cores_(axes.max_cores) {
-  for (const std::int32_t cores : {1, axes.fair.cores, axes.max_cores}) {  // ascending as written
-    if (first_.empty() || first_.back() != cores) first_.push_back(cores);
-  }
-}
-
-std::optional<std::int32_t> OptimisticProfiler::next() const {
-  if (!first_.empty()) return first_.back();
-  for (std::size_t i = 1; i < points_.size(); ++i) {
-    const Point& low = points_[i - 1];
-    const Point& high = points_[i];
-    if (high.cores - low.cores < 2) continue;
-    const double larger = std::max(low.throughput, high.throughput);
-    if (std::abs(high.throughput - low.throughput) > kSteep * larger)
-      return low.cores + (high.cores - low.cores) / 2;
-  }
-  return std::nullopt;
-}
-
-Result<void> OptimisticProfiler::measured(double throughput) {
-  const auto cores = next();
-  if (!cores) return fail("nothing was to be measured: the profile is complete");
-  if (!std::isfinite(throughput) || throughput <= 0) {
-    return fail(fmt::format("throughput at {} cores must be a positive number, got {}", *cores,
-                            throughput));
-  }
-  if (!first_.empty()) first_.pop_back();
-  const auto place = std::ranges::lower_bound(points_, *cores, {}, &Point::cores);
-  points_.insert(place, Point{*cores, throughput});
-  return {};
-}
-
-std::vector<double> OptimisticProfiler::column() const {
-  std::vector<double> values;
-  std::size_t above = 0;  // the first point that is not below
-  for (std::int32_t cores = 1; cores <= max_cores_ && !points_.empty(); ++cores) {
-    while (above + 1 < points_.size() && points_[above].cores < cores) ++above;
-    const Point& high = points_[above];
-    double value = high.throughput;
-    if (above > 0 && high.cores > cores) {
-      const Point& low = points_[above - 1];
-      const double way = static_cast<double>(cores - low.cores) / (high.cores - low.cores);
-      value = low.throughput + way * (high.throughput - low.throughput);
-    }
-    // Noise must not let more cores look slower.
-    values.push_back(values.empty() ? value : std::max(value, values.back()));
-  }
-  return values;
-}
-
-}  // namespace berth
+}  // namespace berth::synergy

@@ -39,7 +39,7 @@ bool distance_counts(const View& view, Slowdown slowdown) {
 double ViewedTimes::seconds(std::size_t job, std::int32_t gpus) const {
   const Row& row = rows_[job];
   if (row.overrun > 0) return row.overrun;
-  const Level level = row.has_level ? row.level : view_->believed().best_level(row.pool, gpus);
+  const Level level = row.level ? *row.level : view_->believed().best_level(row.pool, gpus);
   return row.left / job_rate(*view_, row.job, row.pool, gpus, level, slowdown_);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/view.h"
@@ -33,16 +34,12 @@ class ViewedTimes final : public JobTimes {
     PoolId pool;
     double left = 0;     // seconds at the rate 1
     double overrun = 0;  // not 0: its estimate is used up, and it is taken to need so long
-    bool has_level = false;
-    Level level{};  // of the GPUs it would have; none: as close as can be
+    std::optional<Level> level = {};  // of the GPUs it would have; none: as close as can be
   };
   ViewedTimes(const View& view, Slowdown slowdown, std::vector<Row> rows)
       : view_(&view), slowdown_(slowdown), rows_(std::move(rows)) {}
   [[nodiscard]] double seconds(std::size_t job, std::int32_t gpus) const override;
-  void set_level(std::size_t job, Level level) {
-    rows_[job].has_level = true;
-    rows_[job].level = level;
-  }
+  void set_level(std::size_t job, Level level) { rows_[job].level = level; }
 
  private:
   const View* view_;  // for one pass

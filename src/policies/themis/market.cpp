@@ -2,22 +2,40 @@
 
 namespace berth::themis {
 
-void Market::enter(AppId app, Seat& seat, const Seat& wanted) {
-  seat = wanted;
-  std::vector<AppId>& list = by_unit_[seat.unit];
-  seat.at = static_cast<std::uint32_t>(list.size());
+void Market::enter(AppId app, const Demand& demand) {
+  if (app.value >= seats_.size()) seats_.resize(app.value + 1);
+  std::vector<AppId>& list = by_unit_[demand.unit];
+  seats_[app] = {demand, static_cast<std::uint32_t>(list.size())};
   list.push_back(app);
-  if (seat.is_waiting()) {
-    waiting_.emplace(seat.since, app);
+  if (demand.is_waiting()) {
+    waiting_.emplace(demand.since, app);
   } else {
-    hungry_.emplace(-seat.rho, app);
+    hungry_.emplace(-demand.rho, app);
   }
-  if (seat.is_starving) starving_.emplace(seat.since, app);
+  if (demand.is_starving) starving_.emplace(demand.since, app);
 }
 
-void Market::set_starving(AppId app, Seat& seat) {
-  seat.is_starving = true;
-  starving_.emplace(seat.since, app);
+void Market::leave(AppId app) {
+  const Demand demand = this->demand(app);
+  if (demand.unit == 0) return;
+  // The last of its list takes its place there: O(1), and draws depend on nothing but the history.
+  const auto list = by_unit_.find(demand.unit);
+  const AppId last = list->second.back();
+  list->second[seats_[app].at] = last;
+  seats_[last].at = seats_[app].at;
+  list->second.pop_back();
+  if (list->second.empty()) by_unit_.erase(list);
+  waiting_.erase({demand.since, app});
+  hungry_.erase({-demand.rho, app});
+  starving_.erase({demand.since, app});
+  seats_[app] = Seat{};
+}
+
+void Market::set_starving(AppId app) {
+  Demand& demand = seats_[app].demand;
+  if (demand.is_starving) return;
+  demand.is_starving = true;
+  starving_.emplace(demand.since, app);
 }
 
 std::optional<AppId> Market::draw(std::int32_t most, Rng& rng) const {

@@ -215,11 +215,13 @@ class Greedy {
   std::vector<Holding> holdings_;
 };
 
-PlacedAllocation exactly(std::span<const PlacedBidder> bidders, const PlacedValues& values,
-                         const OfferMap& offer) {
+/// Nothing if the bidders that need something cannot all have it.
+std::optional<PlacedAllocation> exactly(std::span<const PlacedBidder> bidders,
+                                        const PlacedValues& values, const OfferMap& offer) {
   Enumeration all{bidders, values, offer};
   PlacedAllocation result;
   const double total = all.solve(std::nullopt, &result.pieces);
+  if (total == kNothing) return std::nullopt;
   for (std::size_t i = 0; i < bidders.size(); ++i) {
     const double others = total - log_of(values.value(i, result.pieces[i]));
     const double without = all.solve(i, nullptr);
@@ -253,7 +255,8 @@ PlacedAllocation hold_placed_auction_greedily(std::span<const PlacedBidder> bidd
     const double with = greedy.log_sum(i);
     greedy.drop(i);  // the others share out what it has, starting from what they have
     greedy.share(i);
-    result.parts.back() = std::min(1.0, portable_exp(with - greedy.log_sum(i)));
+    const double without = greedy.log_sum(i);
+    if (without > kNothing) result.parts.back() = std::min(1.0, portable_exp(with - without));
     greedy.redo(chosen);
   }
   greedy.undo();
@@ -262,9 +265,9 @@ PlacedAllocation hold_placed_auction_greedily(std::span<const PlacedBidder> bidd
 
 PlacedAllocation hold_placed_auction(std::span<const PlacedBidder> bidders,
                                      const PlacedValues& values, OfferMap& offer) {
-  const bool small = bidders.size() <= kExactBidders && offer.free() <= kExactGpus;
-  return small ? exactly(bidders, values, offer)
-               : hold_placed_auction_greedily(bidders, values, offer);
+  if (bidders.size() <= kExactBidders && offer.free() <= kExactGpus)
+    if (auto exact = exactly(bidders, values, offer)) return *std::move(exact);
+  return hold_placed_auction_greedily(bidders, values, offer);
 }
 
 }  // namespace berth::themis

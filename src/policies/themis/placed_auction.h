@@ -1,7 +1,7 @@
 // The partial-allocation auction (common/partial_allocation.h) where it matters on which machines
-// GPUs are. At most three bidders for at most eight GPUs are served exactly, by enumeration; beyond
-// that a heap gives unit by unit to whom it helps most per GPU, each step being the best placement
-// of the larger number on what is left then, reckoned anew only if its machines were used
+// GPUs are. Up to three bidders for up to eight GPUs are served exactly, by enumeration; beyond
+// that greedily, unit by unit to the bidder that gains most per GPU. A step places the bidder's
+// larger number afresh on what is left, and is computed again only if its machines were used
 // meanwhile.
 #pragma once
 
@@ -27,14 +27,14 @@ struct PlacedBidder {
 
 struct PlacedAllocation {
   std::vector<Pieces> pieces;
-  std::vector<double> parts;  // of its pieces each bidder keeps, in (0, 1]
+  std::vector<double> parts;  // of its pieces each bidder keeps, in [0, 1]
 };
 
 inline constexpr std::size_t kExactBidders = 3;
 inline constexpr std::int32_t kExactGpus = 8;
 
-/// The smallest sizes of all bidders for whom nothing is worth nothing fit together. The map is
-/// unchanged afterwards.
+/// Bidders for whom nothing is worth nothing get at least their smallest size as long as these fit,
+/// in the order given. The map is unchanged afterwards.
 [[nodiscard]] PlacedAllocation hold_placed_auction(std::span<const PlacedBidder> bidders,
                                                    const PlacedValues& values, OfferMap& offer);
 [[nodiscard]] PlacedAllocation hold_placed_auction_greedily(std::span<const PlacedBidder> bidders,

@@ -3,7 +3,7 @@
 // The unit of fairness is the app: the jobs of one study or group, or a job by itself. Its rho is
 // when it will end here over when it would have ended on a private share of the cluster
 // (fairness.h). GPUs are granted as leases. When some are free, those of ended leases included,
-// they are offered to the worst-off part of the apps; each says what so many of them are worth to
+// they are offered to the worst-off part of the apps; each bids what any number of them is worth to
 // it, the auction shares them out (common/partial_allocation.h, or placed_auction.h where distance
 // counts), and hidden payments make it pay to tell the truth. What is left goes to other apps at
 // random, then to the bidders that are worst off. An app splits its GPUs among its jobs; GPUs that
@@ -14,42 +14,24 @@
 // others in the order of their rho as it was last known.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "core/policy.h"
-#include "policies/common/elastic.h"
 #include "policies/policy_entry.h"
-#include "policies/themis/fairness.h"
-#include "policies/themis/job_times.h"
-#include "policies/themis/market.h"
-#include "policies/themis/offer_map.h"
+#include "policies/themis/apps.h"
+#include "policies/themis/auction.h"
+#include "policies/themis/grants.h"
+#include "policies/themis/leases.h"
+#include "policies/themis/options.h"
 
 namespace berth::themis {
-
-enum class AppOf : std::uint8_t { StudyOrGroup, Study, Job };
-
-struct Options {
-  double f = 0.8;  // part of the apps an offer is hidden from
-  Duration lease = std::chrono::minutes{20};
-  Duration align = std::chrono::seconds{60};  // leases end at multiples of this
-  std::size_t max_bidders = 256;
-  std::int32_t starve_leases = 3;
-  bool auction_on_arrival = true;
-  AppOf app = AppOf::StudyOrGroup;
-  Slowdown slowdown = Slowdown::Believed;
-  ElasticRule elastic;
-};
 
 class Themis final : public Policy {
  public:
   explicit Themis(const Options& options) : options_(options) {}
+  Themis(const Themis&) = delete;  // its parts refer to each other
+  Themis& operator=(const Themis&) = delete;
+
   [[nodiscard]] std::string_view name() const noexcept override { return "themis"; }
   [[nodiscard]] PolicyTraits traits() const noexcept override {
     return {.needs = Need::RunTime | Need::Profile, .preempts = true, .resizes = true};
@@ -64,110 +46,19 @@ class Themis final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
  private:
-  struct JobRow {
-    AppId app;
-    std::int32_t unit = 1;
-    std::int32_t most = 1;
-    std::int32_t held = 0;  // GPUs, on offer or not
-    PoolId pool;            // of those
-    bool on_offer = false;  // its lease has ended in this instant
-    Time lease_end = kNever;
-    Time since{};               // without GPUs since then
-    double alone = 0;           // seconds it takes by itself with all it can use
-    Duration work_at_change{};  // done when it was last started or resized
-    Duration work_at_lease{};   // done when its lease began
-  };
-  struct App {
-    std::vector<JobId> jobs;  // unfinished, ascending
-    Time start{};
-    double integral_at_start = 0;
-    double alone_done = 0;  // longest of its completed jobs
-    Time since = kNever;    // without GPUs since then
-    std::int32_t missed = 0;
-    Time last_miss{};
-    std::vector<Seat> seats;  // by pool
-  };
-  /// What an app has at stake in one auction: its GPUs that are not on offer and what it gets.
-  struct Stake {
-    AppId app;
-    std::vector<JobId> jobs;  // longest without GPUs first
-    std::unique_ptr<ViewedTimes> times;
-    AppSplit split;                         // as it stands
-    AppBid bid;                             // of a bidder: from what it has that is not on offer
-    std::uint32_t row = 0;                  // of its bid that it has
-    Pieces pieces = {};                     // of the offer, where distance counts
-    std::vector<std::uint32_t> homes = {};  // machines of the offer its jobs are on
-  };
   struct PoolRow {
-    Market market;
-    std::vector<JobId> ended;  // leases, in this instant
-    bool is_dirty = false;     // something came back or somebody came
+    bool has_changed = false;  // GPUs came back or jobs came
     bool was_wanted = false;   // after the last pass
   };
-  struct Offer {
-    PoolId pool;
-    std::int32_t left = 0;
-    std::vector<NodeId> nodes{};    // by number in the map
-    std::optional<OfferMap> map{};  // only where distance counts
-  };
-
-  // themis.cpp: apps, seats, leases
-  [[nodiscard]] AppId app_of(const View& view, JobId job);
-  [[nodiscard]] App& app(AppId id) { return apps_[id.value]; }
-  [[nodiscard]] std::int32_t firm(JobId job) const noexcept;
-  [[nodiscard]] bool has_got_on(const View& view, JobId job, Duration since) const;
-  [[nodiscard]] bool may_grow(const View& view, JobId job) const;
-  void refresh(const View& view, AppId id);
-  void withdraw(AppId id);
-  void drop_lease(JobId job);
-  void set_lease(const View& view, JobId job);
-  void collect_ended(const View& view);
-  [[nodiscard]] double ideal(const View& view, AppId id) const;
-  [[nodiscard]] double elapsed(const View& view, AppId id) const;
-  [[nodiscard]] double rho(const View& view, AppId id);
-
-  // auction.cpp: one pool's auction
-  void hold(const View& view, Plan& plan, PoolId pool, Rng& rng);
-  [[nodiscard]] bool serve_starving(const View& view, Plan& plan, PoolId pool);
-  [[nodiscard]] Stake make_stake(const View& view, AppId id, PoolId pool);
-  [[nodiscard]] std::vector<AppId> invite(const View& view, PoolId pool, std::int32_t gpus);
-  [[nodiscard]] std::vector<AppId> worst_off(const View& view, PoolId pool, std::size_t count);
-  void note_miss(const View& view, PoolId pool, AppId id);
-  void sell(const View& view, const Plan& plan, Offer& offer, std::span<Stake> bidders);
-  void serve_outsiders(const View& view, const Plan& plan, Offer& offer, std::vector<Stake>& stakes,
-                       Rng& rng);
-  void serve_bidders(Offer& offer, std::span<Stake> bidders);
-  void give_rows(Offer& offer, Stake& stake, std::uint32_t row);
-  [[nodiscard]] bool give_unit(Offer& offer, Stake& stake);
-
-  // placement.cpp: where distance counts
-  class AppValues;
-  void draw_map(const View& view, const Plan& plan, Offer& offer);
-  void find_homes(const Plan& plan, const Offer& offer, Stake& stake) const;
-  [[nodiscard]] std::vector<AppId> neighbours_of(const Plan& plan, const Offer& offer) const;
-  void sell_placed(const View& view, const Plan& plan, Offer& offer, std::span<Stake> bidders);
-  void take_near(Offer& offer, Stake& stake, std::int32_t gpus) const;
-  [[nodiscard]] std::vector<Pieces> deal(const Plan& plan, const Offer& offer, const Stake& stake,
-                                         const AppSplit& split,
-                                         std::span<const Piece> pieces) const;
-
-  // grants.cpp: from stakes to devices
-  void grant(const View& view, Plan& plan, const Offer& offer, std::span<const Stake> stakes);
-  void stop_ended(const View& view, Plan& plan, PoolId pool);
-  [[nodiscard]] bool start(Plan& plan, const Offer& offer, JobId job, std::int32_t gpus,
-                           const Pieces& added);
-  [[nodiscard]] bool keeps_place(const Plan& plan, const Offer& offer, JobId job, std::int32_t gpus,
-                                 const Pieces& pieces) const;
-  void fill_gaps(const View& view, Plan& plan, PoolId pool);
-  void note_held(const View& view, JobId job, PoolId pool, std::int32_t gpus);
+  void note_freed(JobId job);
+  void hold_auction(Pass& pass, PoolId pool);
 
   Options options_;
-  std::vector<PoolRow> pools_;
-  std::vector<JobRow> jobs_;  // by JobId
-  std::vector<App> apps_;
-  std::map<NameId, AppId> app_of_name_;
-  ActiveApps active_;
-  std::set<std::pair<Time, JobId>> leases_;
+  Apps apps_{options_};
+  Leases leases_{options_.lease, options_.align};
+  Auction auction_{options_, apps_};
+  Grants grants_{apps_, leases_};
+  Column<PoolId, PoolRow> pools_;
 };
 
 }  // namespace berth::themis

@@ -1,0 +1,149 @@
+// Each gate on its own: what keeps a job out, whom it names to be asked about again, what it says.
+#include <gtest/gtest.h>
+
+#include "daemon/array_gate.h"
+#include "daemon/dependency_gate.h"
+#include "daemon/hold_gate.h"
+#include "daemon/quota_gate.h"
+#include "daemon/start_time_gate.h"
+
+namespace berth {
+namespace {
+
+LedgerJob job_of(JobNumber number, JobSpec spec = {}) {
+  LedgerJob job;
+  job.number = number;
+  if (spec.user.empty()) spec.user = "ann";
+  job.spec = std::make_shared<const JobSpec>(std::move(spec));
+  return job;
+}
+
+TEST(HoldGate, KnowsThreeMarks) {
+  HoldGate gate;
+  gate.hold(1);
+  gate.freeze(2);
+  gate.refuse(3, "too large");
+  EXPECT_FALSE(gate.is_open(1) || gate.is_open(2) || gate.is_open(3));
+  EXPECT_TRUE(gate.is_kept(1) && gate.is_kept(2));
+  EXPECT_FALSE(gate.is_kept(3));
+  gate.release(1);
+  gate.thaw(2);
+  EXPECT_TRUE(gate.is_open(1) && gate.is_open(2));
+  std::vector<ShutGate> shut;
+  gate.explain(3, shut);
+  ASSERT_EQ(shut.size(), 1U);
+  EXPECT_EQ(shut[0].text, "too large");
+  gate.set(job_of(3));  // it was changed, and may fit now
+  EXPECT_TRUE(gate.is_open(3));
+}
+
+TEST(StartTimeGate, OpensAtItsMomentAndNamesTheJob) {
+  StartTimeGate gate;
+  const Time now = seconds_to_time(100);
+  constexpr std::int64_t kWall = 1'700'000'000'000'000;
+  JobSpec later;
+  later.begin = kWall / 1'000'000 + 50;
+  gate.add(1, later, now, kWall);
+  gate.add(2, {}, now, kWall);
+  EXPECT_FALSE(gate.is_open(1, now));
+  EXPECT_TRUE(gate.is_open(2, now));
+  EXPECT_EQ(gate.next(), now + std::chrono::seconds{50});
+  gate.pause(2, now + std::chrono::seconds{10});
+  EXPECT_EQ(gate.next(), now + std::chrono::seconds{10});
+  std::set<JobNumber> recheck;
+  gate.take_due(now + std::chrono::seconds{20}, recheck);
+  EXPECT_EQ(recheck, (std::set<JobNumber>{2}));
+  std::vector<ShutGate> shut;
+  gate.explain(1, now, shut);
+  ASSERT_EQ(shut.size(), 1U);
+  EXPECT_EQ(shut[0].kind, GateKind::Begin);
+  gate.change(1, {}, now, kWall);  // it asks for no time any more
+  EXPECT_TRUE(gate.is_open(1, now));
+  EXPECT_FALSE(gate.next());
+}
+
+TEST(ArrayGate, LetsInSoManyAtOnceAndRemembersWhoWaits) {
+  ArrayGate gate;
+  const ArrayMember member{.array = 1, .at_once = 2};
+  gate.enter(1, member);
+  EXPECT_TRUE(gate.is_open(member));
+  gate.enter(2, member);
+  EXPECT_FALSE(gate.is_open(member));
+  gate.wait(3, member);
+  std::set<JobNumber> recheck;
+  gate.leave(member, recheck);
+  EXPECT_EQ(recheck, (std::set<JobNumber>{3}));
+  EXPECT_TRUE(gate.is_open(member));
+  EXPECT_TRUE(gate.is_open({}));  // of no array
+}
+
+TEST(DependencyGate, SettlesWhatEndedBeforeAndAfterTheDependantCame) {
+  DependencyGate gate{[](JobNumber number) -> std::optional<Outcome> {
+    if (number == 90) return Outcome::Completed;
+    return std::nullopt;
+  }};
+  const auto after_ok = [](JobNumber other) {
+    JobSpec spec;
+    spec.dependencies = {{DependencyKind::AfterOk, other}};
+    return spec;
+  };
+  gate.add(job_of(1));
+  gate.add(job_of(2, after_ok(1)));
+  gate.add(job_of(3, after_ok(90)));
+  gate.add(job_of(4, after_ok(1)));
+  EXPECT_FALSE(gate.is_open(2));
+  EXPECT_TRUE(gate.is_open(3));
+  gate.change(job_of(4));  // waits for nobody any more
+  EXPECT_TRUE(gate.is_open(4));
+  std::set<JobNumber> recheck;
+  gate.ended(1, Outcome::Failed, recheck);
+  EXPECT_TRUE(recheck.empty());
+  std::vector<UnsatisfiableJob> never;
+  gate.take_unsatisfiable(never);
+  ASSERT_EQ(never.size(), 1U);
+  EXPECT_EQ(never[0].job, 2U);
+  EXPECT_FALSE(gate.is_open(2));
+}
+
+TEST(QuotaGate, OffersRoomToThoseWhoWaitUntilTheShareIsFull) {
+  QuotaGate gate;
+  gate.set_limits("user/ann", {.jobs = 1});
+  gate.offer_room([](JobNumber) { FAIL() << "nobody waits"; });
+  JobSpec spec;
+  spec.user = "ann";
+  gate.enter(1, spec);
+  EXPECT_FALSE(gate.is_open(spec));
+  EXPECT_EQ(gate.full_limit(spec)->of, FullLimit::Of::Jobs);
+  gate.wait(2, spec);
+  gate.wait(3, spec);
+  EXPECT_FALSE(gate.has_room_to_offer());
+  gate.leave(spec);
+  std::vector<JobNumber> offered;
+  gate.offer_room([&](JobNumber job) {
+    offered.push_back(job);
+    gate.enter(job, spec);
+  });
+  EXPECT_EQ(offered, (std::vector<JobNumber>{2}));
+}
+
+TEST(QuotaGate, ASpentBudgetOpensAgainByItself) {
+  QuotaGate gate;
+  gate.set_half_life(100);
+  gate.set_limits("group/ml", {.gpu_seconds = 50});
+  JobSpec spec;
+  spec.user = "ann";
+  spec.group = "ml";
+  const Time now = seconds_to_time(10);
+  gate.add_use(spec, 200, now);
+  EXPECT_TRUE(gate.is_spent(spec));
+  EXPECT_EQ(gate.full_limit(spec)->of, FullLimit::Of::GpuTime);
+  gate.wait(1, spec);
+  const auto opens = gate.next();
+  ASSERT_TRUE(opens);
+  EXPECT_EQ(*opens, now + std::chrono::seconds{201});  // two half lives, and surely
+  gate.settle(*opens);
+  EXPECT_TRUE(gate.is_open(spec));
+}
+
+}  // namespace
+}  // namespace berth
