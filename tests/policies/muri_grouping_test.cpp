@@ -7,21 +7,21 @@
 #include "base/rng.h"
 #include "policies/muri/grouping.h"
 
-namespace berth {
+namespace berth::muri {
 namespace {
 
 constexpr StageTimes A{4, 2, 1, 1}, B{1, 1, 4, 2}, C{1, 4, 2, 1}, D{1, 1, 1, 5};
 
-std::vector<MuriCandidate> one_gpu_each(const std::vector<StageTimes>& all) {
-  std::vector<MuriCandidate> candidates;
+std::vector<Candidate> one_gpu_each(const std::vector<StageTimes>& all) {
+  std::vector<Candidate> candidates;
   for (const StageTimes& stages : all)
     candidates.push_back({.gpus = 1, .bucket = 1, .stages = stages});
   return candidates;
 }
 
-std::vector<std::vector<std::uint32_t>> members(const std::vector<MuriGroup>& groups) {
+std::vector<std::vector<std::uint32_t>> members(const std::vector<Group>& groups) {
   std::vector<std::vector<std::uint32_t>> result;
-  for (const MuriGroup& group : groups)
+  for (const Group& group : groups)
     result.emplace_back(group.members().begin(), group.members().end());
   return result;
 }
@@ -29,30 +29,30 @@ std::vector<std::vector<std::uint32_t>> members(const std::vector<MuriGroup>& gr
 using Sets = std::vector<std::vector<std::uint32_t>>;
 
 TEST(MuriAdmission, StopsAtTheFirstJobBeyondFourTimesTheGpus) {
-  std::vector<MuriCandidate> candidates{
+  std::vector<Candidate> candidates{
       {4, 4, A, 0, 0}, {8, 8, A, 0, 0}, {3, 3, A, 0, 0}, {2, 2, A, 0, 0}, {1, 1, A, 0, 0}};
   EXPECT_EQ(admitted(candidates, 4), 3U);  // 4 + 8 + 3 = 15; the next makes 17 > 16
   EXPECT_EQ(admitted(candidates, 5), 5U);
   EXPECT_EQ(admitted(candidates, 0), 0U);
 }
 
-TEST(MuriGrouping, NobodySharesWhileAllFit) {
+TEST(Grouping, NobodySharesWhileAllFit) {
   const auto candidates = one_gpu_each({A, B, C, D});
   EXPECT_EQ(members(group_jobs(candidates, 4)), (Sets{{0}, {1}, {2}, {3}}));
 }
 
-TEST(MuriGrouping, TakesAMatchingOfTheMostEfficientPairs) {
+TEST(Grouping, TakesAMatchingOfTheMostEfficientPairs) {
   const auto groups = group_jobs(one_gpu_each({A, B, C, D}), 2);
   ASSERT_EQ(groups.size(), 2U);
   double efficiency = 0;
-  for (const MuriGroup& group : groups) efficiency += group.interleaving.efficiency;
+  for (const Group& group : groups) efficiency += group.interleaving.efficiency;
   EXPECT_NEAR(efficiency, .944444, 1e-6);  // {AC, BD} or {AD, BC}, never {AB, CD} with .727273
   EXPECT_NE(members(groups), (Sets{{0, 1}, {2, 3}}));
 }
 
 // Every pair weighs the same, so as many as there can be are the optimum; ties go to the better
 // key.
-TEST(MuriGrouping, AlikeJobsArePairedInPolicyOrder) {
+TEST(Grouping, AlikeJobsArePairedInPolicyOrder) {
   constexpr StageTimes kEven{2, 2, 2, 2};
   const auto candidates = one_gpu_each({kEven, kEven, kEven, kEven, kEven, kEven, kEven});
   EXPECT_EQ(members(group_jobs(candidates, 4)), (Sets{{0, 1}, {2, 3}, {4, 5}, {6}}));
@@ -62,30 +62,30 @@ TEST(MuriGrouping, AlikeJobsArePairedInPolicyOrder) {
   EXPECT_EQ(groups[0].members().size() + groups[1].members().size(), 7U);
 }
 
-TEST(MuriGrouping, MergesNoMoreThanNeeded) {
+TEST(Grouping, MergesNoMoreThanNeeded) {
   // one GPU too few: only the best pair shares (AC and BC weigh .5; the matching holds one of them)
   const auto groups = group_jobs(one_gpu_each({A, B, C, D}), 3);
   ASSERT_EQ(groups.size(), 3U);
-  for (const MuriGroup& group : groups) {
+  for (const Group& group : groups) {
     if (group.interleaving.jobs == 1) continue;
     EXPECT_NEAR(group.interleaving.efficiency, .5, 1e-12);
   }
 }
 
-TEST(MuriGrouping, FourOnOneGpuAfterTwoRounds) {
+TEST(Grouping, FourOnOneGpuAfterTwoRounds) {
   const auto groups = group_jobs(one_gpu_each({A, B, C, D}), 1);
   ASSERT_EQ(members(groups), (Sets{{0, 1, 2, 3}}));
   EXPECT_EQ(groups[0].interleaving.seconds, 9);
   EXPECT_NEAR(groups[0].interleaving.efficiency, 8.0 / 9, 1e-12);
 }
 
-TEST(MuriGrouping, OnlyEqualSizesShare) {
-  std::vector<MuriCandidate> candidates{
+TEST(Grouping, OnlyEqualSizesShare) {
+  std::vector<Candidate> candidates{
       {2, 2, A, 0, 0}, {1, 1, C, 0, 0}, {2, 2, C, 0, 0}, {1, 1, A, 0, 0}};
   EXPECT_EQ(members(group_jobs(candidates, 3)), (Sets{{0, 2}, {1, 3}}));
 }
 
-TEST(MuriGrouping, PairsThatLoseThroughputStayApart) {
+TEST(Grouping, PairsThatLoseThroughputStayApart) {
   const StageTimes quick{1, 1, 1, 1}, slow{10, 10, 10, 10};
   EXPECT_EQ(members(group_jobs(one_gpu_each({quick, slow}), 1)), (Sets{{0}, {1}}));
   // two alike gain without overhead and lose with the measured one when they want one resource only
@@ -94,15 +94,15 @@ TEST(MuriGrouping, PairsThatLoseThroughputStayApart) {
   EXPECT_EQ(group_jobs(one_gpu_each({gpu, gpu}), 1, {.overhead = kMeasuredOverhead}).size(), 2U);
 }
 
-TEST(MuriGrouping, NobodySharesADeviceTooSmallForBoth) {
+TEST(Grouping, NobodySharesADeviceTooSmallForBoth) {
   auto candidates = one_gpu_each({A, B, C, D});
-  for (MuriCandidate& each : candidates) {
+  for (Candidate& each : candidates) {
     each.memory_mib = 6000;
     each.device_memory_mib = 16'000;
   }
-  for (const MuriGroup& group : group_jobs(candidates, 1)) EXPECT_EQ(group.members().size(), 2U);
+  for (const Group& group : group_jobs(candidates, 1)) EXPECT_EQ(group.members().size(), 2U);
   candidates[0].memory_mib = 11'000;
-  for (const MuriGroup& group : group_jobs(candidates, 1)) {
+  for (const Group& group : group_jobs(candidates, 1)) {
     if (group.member[0] != 0) continue;
     EXPECT_EQ(group.members().size(), 1U);
   }
@@ -117,13 +117,13 @@ StageTimes random_stages(Rng& rng) {
   return stages;
 }
 
-double total(const std::vector<MuriMerge>& merges) {
+double total(const std::vector<Merge>& merges) {
   double sum = 0;
-  for (const MuriMerge& merge : merges) sum += merge.interleaving.efficiency;
+  for (const Merge& merge : merges) sum += merge.interleaving.efficiency;
   return sum;
 }
 
-TEST(MuriGrouping, MatchingByClassStaysCloseToTheOptimum) {
+TEST(Grouping, MatchingByClassStaysCloseToTheOptimum) {
   double exact = 0, by_class = 0, worst = 1;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng{seed};
@@ -144,13 +144,13 @@ TEST(MuriGrouping, MatchingByClassStaysCloseToTheOptimum) {
   EXPECT_GE(worst, 0.5);  // the guarantee of a greedy matching
 }
 
-TEST(MuriGrouping, ThousandsOfJobsAreGroupedByClass) {
+TEST(Grouping, ThousandsOfJobsAreGroupedByClass) {
   Rng rng{5};
   std::vector<StageTimes> stages(20'000);
   for (StageTimes& each : stages) each = random_stages(rng);
   const auto groups = group_jobs(one_gpu_each(stages), 6'000);
   std::vector<bool> seen(stages.size());
-  for (const MuriGroup& group : groups) {
+  for (const Group& group : groups) {
     EXPECT_LE(group.members().size(), kMaxInterleaved);
     for (const std::uint32_t member : group.members()) {
       EXPECT_FALSE(seen[member]);
@@ -162,4 +162,4 @@ TEST(MuriGrouping, ThousandsOfJobsAreGroupedByClass) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::muri

@@ -2,15 +2,15 @@
 //
 // Every job has an agent that knows its own speed and nothing of others (job_agents.h); arbiters
 // know offers and bids and nothing of the inside of a job. The cluster is divided into pods with an
-// arbiter each (pods.h, books.h); a root arbiter sells to gangs that are larger than a pod. When
-// devices are free or leases have ended, the arbiter shows the offer to the worst-off part of its
+// arbiter each (pods.h, arbiters.h); a root arbiter sells to gangs larger than a pod. When devices
+// are free or leases have ended, the arbiter shows the offer to the worst-off part of its
 // agents, picks disjoint bids that minimise the product of how badly off all are, and gives what is
 // left to anybody it helps (sale.h, auction.h). Grants are leases: when one ends, its holder bids
 // again with a switching credit, and loses its devices only if somebody else gets them. Arbiters
 // exchange summaries, so that nobody waits long beside free devices of another pod (exchange.h).
 //
 // Agents choose the level of the topology at which they accept devices: at first by the label of
-// their class, relaxed when waiting costs more than distance (perf/locality.h). For a gang that is
+// their kind, relaxed when waiting costs more than distance (perf/locality.h). For a gang that is
 // held back so, an arbiter moves others together (defragmentation.h); jobs move to closer devices
 // and away from disturbing neighbours when that pays (moves.h).
 //
@@ -29,7 +29,7 @@ namespace berth::agents {
 
 class Agents final : public Policy {
  public:
-  explicit Agents(const AgentsOptions& options) : options_(options) {}
+  explicit Agents(const Options& options) : options_(options) {}
   Agents(const Agents&) = delete;  // its parts refer to each other
   Agents& operator=(const Agents&) = delete;
 
@@ -50,22 +50,22 @@ class Agents final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
  private:
-  void hold_sales(const View& view, Plan& plan);
+  void hold_sales(Pass& pass);
   [[nodiscard]] bool wants_sale(const View& view, PodId pod);
   [[nodiscard]] bool has_ended_lease(Time now, PodId pod);
-  void hold_exchange(const View& view, Plan& plan);
-  void make_room(const View& view, Plan& plan);
-  void move(const View& view, Plan& plan);
+  void hold_exchange(Pass& pass);
+  void make_room(Pass& pass);
+  void move(Pass& pass);
   [[nodiscard]] Time next_sale(Time now, PodId pod);
 
-  AgentsOptions options_;
-  Books books_;
+  Options options_;
+  Arbiters arbiters_;
   JobAgents agents_{options_};
-  Grants grants_{options_, books_, agents_};
-  Sale sale_{options_, books_, agents_, grants_};
-  Exchange exchange_{books_, agents_, grants_};
-  Defragmentation defragmentation_{options_, books_, agents_, grants_};
-  Moves moves_{options_, books_, agents_, grants_};
+  Grants grants_{options_, arbiters_, agents_};
+  Sale sale_{options_, arbiters_, agents_, grants_};
+  Exchange exchange_{arbiters_, agents_, grants_};
+  Defragmentation defragmentation_{options_, arbiters_, agents_, grants_};
+  Moves moves_{options_, arbiters_, agents_, grants_};
   Time next_exchange_{};
   bool exchange_wanted_ = false;  // something has changed since the last one
   Time next_move_{};

@@ -20,11 +20,11 @@ namespace berth::agents {
 
 class Defragmentation {
  public:
-  Defragmentation(const AgentsOptions& options, Books& books, JobAgents& agents, Grants& grants)
-      : options_(options), books_(books), agents_(agents), grants_(grants) {}
+  Defragmentation(const Options& options, Arbiters& arbiters, JobAgents& agents, Grants& grants)
+      : options_(options), arbiters_(arbiters), agents_(agents), grants_(grants) {}
 
   /// For the worst off of those the arbiter holds back.
-  void run(const View& view, Plan& plan, PodId pod);
+  void run(Pass& pass, PodId pod);
 
  private:
   /// Who waits for what.
@@ -49,18 +49,18 @@ class Defragmentation {
     std::vector<Occupant> occupants;
   };
 
-  [[nodiscard]] std::optional<Wish> worst_off(const View& view, const Plan& plan, PodId pod) const;
-  void make_cells(const View& view, const Plan& plan, const Wish& wish);
-  void add_occupants(const View& view, const Plan& plan);
-  void add_occupant(const View& view, const Plan& plan, JobId job);
+  [[nodiscard]] std::optional<Wish> worst_off(const Pass& pass, PodId pod) const;
+  void make_cells(const Pass& pass, const Wish& wish);
+  void add_occupants(const Pass& pass);
+  void add_occupant(const Pass& pass, JobId job);
   [[nodiscard]] EmptyingChoice choice_of(const Cell& cell, std::int32_t gpus) const;
   [[nodiscard]] double wait_saved(const View& view, const Wish& wish) const;
-  [[nodiscard]] bool carry_out(const View& view, Plan& plan, const Wish& wish, const Cell& cell,
+  [[nodiscard]] bool carry_out(Pass& pass, const Wish& wish, const Cell& cell,
                                std::span<const JobId> moves);
-  [[nodiscard]] bool place_again(const View& view, Plan& plan, const Holding& holding);
+  [[nodiscard]] bool place_again(Pass& pass, const Holding& holding);
 
-  const AgentsOptions& options_;
-  Books& books_;
+  const Options& options_;
+  Arbiters& arbiters_;
   JobAgents& agents_;
   Grants& grants_;
   std::vector<Cell> cells_;             // scratch

@@ -11,29 +11,29 @@ constexpr std::size_t kPodsAsked = 3;  // for one head; the root sees all of the
 
 }  // namespace
 
-void Exchange::hold(const View& view, Plan& plan) {
-  collect_heads(view);
-  summarise_all(plan.cluster());
+void Exchange::hold(Pass& pass) {
+  collect_heads(pass.view);
+  summarise_all(pass.plan.cluster());
   for (const Head& head : heads_) {
-    auto& waiting = books_[head.pod].waiting;
-    auto found = waiting.find(head.key);
-    while (found != waiting.end() && start_elsewhere(view, plan, *found->second.begin(), head.pod))
-      found = waiting.find(head.key);
-    if (found != waiting.end()) send_to_idle_pod(view, *found->second.begin(), head.pod);
+    auto& waiting = arbiters_[head.pod].waiting;
+    auto found = waiting.find(head.kind);
+    while (found != waiting.end() && start_elsewhere(pass, *found->second.begin(), head.pod))
+      found = waiting.find(head.kind);
+    if (found != waiting.end()) send_to_idle_pod(pass.view, *found->second.begin(), head.pod);
   }
 }
 
 void Exchange::collect_heads(const View& view) {
   heads_.clear();
-  for (std::uint32_t i = 0; i < books_.pods().size(); ++i) {
-    for (const auto& [key, jobs] : books_[PodId{i}].waiting) {
+  for (std::uint32_t i = 0; i < arbiters_.pods().size(); ++i) {
+    for (const auto& [kind, jobs] : arbiters_[PodId{i}].waiting) {
       const JobId head = *jobs.begin();
       const Bidder bidder = agents_.bidder_of(view, head, view.shape(head).pools.front());
-      heads_.push_back({agents_.plight_of(bidder), head, key, PodId{i}});
+      heads_.push_back({agents_.hardship_of(bidder), head, kind, PodId{i}});
     }
   }
   std::ranges::sort(heads_, [](const Head& a, const Head& b) {
-    return std::tuple(-a.plight, a.job) < std::tuple(-b.plight, b.job);
+    return std::tuple(-a.hardship, a.job) < std::tuple(-b.hardship, b.job);
   });
 }
 
@@ -41,11 +41,11 @@ void Exchange::summarise(const ClusterState& state, PodId pod) {
   auto& of_pod = summaries_[pod.value];
   of_pod.resize(state.pools());
   for (std::uint32_t pool = 0; pool < of_pod.size(); ++pool)
-    of_pod[pool] = books_.pods().summary(state, pod, PoolId{pool});
+    of_pod[pool] = arbiters_.pods().summary(state, pod, PoolId{pool});
 }
 
 void Exchange::summarise_all(const ClusterState& state) {
-  summaries_.resize(books_.pods().size());
+  summaries_.resize(arbiters_.pods().size());
   for (std::uint32_t i = 0; i < summaries_.size(); ++i) summarise(state, PodId{i});
 }
 
@@ -66,25 +66,26 @@ void Exchange::collect_offers(const Shape& shape, PodId from) {
   offers_.resize(std::min(offers_.size(), kPodsAsked));
 }
 
-bool Exchange::start_elsewhere(const View& view, Plan& plan, JobId job, PodId from) {
-  const PodId root = books_.pods().root();
-  if (!plan.has_room(view.shape(job))) return false;
-  collect_offers(view.shape(job), from);
-  const auto takes = [&](const Offer& offer) { return grants_.start(view, plan, job, offer.pod); };
-  if (!std::ranges::any_of(offers_, takes) && !grants_.start(view, plan, job, root)) return false;
-  if (books_.pod_of(job) == root)
-    summarise_all(plan.cluster());
+bool Exchange::start_elsewhere(Pass& pass, JobId job, PodId from) {
+  const PodId root = arbiters_.pods().root();
+  if (!pass.plan.has_room(pass.view.shape(job))) return false;
+  collect_offers(pass.view.shape(job), from);
+  const auto takes = [&](const Offer& offer) { return grants_.start(pass, job, offer.pod); };
+  if (!std::ranges::any_of(offers_, takes) && !grants_.start(pass, job, root)) return false;
+  if (arbiters_.pod_of(job) == root)
+    summarise_all(pass.plan.cluster());
   else
-    summarise(plan.cluster(), books_.pod_of(job));
+    summarise(pass.plan.cluster(), arbiters_.pod_of(job));
   return true;
 }
 
 void Exchange::send_to_idle_pod(const View& view, JobId job, PodId from) {
-  if (books_[from].waiting_jobs < 2) return;  // it would only change places
-  for (std::uint32_t i = 0; i < books_.pods().size(); ++i) {
+  if (arbiters_[from].waiting_jobs < 2) return;  // it would only change places
+  for (std::uint32_t i = 0; i < arbiters_.pods().size(); ++i) {
     const PodId pod{i};
-    if (books_[pod].waiting_jobs > 0 || !books_.pods().could_hold(pod, view.shape(job))) continue;
-    books_.move_to(view, job, pod);
+    if (arbiters_[pod].waiting_jobs > 0 || !arbiters_.pods().could_hold(pod, view.shape(job)))
+      continue;
+    arbiters_.move_to(view, job, pod);
     return;
   }
 }

@@ -1,10 +1,10 @@
 // What arbiters do for each other. From time to time they exchange summaries of what is free, and
-// the heads of the classes that wait, worst off first, are tried with other pods, the emptiest
+// the heads of the kinds that wait, worst off first, are tried with other pods, the emptiest
 // first, and then with the root, which finds a place anywhere and over several pods if it must: so
 // what fits somewhere does not wait past one exchange. A head that fits nowhere goes over to a pod
 // where nobody waits, to bid for the leases that end there.
 //
-// An exchange costs a look at every server and a search for every class that fits by numbers.
+// An exchange costs a look at every server and a search for every kind that fits by numbers.
 #pragma once
 
 #include <vector>
@@ -16,16 +16,16 @@ namespace berth::agents {
 
 class Exchange {
  public:
-  Exchange(Books& books, JobAgents& agents, Grants& grants)
-      : books_(books), agents_(agents), grants_(grants) {}
+  Exchange(Arbiters& arbiters, JobAgents& agents, Grants& grants)
+      : arbiters_(arbiters), agents_(agents), grants_(grants) {}
 
-  void hold(const View& view, Plan& plan);
+  void hold(Pass& pass);
 
  private:
   struct Head {
-    double plight = 0;
+    double hardship = 0;
     JobId job;
-    ClassKey key;
+    KindId kind;
     PodId pod;  // where it waits
   };
   struct Offer {
@@ -36,10 +36,10 @@ class Exchange {
   void summarise(const ClusterState& state, PodId pod);
   void summarise_all(const ClusterState& state);
   void collect_offers(const Shape& shape, PodId from);
-  [[nodiscard]] bool start_elsewhere(const View& view, Plan& plan, JobId job, PodId from);
+  [[nodiscard]] bool start_elsewhere(Pass& pass, JobId job, PodId from);
   void send_to_idle_pod(const View& view, JobId job, PodId from);
 
-  Books& books_;
+  Arbiters& arbiters_;
   JobAgents& agents_;
   Grants& grants_;
   std::vector<Head> heads_;                         // scratch

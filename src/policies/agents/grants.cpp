@@ -35,7 +35,7 @@ class BoundedRoom final : public ServerRoom {
 
 std::optional<Match> Grants::find(const ClusterState& state, const Shape& shape, PoolId pool,
                                   const Bounds& bounds) {
-  const BoundedRoom room(state, shape, books_.pods(), bounds);
+  const BoundedRoom room(state, shape, arbiters_.pods(), bounds);
   const MatchQuery query{.pool = pool,
                          .gpus = shape.gpus,
                          .max_level = bounds.max_level,
@@ -43,10 +43,10 @@ std::optional<Match> Grants::find(const ClusterState& state, const Shape& shape,
   return find_quiet(*state.topology(), state.buses(), shape.bus_milli, query, parts_);
 }
 
-std::optional<Match> Grants::find_accepted(const View& view, const ClusterState& state, JobId job,
-                                           PodId pod, PoolId pool) {
+std::optional<Match> Grants::find_accepted(const View& view, JobId job, PodId pod, PoolId pool) {
+  const ClusterState& state = view.cluster;
   const Shape& shape = view.shape(job);
-  if (!books_.pods().may_hold(state, pod, pool, shape)) return std::nullopt;
+  if (!arbiters_.pods().may_hold(state, pod, pool, shape)) return std::nullopt;
   const Level level = agents_.accepted_level(view, job, pool, *state.topology());
   return find(state, shape, pool, {.pod = pod, .max_level = level});
 }
@@ -57,53 +57,49 @@ std::span<const Slice> Grants::slices_of(const Match& match) {
   return slices_;
 }
 
-bool Grants::start(const View& view, Plan& plan, JobId job, PodId pod) {
-  return std::ranges::any_of(view.shape(job).pools, [&](PoolId pool) {
-    return start_in(view, plan, job, pod, pool, options_.lease);
+bool Grants::start(Pass& pass, JobId job, PodId pod) {
+  return std::ranges::any_of(pass.view.shape(job).pools, [&](PoolId pool) {
+    return start_in(pass, job, pod, pool, options_.lease);
   });
 }
 
-bool Grants::start_in(const View& view, Plan& plan, JobId job, PodId pod, PoolId pool,
-                      Duration lease) {
-  const Shape& shape = view.shape(job);
-  const ClusterState& state = plan.cluster();
-  if (!has_places(state, shape))
-    return start_by_placement(view, plan, job, pool, lease, Reason::Order);
-  const auto match = find_accepted(view, state, job, pod, pool);
-  return match && start_at(view, plan, job, pool, *match, lease, Reason::Order);
+bool Grants::start_in(Pass& pass, JobId job, PodId pod, PoolId pool, Duration lease) {
+  const Shape& shape = pass.view.shape(job);
+  const ClusterState& state = pass.plan.cluster();
+  if (!has_places(state, shape)) return start_by_placement(pass, job, pool, lease, Reason::Order);
+  const auto match = find_accepted(pass.view, job, pod, pool);
+  return match && start_at(pass, job, pool, *match, lease, Reason::Order);
 }
 
-bool Grants::start_at(const View& view, Plan& plan, JobId job, PoolId pool, const Match& match,
-                      Duration lease, Reason reason) {
+bool Grants::start_at(Pass& pass, JobId job, PoolId pool, const Match& match, Duration lease,
+                      Reason reason) {
   const auto slices = slices_of(match);
-  if (!plan.try_start_on(job, pool, slices, reason)) return false;
-  agents_.note_wait(view, job, match.level);
-  books_.grant(view, job, books_.pods().pod_of(slices), lease);
+  if (!pass.plan.try_start_on(job, pool, slices, reason)) return false;
+  agents_.note_wait(pass.view, job, match.level);
+  arbiters_.grant(pass.view, job, arbiters_.pods().pod_of(slices), lease);
   return true;
 }
 
-bool Grants::start_by_placement(const View& view, Plan& plan, JobId job, PoolId pool,
-                                Duration lease, Reason reason) {
-  if (!plan.try_start_in(pool, job, reason)) return false;
-  books_.grant(view, job, books_.pods().root(), lease);
+bool Grants::start_by_placement(Pass& pass, JobId job, PoolId pool, Duration lease, Reason reason) {
+  if (!pass.plan.try_start_in(pool, job, reason)) return false;
+  arbiters_.grant(pass.view, job, arbiters_.pods().root(), lease);
   return true;
 }
 
 Holding Grants::holding_of(const Plan& plan, JobId job) const {
-  const auto slices = plan.slices(job);
-  return {job, plan.pool_of(job), books_.pod_of(job), {slices.begin(), slices.end()}};
+  return {job, plan.pool_of(job), arbiters_.pod_of(job), devices_of(plan, job)};
 }
 
-bool Grants::restart(const View& view, Plan& plan, const Holding& holding, Duration lease) {
-  const Shape& shape = view.shape(holding.job);
-  if (!has_places(plan.cluster(), shape))
-    return start_by_placement(view, plan, holding.job, holding.pool, lease, Reason::Lease);
-  if (plan.try_start_on(holding.job, holding.pool, holding.slices, Reason::Lease)) {
-    books_.grant(view, holding.job, holding.pod, lease);
+bool Grants::restart(Pass& pass, const Holding& holding, Duration lease) {
+  const Shape& shape = pass.view.shape(holding.job);
+  if (!has_places(pass.plan.cluster(), shape))
+    return start_by_placement(pass, holding.job, holding.pool, lease, Reason::Lease);
+  if (pass.plan.try_start_on(holding.job, holding.pool, holding.slices, Reason::Lease)) {
+    arbiters_.grant(pass.view, holding.job, holding.pod, lease);
     return true;
   }
-  const auto match = find_accepted(view, plan.cluster(), holding.job, holding.pod, holding.pool);
-  return match && start_at(view, plan, holding.job, holding.pool, *match, lease, Reason::Lease);
+  const auto match = find_accepted(pass.view, holding.job, holding.pod, holding.pool);
+  return match && start_at(pass, holding.job, holding.pool, *match, lease, Reason::Lease);
 }
 
 }  // namespace berth::agents

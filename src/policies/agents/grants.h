@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/policy.h"
-#include "policies/agents/books.h"
+#include "policies/agents/arbiters.h"
 #include "policies/agents/job_agents.h"
 
 namespace berth::agents {
@@ -33,8 +33,8 @@ struct Holding {
 
 class Grants {
  public:
-  Grants(const AgentsOptions& options, Books& books, JobAgents& agents)
-      : options_(options), books_(books), agents_(agents) {}
+  Grants(const Options& options, Arbiters& arbiters, JobAgents& agents)
+      : options_(options), arbiters_(arbiters), agents_(agents) {}
 
   /// A place for the gang now; it lies in a buffer until the next question. Only where there is a
   /// topology, and for whole devices.
@@ -44,28 +44,27 @@ class Grants {
     return state.topology() != nullptr && !shape.is_fraction();
   }
   /// The same for a job in a pod, no farther apart than its agent accepts now.
-  [[nodiscard]] std::optional<Match> find_accepted(const View& view, const ClusterState& state,
-                                                   JobId job, PodId pod, PoolId pool);
+  [[nodiscard]] std::optional<Match> find_accepted(const View& view, JobId job, PodId pod,
+                                                   PoolId pool);
   /// What find() answered, as slices; valid until the next question.
   [[nodiscard]] std::span<const Slice> slices_of(const Match& match);
 
   /// Starts a waiting job in the pod, as close together as its agent accepts.
-  [[nodiscard]] bool start(const View& view, Plan& plan, JobId job, PodId pod);
-  [[nodiscard]] bool start_in(const View& view, Plan& plan, JobId job, PodId pod, PoolId pool,
-                              Duration lease);
+  [[nodiscard]] bool start(Pass& pass, JobId job, PodId pod);
+  [[nodiscard]] bool start_in(Pass& pass, JobId job, PodId pod, PoolId pool, Duration lease);
   /// Starts it where find() found room for it.
-  [[nodiscard]] bool start_at(const View& view, Plan& plan, JobId job, PoolId pool,
-                              const Match& match, Duration lease, Reason reason);
+  [[nodiscard]] bool start_at(Pass& pass, JobId job, PoolId pool, const Match& match,
+                              Duration lease, Reason reason);
   /// Gives a holder whose devices were for sale its old ones, else others of its pod.
-  [[nodiscard]] bool restart(const View& view, Plan& plan, const Holding& holding, Duration lease);
+  [[nodiscard]] bool restart(Pass& pass, const Holding& holding, Duration lease);
   [[nodiscard]] Holding holding_of(const Plan& plan, JobId job) const;
 
  private:
-  [[nodiscard]] bool start_by_placement(const View& view, Plan& plan, JobId job, PoolId pool,
-                                        Duration lease, Reason reason);
+  [[nodiscard]] bool start_by_placement(Pass& pass, JobId job, PoolId pool, Duration lease,
+                                        Reason reason);
 
-  const AgentsOptions& options_;
-  Books& books_;
+  const Options& options_;
+  Arbiters& arbiters_;
   JobAgents& agents_;
   std::vector<DeviceSet> parts_;  // scratch
   std::vector<Slice> slices_;     // scratch

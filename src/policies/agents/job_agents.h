@@ -5,28 +5,38 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "core/policy.h"
 #include "perf/locality.h"
 #include "policies/agents/auction.h"
 #include "policies/agents/options.h"
+#include "policies/kit/beliefs.h"
+#include "policies/kit/memo.h"
 
 namespace berth::agents {
 
+/// What an agent knows of its own job.
+struct SelfView {
+  double elapsed = 0;                 // seconds since it was submitted
+  double left = 0;                    // seconds of work left at the reference placement
+  double ideal = 1;                   // seconds it would take alone there
+  std::optional<double> to_deadline;  // seconds from now; none or passed: no hurry
+};
+
 class JobAgents {
  public:
-  explicit JobAgents(const AgentsOptions& options) : options_(options) {}
+  explicit JobAgents(const Options& options) : options_(options) {}
 
   [[nodiscard]] SelfView self_of(const View& view, JobId job) const;
-  /// Alone with its devices so far apart, against the reference.
-  [[nodiscard]] double rate_at(const View& view, JobId job, PoolId pool, Level level) const;
-  /// How much longer it takes there than as close together as it gets.
+  /// How much longer it takes with its devices so far apart than as close together as it gets.
   [[nodiscard]] double slowdown_at(const View& view, JobId job, PoolId pool, Level level) const {
-    return best_rate(view, job, pool) / rate_at(view, job, pool, level);
+    const std::int32_t gpus = view.gpus(job);
+    return believed_rate(view, job, pool, gpus) / believed_rate(view, job, pool, gpus, level);
   }
   [[nodiscard]] LocalityLabel label_of(const View& view, JobId job);
-  /// The highest level it accepts now: by the label of its class at first, one level more while the
+  /// The highest level it accepts now: by the label of its kind at first, one level more while the
   /// way costs less than the wait. Its own wait counts as well as that of others like it, so nobody
   /// waits for a place that never comes.
   [[nodiscard]] Level accepted_level(const View& view, JobId job, PoolId pool,
@@ -38,19 +48,21 @@ class JobAgents {
   /// It starts on this level now; only first starts say how long one waits for a level.
   void note_wait(const View& view, JobId job, Level level);
 
+  /// How badly off its job is with the devices it asks for and without, in the currency of the
+  /// cluster's policy: lower is better, always positive. Without any it is as badly off as if it
+  /// got them one lease later.
   [[nodiscard]] Bidder bidder_of(const View& view, JobId job, PoolId pool) const;
-  /// How badly off it is among those that could see an offer; larger is worse.
-  [[nodiscard]] double plight_of(const Bidder& bidder) const {
-    return plight(options_.value, bidder.bids.front().badness);
-  }
+  /// By what the worst-off are found who see an offer; larger is worse. Under jct the shortest job
+  /// is hurt most by waiting, under throughput the one that would run best; under fairness and
+  /// deadline it is the badness itself.
+  [[nodiscard]] double hardship_of(const Bidder& bidder) const;
 
  private:
-  [[nodiscard]] double best_rate(const View& view, JobId job, PoolId pool) const;
   [[nodiscard]] double wait_for(const View& view, JobId job, Level level) const;
 
-  const AgentsOptions& options_;
+  const Options& options_;
   std::map<std::pair<std::int32_t, Level>, double> waits_;  // smoothed, by GPUs and level reached
-  std::map<std::pair<ProfileId, std::int32_t>, LocalityLabel> labels_;  // by class and GPUs
+  Memo<KindId, LocalityLabel> labels_;
 };
 
 }  // namespace berth::agents

@@ -19,15 +19,15 @@ namespace berth::agents {
 
 class Moves {
  public:
-  Moves(const AgentsOptions& options, Books& books, JobAgents& agents, Grants& grants)
-      : options_(options), books_(books), agents_(agents), grants_(grants) {}
+  Moves(const Options& options, Arbiters& arbiters, JobAgents& agents, Grants& grants)
+      : options_(options), arbiters_(arbiters), agents_(agents), grants_(grants) {}
 
   /// Is there anything that could make a move pay?
   [[nodiscard]] static bool may_pay(const View& view) {
     return view.believed().effects().locality || view.believed().effects().server;
   }
   /// True: somebody moved.
-  bool run(const View& view, Plan& plan);
+  bool run(Pass& pass);
 
  private:
   /// A job and where it goes.
@@ -43,23 +43,22 @@ class Moves {
     double slowdown_before = 1;
   };
 
-  [[nodiscard]] bool may_move(const View& view, const Plan& plan, JobId job) const;
-  [[nodiscard]] bool go_closer(const View& view, Plan& plan, JobId job);
-  [[nodiscard]] bool part(const View& view, Plan& plan, JobId job);
-  [[nodiscard]] bool has_bad_match(const View& view, const Plan& plan, JobId job) const;
-  [[nodiscard]] bool move_away(const View& view, Plan& plan, JobId job);
-  [[nodiscard]] bool swap_away(const View& view, Plan& plan, JobId job);
-  [[nodiscard]] bool is_swap_partner(const View& view, const Plan& plan, JobId job,
-                                     JobId other) const;
+  [[nodiscard]] bool may_move(const Pass& pass, JobId job) const;
+  [[nodiscard]] bool go_closer(Pass& pass, JobId job);
+  [[nodiscard]] bool part(Pass& pass, JobId job);
+  [[nodiscard]] bool has_bad_match(const Pass& pass, JobId job) const;
+  [[nodiscard]] bool move_away(Pass& pass, JobId job);
+  [[nodiscard]] bool swap_away(Pass& pass, JobId job);
+  [[nodiscard]] bool is_swap_partner(const Pass& pass, JobId job, JobId other) const;
   /// Carries the steps out if they pay for all concerned together.
-  [[nodiscard]] bool try_steps(const View& view, Plan& plan, std::span<const Step> steps);
-  [[nodiscard]] bool apply(Plan& plan, std::span<const Step> steps) const;
-  void collect_concerned(const View& view, const Plan& plan, std::span<const Step> steps);
-  [[nodiscard]] double slowdown(const View& view, const Plan& plan, JobId job) const;
-  void book(const View& view, Plan& plan, JobId job);
+  [[nodiscard]] bool try_steps(Pass& pass, std::span<const Step> steps);
+  [[nodiscard]] bool pays_for_all(const Pass& pass, std::size_t moves) const;
+  void collect_concerned(const Pass& pass, std::span<const Step> steps);
+  [[nodiscard]] double slowdown(const Pass& pass, JobId job) const;
+  void book(Pass& pass, JobId job);
 
-  const AgentsOptions& options_;
-  Books& books_;
+  const Options& options_;
+  Arbiters& arbiters_;
   JobAgents& agents_;
   Grants& grants_;
   std::vector<JobId> holders_;      // scratch

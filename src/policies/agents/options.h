@@ -4,19 +4,23 @@
 #include <cstdint>
 
 #include "base/time.h"
-#include "policies/agents/valuation.h"
 #include "policies/common/migration.h"
 
 namespace berth::agents {
 
+/// What agents bid by. Fairness: rho, finish time against the ideal one. Jct: seconds left.
+/// Throughput: one over the normalised speed. Deadline: seconds left against seconds to the
+/// deadline.
+enum class Value : std::uint8_t { Fairness, Jct, Throughput, Deadline };
+
 /// Who gets first what nobody bought: whom the places that are left hurt least, or who is worst
 /// off.
-enum class Leftover : std::uint8_t { Locality, Plight };
+enum class Leftover : std::uint8_t { Locality, WorstOff };
 
 /// Charged: a winner holds its lease only for the part of it that is fair to those it beat.
 enum class Payment : std::uint8_t { Free, Charged };
 
-struct AgentsOptions {
+struct Options {
   Value value = Value::Fairness;
   Leftover leftover = Leftover::Locality;
   Payment payment = Payment::Free;

@@ -31,7 +31,7 @@ void Pods::add_rack(const Cluster& cluster, std::span<const NodeId> nodes,
   std::int64_t rack = 0;
   for (const NodeId node : nodes) rack += cluster.nodes[node.value].gpus;
   const auto has_room = [&](std::int64_t devices) {
-    return !sizes_.empty() && devices <= most_devices - sizes_.back();
+    return size() > 0 && devices <= most_devices - last_size_;
   };
   const bool together = rack <= most_devices;
   if (together && !has_room(rack)) open_pod(cluster);
@@ -42,17 +42,18 @@ void Pods::add_rack(const Cluster& cluster, std::span<const NodeId> nodes,
 }
 
 void Pods::open_pod(const Cluster& cluster) {
-  nodes_.emplace_back();
-  devices_.emplace_back(cluster.pools.size());
-  sizes_.push_back(0);
+  nodes_.push_back({});
+  devices_.push_back(Column<PoolId, std::int64_t>(cluster.pools.size()));
+  last_size_ = 0;
 }
 
 void Pods::add_node(const Cluster& cluster, NodeId node) {
   const Node& row = cluster.nodes[node.value];
-  pod_of_[node.value] = PodId{static_cast<std::uint32_t>(nodes_.size() - 1)};
-  nodes_.back().push_back(node);
-  devices_.back()[row.pool.value] += row.gpus;
-  sizes_.back() += row.gpus;
+  const PodId last{static_cast<std::uint32_t>(size() - 1)};
+  pod_of_[node] = last;
+  nodes_[last].push_back(node);
+  devices_[last][row.pool] += row.gpus;
+  last_size_ += row.gpus;
 }
 
 PodId Pods::pod_of(std::span<const Slice> slices) const noexcept {
@@ -64,8 +65,8 @@ PodId Pods::pod_of(std::span<const Slice> slices) const noexcept {
 }
 
 bool Pods::could_hold(PodId pod, const Shape& shape) const noexcept {
-  return std::ranges::any_of(
-      shape.pools, [&](PoolId pool) { return devices_[pod.value][pool.value] >= shape.gpus; });
+  return std::ranges::any_of(shape.pools,
+                             [&](PoolId pool) { return devices_[pod][pool] >= shape.gpus; });
 }
 
 /// Fractions of a device go where the placement of the run puts them, which knows no pods.
@@ -84,6 +85,14 @@ bool Pods::may_hold(const ClusterState& state, PodId pod, PoolId pool,
                     const Shape& shape) const noexcept {
   if (!state.may_hold(pool, shape)) return false;
   return pod == root() || free_gpus(state, pod, pool) >= shape.gpus;
+}
+
+std::optional<PoolId> Pods::first_pool(const ClusterState& state, PodId pod,
+                                       const Shape& shape) const noexcept {
+  for (const PoolId pool : shape.pools) {
+    if (may_hold(state, pod, pool, shape)) return pool;
+  }
+  return std::nullopt;
 }
 
 std::int64_t Pods::free_gpus(const ClusterState& state, PodId pod, PoolId pool) const noexcept {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,10 +35,8 @@ class Pods {
   [[nodiscard]] PodId root() const noexcept {
     return PodId{is_divided() ? static_cast<std::uint32_t>(size()) : 0};
   }
-  [[nodiscard]] std::span<const NodeId> nodes(PodId pod) const noexcept {
-    return nodes_[pod.value];
-  }
-  [[nodiscard]] PodId pod_of(NodeId node) const noexcept { return pod_of_[node.value]; }
+  [[nodiscard]] std::span<const NodeId> nodes(PodId pod) const noexcept { return nodes_[pod]; }
+  [[nodiscard]] PodId pod_of(NodeId node) const noexcept { return pod_of_[node]; }
   /// The pod that all of these lie in, or the root.
   [[nodiscard]] PodId pod_of(std::span<const Slice> slices) const noexcept;
   [[nodiscard]] PodId home(JobId job, const Shape& shape) const noexcept;
@@ -46,6 +45,9 @@ class Pods {
   /// Does it by numbers now? O(servers of the pod), O(1) for the root.
   [[nodiscard]] bool may_hold(const ClusterState& state, PodId pod, PoolId pool,
                               const Shape& shape) const noexcept;
+  /// The first acceptable pool in which it does.
+  [[nodiscard]] std::optional<PoolId> first_pool(const ClusterState& state, PodId pod,
+                                                 const Shape& shape) const noexcept;
   [[nodiscard]] std::int64_t free_gpus(const ClusterState& state, PodId pod,
                                        PoolId pool) const noexcept;
   /// O(servers of the pod); not of the root.
@@ -57,10 +59,10 @@ class Pods {
   void open_pod(const Cluster& cluster);
   void add_node(const Cluster& cluster, NodeId node);
 
-  std::vector<std::vector<NodeId>> nodes_;          // by pod
-  std::vector<std::vector<std::int64_t>> devices_;  // by pod, pool
-  std::vector<std::int64_t> sizes_;                 // by pod: devices of all types
-  std::vector<PodId> pod_of_;                       // by node
+  Column<PodId, std::vector<NodeId>> nodes_;
+  Column<PodId, Column<PoolId, std::int64_t>> devices_;  // of each type
+  std::int64_t last_size_ = 0;                           // devices of the last pod
+  Column<NodeId, PodId> pod_of_;
 };
 
 }  // namespace berth::agents

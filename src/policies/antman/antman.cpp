@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/device_mask.h"
 
 namespace berth::antman {
 
@@ -178,10 +179,10 @@ bool Antman::try_guaranteed(Pass& pass, JobId job) {
 void Antman::choose_devices(const View& view, std::vector<Slice>& slices) const {
   for (Slice& slice : slices) {
     std::vector<std::tuple<std::int32_t, double, std::int32_t>> order;
-    for_each_device(map_->free_mask(slice.node), [&](std::int32_t device) {
+    for (const std::int32_t device : DeviceMask{map_->free_mask(slice.node)}) {
       const DeviceLoad here = coordinator_->load(view, slice.node, device);
       order.emplace_back(here.guests, here.wanted, device);
-    });
+    }
     std::ranges::sort(order);
     slice.devices = 0;
     for (std::int32_t i = 0; i < slice.gpus; ++i) {

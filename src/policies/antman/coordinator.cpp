@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/device_mask.h"
 #include "policies/kit/beliefs.h"
 
 namespace berth::antman {
@@ -95,12 +96,12 @@ Terms Coordinator::settled_terms(const View& view, JobId job) const {
   Terms terms;
   terms.mode = ShareMode::Opportunistic;
   for (const Slice& slice : residents_[job].devices) {
-    for_each_device(slice.devices, [&](std::int32_t device) {
+    for (const std::int32_t device : DeviceMask{slice.devices}) {
       const DeviceLoad here = load(view, slice.node, device);
       if (here.is_held)
         rate = std::min(rate, settled_rate(here.guaranteed, here.wanted, rules_.interference));
       terms.memory_limit_mib = tighter(terms.memory_limit_mib, memory_share(view, job, here));
-    });
+    }
   }
   terms.throttle_milli = static_cast<std::int32_t>(std::lround(rate * 1000));
   return terms;
@@ -162,7 +163,7 @@ void Coordinator::make_room(Pass& pass, std::span<const Slice> slices, JobId com
   Terms own;
   own.mode = ShareMode::Opportunistic;
   for (const Slice& slice : slices) {
-    for_each_device(slice.devices, [&](std::int32_t device) {
+    for (const std::int32_t device : DeviceMask{slice.devices}) {
       DeviceLoad here = load(view, slice.node, device);
       if (role == Role::Opportunistic) {
         here.working_mib += comes_with;
@@ -176,7 +177,7 @@ void Coordinator::make_room(Pass& pass, std::span<const Slice> slices, JobId com
         terms.memory_limit_mib = tighter(terms.memory_limit_mib, memory_share(view, job, here));
         static_cast<void>(pass.plan.set_terms(job, terms));
       }
-    });
+    }
   }
   if (role == Role::Opportunistic) static_cast<void>(pass.plan.set_terms(comer, own));
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/device_mask.h"
 #include "core/cluster_state.h"
 #include "policies/bsbf/occupancy.h"
 
@@ -52,11 +53,8 @@ class Choice {
   /// first, which keeps the gang together, then by id.
   void add_beside(std::span<const Slice> partner, const Occupancy& occupancy) {
     const auto take = [&](const Slice& slice) {
-      std::uint64_t devices = 0;
-      std::uint64_t rest = slice.devices & occupancy.single_on(slice.node);
-      for (std::int32_t left = missing_; rest != 0 && left > 0; rest &= rest - 1, --left)
-        devices |= rest & (~rest + 1);
-      add(slice.node, devices);
+      const DeviceMask single{slice.devices & occupancy.single_on(slice.node)};
+      add(slice.node, single.lowest(missing_));
     };
     elsewhere_.clear();
     for (const Slice& slice : partner) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/device_mask.h"
 #include "base/id.h"
 #include "core/cluster_state.h"
 
@@ -24,10 +25,10 @@ class Occupancy {
       const PoolId pool = state.cluster().nodes[slice.node.value].pool;
       std::uint64_t& mask = mask_[slice.node];
       const std::uint64_t before = mask;
-      for_each_device(slice.devices, [&](std::int32_t device) {
+      for (const std::int32_t device : DeviceMask{slice.devices}) {
         const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(device);
         mask = state.jobs_on(slice.node, device).size() == 1 ? mask | bit : mask & ~bit;
-      });
+      }
       single_[pool] += std::popcount(mask) - std::popcount(before);
       if (before == 0 && mask != 0) nodes_[pool].insert(slice.node);
       if (before != 0 && mask == 0) nodes_[pool].erase(slice.node);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/device_mask.h"
 #include "policies/kit/beliefs.h"
 
 namespace berth::bsbf {
@@ -95,13 +96,14 @@ std::int32_t RunningJobs::file(const View& view, JobId job) {
 void RunningJobs::file_neighbours(const View& view, JobId job, std::span<const Slice> slices) {
   JobId filed = job;
   for (const Slice& slice : slices) {
-    for_each_device(slice.devices & ~view.cluster.free_mask(slice.node), [&](std::int32_t device) {
+    for (const std::int32_t device :
+         DeviceMask{slice.devices & ~view.cluster.free_mask(slice.node)}) {
       for (const JobId mate : view.cluster.jobs_on(slice.node, device)) {
         if (mate == job || mate == filed) continue;  // gangs meet on many devices at once
         filed = mate;
         gained_ += file(view, mate);
       }
-    });
+    }
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/device_mask.h"
+
 namespace berth::bsbf {
 
 namespace {
@@ -97,13 +99,13 @@ void Starter::begin_choice(const View& view, JobId job, PoolId pool) {
 /// The first devices of a node with memory enough, as many as are missing.
 void Starter::add_first_fit(const View& view, JobId job, NodeId node) {
   std::uint64_t devices = 0;
-  std::uint64_t rest = running_.occupancy().single_on(node);
-  for (; rest != 0 && std::popcount(devices) < choice_.missing(); rest &= rest - 1) {
-    const std::int64_t free = view.cluster.free_memory_mib(node, std::countr_zero(rest));
+  for (const std::int32_t device : DeviceMask{running_.occupancy().single_on(node)}) {
+    if (std::popcount(devices) == choice_.missing()) break;
+    const std::int64_t free = view.cluster.free_memory_mib(node, device);
     const auto steps = newcomers_.steps_beside(view, view.jobs.kind[job], free);
     if (!steps) continue;
     choice_.need_steps(*steps);
-    devices |= rest & (~rest + 1);
+    devices |= std::uint64_t{1} << static_cast<unsigned>(device);
   }
   choice_.add(node, devices);
 }
@@ -124,9 +126,9 @@ void Starter::search_partners(const View& view, JobId job, PoolId pool,
   const auto left = [&](JobId mate) { return running_.left(view, mate); };
   if (!only) return search_.begin(partners, newcomer, view.now, beside, left);
   residents_.clear();
-  for_each_device(running_.occupancy().single_on(*only), [&](std::int32_t device) {
+  for (const std::int32_t device : DeviceMask{running_.occupancy().single_on(*only)}) {
     residents_.push_back(view.cluster.jobs_on(*only, device).front());
-  });
+  }
   std::ranges::sort(residents_);
   residents_.erase(std::unique(residents_.begin(), residents_.end()), residents_.end());
   search_.begin_with(partners, newcomer, residents_, view.now, beside, left);

@@ -9,24 +9,23 @@
 
 #include "solve/matching.h"
 
-namespace berth {
+namespace berth::muri {
 
 namespace {
 
 using Members = std::array<std::uint32_t, kMaxInterleaved>;
 
-Members members_of_both(const MuriGroup& a, const MuriGroup& b) {
+Members members_of_both(const Group& a, const Group& b) {
   Members members{};
   std::ranges::merge(a.members(), b.members(), members.begin());
   return members;
 }
 
-bool fits_in_memory(std::span<const MuriCandidate> candidates,
-                    std::span<const std::uint32_t> members) {
+bool fits_in_memory(std::span<const Candidate> candidates, std::span<const std::uint32_t> members) {
   std::int64_t needed = 0;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const std::uint32_t member : members) {
-    const MuriCandidate& job = candidates[member];
+    const Candidate& job = candidates[member];
     needed += job.memory_mib;
     if (job.device_memory_mib > 0) least = std::min(least, job.device_memory_mib);
   }
@@ -34,8 +33,8 @@ bool fits_in_memory(std::span<const MuriCandidate> candidates,
 }
 
 /// What sharing would give, or nothing if it is not allowed or loses throughput.
-std::optional<Interleaving> merged(std::span<const MuriCandidate> candidates, const MuriGroup& a,
-                                   const MuriGroup& b, const InterleaveOverhead& overhead) {
+std::optional<Interleaving> merged(std::span<const Candidate> candidates, const Group& a,
+                                   const Group& b, const InterleaveOverhead& overhead) {
   const std::size_t jobs = a.members().size() + b.members().size();
   if (jobs > kMaxInterleaved) return std::nullopt;
   const Members members = members_of_both(a, b);
@@ -54,24 +53,24 @@ std::int64_t weight_of(double efficiency) {
 }
 
 /// Nobody could tell these groups apart: a trace without models has only such ones.
-bool all_alike(std::span<const MuriCandidate> candidates, std::span<const MuriGroup> groups) {
-  const MuriCandidate& one = candidates[groups.front().member[0]];
+bool all_alike(std::span<const Candidate> candidates, std::span<const Group> groups) {
+  const Candidate& one = candidates[groups.front().member[0]];
   const std::size_t jobs = groups.front().members().size();
   const auto is_like_it = [&](std::uint32_t member) {
-    const MuriCandidate& job = candidates[member];
+    const Candidate& job = candidates[member];
     return job.stages == one.stages && job.memory_mib == one.memory_mib &&
            job.device_memory_mib == one.device_memory_mib;
   };
-  return std::ranges::all_of(groups, [&](const MuriGroup& group) {
+  return std::ranges::all_of(groups, [&](const Group& group) {
     return group.members().size() == jobs && std::ranges::all_of(group.members(), is_like_it);
   });
 }
 
 /// Of equal pairs as many as there can be are the best; those next to each other in policy order.
-std::vector<MuriMerge> match_neighbours(std::span<const MuriCandidate> candidates,
-                                        std::span<const MuriGroup> groups,
-                                        const InterleaveOverhead& overhead) {
-  std::vector<MuriMerge> merges;
+std::vector<Merge> match_neighbours(std::span<const Candidate> candidates,
+                                    std::span<const Group> groups,
+                                    const InterleaveOverhead& overhead) {
+  std::vector<Merge> merges;
   const auto both = merged(candidates, groups[0], groups[1], overhead);
   if (!both || weight_of(both->efficiency) <= 0) return merges;
   for (std::uint32_t i = 0; i + 1 < groups.size(); i += 2) merges.push_back({i, i + 1, *both});
@@ -100,8 +99,8 @@ struct ClassRow {
   [[nodiscard]] std::size_t left() const noexcept { return groups.size() - next; }
 };
 
-std::vector<ClassRow> classes_of(std::span<const MuriCandidate> candidates,
-                                 std::span<const MuriGroup> groups) {
+std::vector<ClassRow> classes_of(std::span<const Candidate> candidates,
+                                 std::span<const Group> groups) {
   constexpr std::uint32_t kNoMember = std::numeric_limits<std::uint32_t>::max();
   std::map<JobClass, std::uint32_t> job_classes;
   std::map<Members, std::size_t> row_of;  // by the classes of the members, rising
@@ -130,8 +129,8 @@ struct ClassPair {
 
 /// Every pair of classes that gains, the most efficient first, judged by the first group of each
 /// (the first two of one class).
-std::vector<ClassPair> pairs_of_classes(std::span<const MuriCandidate> candidates,
-                                        std::span<const MuriGroup> groups,
+std::vector<ClassPair> pairs_of_classes(std::span<const Candidate> candidates,
+                                        std::span<const Group> groups,
                                         std::span<const ClassRow> rows,
                                         const InterleaveOverhead& overhead) {
   std::vector<ClassPair> pairs;
@@ -149,8 +148,8 @@ std::vector<ClassPair> pairs_of_classes(std::span<const MuriCandidate> candidate
   return pairs;
 }
 
-MuriGroup alone(std::span<const MuriCandidate> candidates, std::uint32_t position) {
-  const MuriCandidate& job = candidates[position];
+Group alone(std::span<const Candidate> candidates, std::uint32_t position) {
+  const Candidate& job = candidates[position];
   return {.member = {position},
           .bucket = job.bucket,
           .gpus = job.gpus,
@@ -159,30 +158,30 @@ MuriGroup alone(std::span<const MuriCandidate> candidates, std::uint32_t positio
 
 /// The current groups, and by bucket which of them it has.
 struct Round {
-  std::vector<MuriGroup> groups;
-  std::vector<MuriMerge> merges;  // of all buckets
+  std::vector<Group> groups;
+  std::vector<Merge> merges;  // of all buckets
 };
 
-void match_bucket(std::span<const MuriCandidate> candidates, const std::vector<std::uint32_t>& here,
+void match_bucket(std::span<const Candidate> candidates, const std::vector<std::uint32_t>& here,
                   const GroupingOptions& options, Round& round) {
   if (here.size() < 2) return;
-  std::vector<MuriGroup> groups;
+  std::vector<Group> groups;
   for (const std::uint32_t at : here) groups.push_back(round.groups[at]);
   const auto found = groups.size() <= options.exact_limit
                          ? match_exactly(candidates, groups, options.overhead)
                          : match_by_class(candidates, groups, options.overhead);
-  for (const MuriMerge& merge : found)
+  for (const Merge& merge : found)
     round.merges.push_back({here[merge.a], here[merge.b], merge.interleaving});
 }
 
-void match_all_buckets(std::span<const MuriCandidate> candidates, const GroupingOptions& options,
+void match_all_buckets(std::span<const Candidate> candidates, const GroupingOptions& options,
                        Round& round) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> buckets;
   for (std::uint32_t i = 0; i < round.groups.size(); ++i)
     buckets[round.groups[i].bucket].push_back(i);
   round.merges.clear();
   for (const auto& [bucket, here] : buckets) match_bucket(candidates, here, options, round);
-  std::ranges::sort(round.merges, [](const MuriMerge& x, const MuriMerge& y) {
+  std::ranges::sort(round.merges, [](const Merge& x, const Merge& y) {
     return std::tuple(-x.interleaving.efficiency, x.a) <
            std::tuple(-y.interleaving.efficiency, y.a);
   });
@@ -191,9 +190,9 @@ void match_all_buckets(std::span<const MuriCandidate> candidates, const Grouping
 /// Carries merges out, the most efficient first, until what is needed fits.
 std::int64_t merge_until_it_fits(Round& round, std::int64_t needed, std::int64_t gpus) {
   std::vector<bool> is_gone(round.groups.size());
-  for (const MuriMerge& merge : round.merges) {
+  for (const Merge& merge : round.merges) {
     if (needed <= gpus) break;
-    MuriGroup& group = round.groups[merge.a];
+    Group& group = round.groups[merge.a];
     group.member = members_of_both(group, round.groups[merge.b]);
     group.interleaving = merge.interleaving;
     is_gone[merge.b] = true;
@@ -209,10 +208,10 @@ std::int64_t merge_until_it_fits(Round& round, std::int64_t needed, std::int64_t
 
 }  // namespace
 
-std::size_t admitted(std::span<const MuriCandidate> candidates, std::int64_t gpus) {
+std::size_t admitted(std::span<const Candidate> candidates, std::int64_t gpus) {
   std::int64_t sum = 0;
   std::size_t count = 0;
-  for (const MuriCandidate& candidate : candidates) {
+  for (const Candidate& candidate : candidates) {
     sum += candidate.gpus;
     if (sum > static_cast<std::int64_t>(kMaxInterleaved) * gpus) break;
     ++count;
@@ -220,9 +219,9 @@ std::size_t admitted(std::span<const MuriCandidate> candidates, std::int64_t gpu
   return count;
 }
 
-std::vector<MuriMerge> match_exactly(std::span<const MuriCandidate> candidates,
-                                     std::span<const MuriGroup> groups,
-                                     const InterleaveOverhead& overhead) {
+std::vector<Merge> match_exactly(std::span<const Candidate> candidates,
+                                 std::span<const Group> groups,
+                                 const InterleaveOverhead& overhead) {
   if (groups.size() > 1 && all_alike(candidates, groups))
     return match_neighbours(candidates, groups, overhead);
   std::vector<MatchingEdge> edges;
@@ -233,7 +232,7 @@ std::vector<MuriMerge> match_exactly(std::span<const MuriCandidate> candidates,
     }
   }
   const std::vector<int> partner = max_weight_matching(static_cast<int>(groups.size()), edges);
-  std::vector<MuriMerge> merges;
+  std::vector<Merge> merges;
   for (std::uint32_t a = 0; a < groups.size(); ++a) {
     if (partner[a] == kUnmatched || partner[a] < static_cast<int>(a)) continue;
     const auto b = static_cast<std::uint32_t>(partner[a]);
@@ -242,11 +241,11 @@ std::vector<MuriMerge> match_exactly(std::span<const MuriCandidate> candidates,
   return merges;
 }
 
-std::vector<MuriMerge> match_by_class(std::span<const MuriCandidate> candidates,
-                                      std::span<const MuriGroup> groups,
-                                      const InterleaveOverhead& overhead) {
+std::vector<Merge> match_by_class(std::span<const Candidate> candidates,
+                                  std::span<const Group> groups,
+                                  const InterleaveOverhead& overhead) {
   std::vector<ClassRow> rows = classes_of(candidates, groups);
-  std::vector<MuriMerge> merges;
+  std::vector<Merge> merges;
   for (const ClassPair& pair : pairs_of_classes(candidates, groups, rows, overhead)) {
     ClassRow& first = rows[pair.a];
     ClassRow& second = rows[pair.b];
@@ -261,8 +260,8 @@ std::vector<MuriMerge> match_by_class(std::span<const MuriCandidate> candidates,
   return merges;
 }
 
-std::vector<MuriGroup> group_jobs(std::span<const MuriCandidate> candidates, std::int64_t gpus,
-                                  const GroupingOptions& options) {
+std::vector<Group> group_jobs(std::span<const Candidate> candidates, std::int64_t gpus,
+                              const GroupingOptions& options) {
   constexpr int kRounds = 2;  // log2 of four: pairs, then pairs of pairs
   Round round;
   std::int64_t needed = 0;
@@ -274,8 +273,8 @@ std::vector<MuriGroup> group_jobs(std::span<const MuriCandidate> candidates, std
     match_all_buckets(candidates, options, round);
     needed = merge_until_it_fits(round, needed, gpus);
   }
-  std::ranges::sort(round.groups, {}, [](const MuriGroup& group) { return group.member[0]; });
+  std::ranges::sort(round.groups, {}, [](const Group& group) { return group.member[0]; });
   return round.groups;
 }
 
-}  // namespace berth
+}  // namespace berth::muri

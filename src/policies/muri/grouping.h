@@ -14,9 +14,9 @@
 
 #include "perf/interleave.h"
 
-namespace berth {
+namespace berth::muri {
 
-struct MuriCandidate {
+struct Candidate {
   std::int32_t gpus = 1;
   std::uint32_t bucket = 0;  // only jobs of one bucket share; implies equal gpus
   StageTimes stages{};
@@ -24,7 +24,7 @@ struct MuriCandidate {
   std::int64_t device_memory_mib = 0;  // of the smallest device it may go to; 0 = no limit
 };
 
-struct MuriGroup {
+struct Group {
   std::array<std::uint32_t, kMaxInterleaved> member{};  // positions in policy order, rising
   std::uint32_t bucket = 0;
   std::int32_t gpus = 0;
@@ -41,25 +41,24 @@ struct GroupingOptions {
 };
 
 /// How many candidates from the front are looked at: up to four times the GPUs, strictly in order.
-[[nodiscard]] std::size_t admitted(std::span<const MuriCandidate> candidates, std::int64_t gpus);
+[[nodiscard]] std::size_t admitted(std::span<const Candidate> candidates, std::int64_t gpus);
 
 /// Groups of all candidates, by their first member. Nothing is merged beyond what makes them fit.
-[[nodiscard]] std::vector<MuriGroup> group_jobs(std::span<const MuriCandidate> candidates,
-                                                std::int64_t gpus,
-                                                const GroupingOptions& options = {});
+[[nodiscard]] std::vector<Group> group_jobs(std::span<const Candidate> candidates,
+                                            std::int64_t gpus, const GroupingOptions& options = {});
 
 /// Two groups of one bucket that would share from now on; by position in the list of groups.
-struct MuriMerge {
+struct Merge {
   std::uint32_t a = 0;
   std::uint32_t b = 0;  // a < b
   Interleaving interleaving;
 };
 /// The two ways to match the groups of one bucket, for comparison.
-[[nodiscard]] std::vector<MuriMerge> match_exactly(std::span<const MuriCandidate> candidates,
-                                                   std::span<const MuriGroup> groups,
-                                                   const InterleaveOverhead& overhead);
-[[nodiscard]] std::vector<MuriMerge> match_by_class(std::span<const MuriCandidate> candidates,
-                                                    std::span<const MuriGroup> groups,
-                                                    const InterleaveOverhead& overhead);
+[[nodiscard]] std::vector<Merge> match_exactly(std::span<const Candidate> candidates,
+                                               std::span<const Group> groups,
+                                               const InterleaveOverhead& overhead);
+[[nodiscard]] std::vector<Merge> match_by_class(std::span<const Candidate> candidates,
+                                                std::span<const Group> groups,
+                                                const InterleaveOverhead& overhead);
 
-}  // namespace berth
+}  // namespace berth::muri

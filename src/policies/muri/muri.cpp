@@ -4,7 +4,9 @@
 #include <bit>
 #include <tuple>
 
-namespace berth {
+#include "policies/kit/beliefs.h"
+
+namespace berth::muri {
 
 void Muri::begin(const View& view) {
   const ProfileSet& profiles = view.believed().profiles();
@@ -14,22 +16,14 @@ void Muri::begin(const View& view) {
   first_slice_.resize(view.jobs.size());
 }
 
-/// Profiles may be learnt while we run.
-const StageTimes& Muri::stages(const View& view, ProfileId profile) {
-  const ProfileSet& profiles = view.believed().profiles();
-  while (stages_.size() <= profile.value)
-    stages_.push_back(stages_of(profiles[ProfileId{static_cast<std::uint32_t>(stages_.size())}]));
-  return stages_[profile.value];
-}
-
 Int128 Muri::key_of(const View& view, JobId job) const {
-  const Duration service =
-      options_.by_work ? view.estimated_left(job) : view.jobs.attained(job, view.now);
+  const Duration service = options_.order == Order::WorkLeft ? view.estimated_left(job)
+                                                             : view.jobs.attained(job, view.now);
   return Int128{service.count()} * view.gpus(job);
 }
 
 void Muri::on_arrival(const View& view, JobId job) {
-  active_at_[job.value] = static_cast<std::uint32_t>(active_.size());
+  active_at_[job] = static_cast<std::uint32_t>(active_.size());
   active_.push_back(job);
   waiting_.push(view.jobs.shape[job], {key_of(view, job), job});
   rounds_.stir(view.now);
@@ -37,13 +31,13 @@ void Muri::on_arrival(const View& view, JobId job) {
 
 void Muri::on_departure(const View& view, JobId job) {
   rounds_.stir(view.now);
-  const std::uint32_t at = active_at_[job.value];
+  const std::uint32_t at = active_at_[job];
   active_[at] = active_.back();
-  active_at_[active_[at].value] = at;
+  active_at_[active_[at]] = at;
   active_.pop_back();
-  if (is_holding_[job.value]) {
+  if (is_holding_[job]) {
     set_holding(job, false);
-    shrunk_.push_back(first_slice_[job.value]);
+    shrunk_.push_back(first_slice_[job]);
     is_worth_a_look_ = has_groups_;
   } else {
     waiting_.forget(view.jobs.shape[job], job);
@@ -66,44 +60,35 @@ std::optional<Time> Muri::next_wakeup(const View& view) {
   return rounds_.wakeup(view.now);
 }
 
-void Muri::decide(const View& view, Plan& plan, Rng&) {
+void Muri::decide(const View& view, Plan& plan, Rng& rng) {
+  Pass pass{view, plan, rng};
   touched_.clear();
   if (may_improve() && rounds_.is_due(view.now)) {
     rounds_.hold(view.now);
-    regroup(view, plan);
+    regroup(pass);
   } else {
-    take_apart_losers(view, plan);
+    take_apart_losers(pass);
   }
   shrunk_.clear();
-  absorb(view, plan);  // who was stopped may start alone elsewhere
-  fill(view, plan);
-  absorb(view, plan);
+  absorb(pass);  // who was stopped may start alone elsewhere
+  fill(pass);
+  absorb(pass);
 }
 
-const Muri::ShapeFacts& Muri::facts(const View& view, ShapeId id) {
-  if (facts_.size() < view.shapes.size()) facts_.resize(view.shapes.size());
-  ShapeFacts& row = facts_[id.value];
-  if (row.is_known) return row;
-  const Shape& shape = view.shapes[id];
-  const auto next = static_cast<std::uint32_t>(buckets_.size());
-  row.bucket = buckets_.try_emplace(std::pair{shape.gpus, shape.pools}, next).first->second;
-  for (const PoolId pool : shape.pools) {
-    const std::int64_t mib = view.believed().device_memory_mib(pool);
-    if (mib > 0 && (row.device_memory_mib == 0 || mib < row.device_memory_mib))
-      row.device_memory_mib = mib;
-  }
-  row.is_known = true;
-  return row;
-}
-
-MuriCandidate Muri::candidate(const View& view, JobId job) {
-  const ShapeFacts& shape = facts(view, view.jobs.shape[job]);
-  const ProfileId profile = view.jobs.profile[job];
-  return {.gpus = view.gpus(job),
-          .bucket = shape.bucket,
-          .stages = stages(view, profile),
-          .memory_mib = view.believed().memory_mib(profile, view.jobs.batch[job], Terms{}),
-          .device_memory_mib = shape.device_memory_mib};
+const Candidate& Muri::candidate(const View& view, JobId job) {
+  return of_kind_.of(view.jobs.kind[job], [&] {
+    const Shape& shape = view.shape(job);
+    Candidate candidate{.gpus = view.gpus(job),
+                        .bucket = buckets_.of({shape.gpus, shape.pools}).value,
+                        .stages = stages_of(view.believed().profile(view.jobs.profile[job])),
+                        .memory_mib = believed_memory_mib(view, job)};
+    for (const PoolId pool : shape.pools) {
+      const std::int64_t mib = view.believed().device_memory_mib(pool);
+      if (mib > 0 && (candidate.device_memory_mib == 0 || mib < candidate.device_memory_mib))
+        candidate.device_memory_mib = mib;
+    }
+    return candidate;
+  });
 }
 
 /// Only as many as could be admitted are put in order: each has a GPU at least.
@@ -124,22 +109,22 @@ void Muri::rank_active(const View& view) {
 /// The groups that run, by the key of their first member while GPUs last; then the largest first.
 void Muri::choose_groups(const View& view) {
   const std::int64_t gpus = view.cluster.usable_gpus();
-  const std::span<const MuriCandidate> all{candidates_};
+  const std::span<const Candidate> all{candidates_};
   const auto groups = group_jobs(all.first(admitted(all, gpus)), gpus,
                                  {.overhead = overhead_, .exact_limit = options_.exact_limit});
-  std::vector<MuriGroup> taken;
+  std::vector<Group> taken;
   std::int64_t used = 0;
-  for (const MuriGroup& group : groups) {
+  for (const Group& group : groups) {
     if (used + group.gpus > gpus) continue;
     used += group.gpus;
     taken.push_back(group);
   }
-  std::ranges::sort(taken, [](const MuriGroup& a, const MuriGroup& b) {
+  std::ranges::sort(taken, [](const Group& a, const Group& b) {
     return std::tuple(-a.gpus, a.member[0]) < std::tuple(-b.gpus, b.member[0]);
   });
   chosen_.clear();
   has_groups_ = false;
-  for (const MuriGroup& group : taken) {
+  for (const Group& group : taken) {
     Together& together = chosen_.emplace_back();
     for (const std::uint32_t member : group.members()) together.push_back(ranked_[member].job);
     has_groups_ = has_groups_ || together.size() > 1;
@@ -150,8 +135,7 @@ void Muri::stop_everybody(Plan& plan) {
   homes_.clear();
   for (const JobId job : active_) {
     if (!plan.holds(job)) continue;
-    const auto slices = plan.slices(job);
-    homes_.push_back({job, plan.pool_of(job), {slices.begin(), slices.end()}});
+    homes_.push_back({job, plan.pool_of(job), devices_of(plan, job)});
     plan.preempt(job);
     touched_.push_back(job);
   }
@@ -167,11 +151,10 @@ bool Muri::prepare(Plan& plan, JobId job) {
 
 void Muri::join_leader(Plan& plan, JobId leader, const Together& group) {
   const auto limit = static_cast<std::int32_t>(kMaxInterleaved);
+  const std::vector<Slice> devices = devices_of(plan, leader);
   for (const JobId job : group) {
     if (job == leader || !prepare(plan, job)) continue;
-    const auto slices = plan.slices(leader);
-    slices_.assign(slices.begin(), slices.end());
-    static_cast<void>(plan.try_share_on(job, plan.pool_of(leader), slices_, limit));
+    static_cast<void>(plan.try_share_on(job, plan.pool_of(leader), devices, limit));
   }
 }
 
@@ -194,17 +177,19 @@ bool Muri::place_anywhere(Plan& plan, const Together& group) {
   return true;
 }
 
-void Muri::regroup(const View& view, Plan& plan) {
+void Muri::regroup(Pass& pass) {
   is_worth_a_look_ = false;
-  rank_active(view);
-  choose_groups(view);
-  stop_everybody(plan);
-  std::erase_if(chosen_, [&](const Together& group) { return place_at_home(plan, group); });
-  for (const Together& group : chosen_) static_cast<void>(place_anywhere(plan, group));
+  rank_active(pass.view);
+  choose_groups(pass.view);
+  stop_everybody(pass.plan);
+  // Homes first: whoever is placed anywhere could take the devices that keep a group in place.
+  std::erase_if(chosen_, [&](const Together& group) { return place_at_home(pass.plan, group); });
+  for (const Together& group : chosen_) static_cast<void>(place_anywhere(pass.plan, group));
 }
 
 /// A group that lost a member may now get less done than its best job would alone.
-void Muri::take_apart_losers(const View& view, Plan& plan) {
+void Muri::take_apart_losers(Pass& pass) {
+  const View& view = pass.view;
   for (const Slice& slice : shrunk_) {
     const auto here = view.cluster.jobs_on(slice.node, std::countr_zero(slice.devices));
     if (here.size() < 2) continue;
@@ -212,38 +197,41 @@ void Muri::take_apart_losers(const View& view, Plan& plan) {
     std::vector<StageTimes> stages;
     for (const JobId job : here) {
       members.push_back({key_of(view, job), job});
-      stages.push_back(this->stages(view, view.jobs.profile[job]));
+      stages.push_back(candidate(view, job).stages);
     }
     const double round = best_interleaving(stages).seconds * overhead_.of(stages.size());
     if (total_speed(stages, round) >= 1) continue;
     std::ranges::sort(members);
     for (std::size_t i = 1; i < members.size(); ++i) {
-      plan.preempt(members[i].job, Reason::Packing);
+      pass.plan.preempt(members[i].job, Reason::Packing);
       touched_.push_back(members[i].job);
     }
   }
 }
 
 /// Jobs that wait, alone on GPUs that nobody uses.
-void Muri::fill(const View& view, Plan& plan) {
-  waiting_.pass([&](ShapeId shape) { return plan.has_room(view.shapes[shape]); },
+void Muri::fill(Pass& pass) {
+  waiting_.pass([&](ShapeId shape) { return pass.plan.has_room(pass.view.shapes[shape]); },
                 [&](JobId job) {
-                  const bool starts = prepare(plan, job) && plan.try_start(job);
+                  const bool starts = prepare(pass.plan, job) && pass.plan.try_start(job);
                   return starts ? Tried::Started : Tried::NoPlace;
                 });
 }
 
 void Muri::set_holding(JobId job, bool holds) {
-  if (is_holding_[job.value] == holds) return;
-  is_holding_[job.value] = holds;
+  if (is_holding_[job] == holds) return;
+  is_holding_[job] = holds;
   holding_ = holds ? holding_ + 1 : holding_ - 1;
 }
 
-void Muri::absorb(const View& view, const Plan& plan) {
+/// Books what the plan has made of those it touched.
+void Muri::absorb(const Pass& pass) {
+  const View& view = pass.view;
+  const Plan& plan = pass.plan;
   for (const JobId job : touched_) {
     const bool holds = plan.holds(job);
-    if (holds) first_slice_[job.value] = plan.slices(job).front();
-    if (holds == is_holding_[job.value]) continue;
+    if (holds) first_slice_[job] = plan.slices(job).front();
+    if (holds == is_holding_[job]) continue;
     set_holding(job, holds);
     if (holds) {
       waiting_.forget(view.jobs.shape[job], job);
@@ -252,10 +240,6 @@ void Muri::absorb(const View& view, const Plan& plan) {
     }
   }
 }
-
-}  // namespace berth
-
-namespace berth {
 
 namespace {
 
@@ -272,17 +256,16 @@ Result<std::optional<InterleaveOverhead>> overhead_of(const Params& params) {
   return overhead;
 }
 
-Result<std::unique_ptr<Policy>> make_muri(const PolicyEntry& entry, const Params& params) {
-  MuriOptions options;
-  options.by_work = entry.name == "muri-s";
+Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& params) {
+  Options options;
+  options.order = entry.name == "muri-s" ? Order::WorkLeft : Order::ServiceHeld;
   BERTH_TRY(options.interval, params.duration("interval"));
   BERTH_TRY(options.overhead, overhead_of(params));
-  BERTH_TRY(const auto limit, params.integer("exact_limit", 0, 5000));
-  options.exact_limit = static_cast<std::size_t>(limit);
+  BERTH_TRY(options.exact_limit, params.whole<std::size_t>("exact_limit", 0, 5000));
   return std::make_unique<Muri>(entry.name, options);
 }
 
-std::vector<ParamSpec> muri_params() {
+std::vector<ParamSpec> common_params() {
   return {
       {"interval", "360", "seconds between two groupings, aligned to time zero; 0: at every event"},
       {"overhead", "profile",
@@ -292,20 +275,24 @@ std::vector<ParamSpec> muri_params() {
 
 }  // namespace
 
+}  // namespace berth::muri
+
+namespace berth {
+
 PolicyEntry muri_s_entry() {
   return {.name = "muri-s",
           .summary =
               "preemptive, interleaves up to four jobs per GPU, least estimated work x GPUs first",
-          .params = muri_params(),
-          .make = make_muri};
+          .params = muri::common_params(),
+          .make = muri::make};
 }
 
 PolicyEntry muri_l_entry() {
   return {
       .name = "muri-l",
       .summary = "preemptive, interleaves up to four jobs per GPU, least GPU-seconds held first",
-      .params = muri_params(),
-      .make = make_muri};
+      .params = muri::common_params(),
+      .make = muri::make};
 }
 
 }  // namespace berth

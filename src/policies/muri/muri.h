@@ -14,21 +14,28 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/rounds.h"
 #include "core/policy.h"
+#include "policies/kit/groups.h"
+#include "policies/kit/memo.h"
+#include "policies/kit/pass.h"
 #include "policies/kit/waiting_jobs.h"
 #include "policies/muri/grouping.h"
 #include "policies/policy_entry.h"
 
-namespace berth {
+namespace berth::muri {
 
-struct MuriOptions {
-  bool by_work = true;  // muri-s; otherwise muri-l
+/// Who comes first: least estimated work left times GPUs (muri-s), or least GPU-seconds held
+/// (muri-l), which needs no estimates.
+enum class Order : std::uint8_t { WorkLeft, ServiceHeld };
+
+struct Options {
+  Order order = Order::WorkLeft;
   Duration interval = std::chrono::minutes{6};
   std::optional<InterleaveOverhead> overhead;  // none: as the profiles say
   std::size_t exact_limit = 256;
@@ -36,13 +43,14 @@ struct MuriOptions {
 
 class Muri final : public Policy {
  public:
-  Muri(std::string name, const MuriOptions& options)
+  Muri(std::string name, const Options& options)
       : name_(std::move(name)), options_(options), rounds_(options.interval) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] PolicyTraits traits() const noexcept override {
-    return {.needs = options_.by_work ? Need::Profile | Need::RunTime : Need::Profile,
-            .preempts = true,
-            .shares_devices = true};
+    return {
+        .needs = options_.order == Order::WorkLeft ? Need::Profile | Need::RunTime : Need::Profile,
+        .preempts = true,
+        .shares_devices = true};
   }
   void begin(const View& view) override;
   void on_arrival(const View& view, JobId job) override;
@@ -61,20 +69,12 @@ class Muri final : public Policy {
     std::vector<Slice> slices;
   };
 
-  [[nodiscard]] const StageTimes& stages(const View& view, ProfileId profile);
   [[nodiscard]] Int128 key_of(const View& view, JobId job) const;
-  /// What all jobs of a shape have in common.
-  struct ShapeFacts {
-    bool is_known = false;
-    std::uint32_t bucket = 0;
-    std::int64_t device_memory_mib = 0;
-  };
-  [[nodiscard]] const ShapeFacts& facts(const View& view, ShapeId shape);
-  [[nodiscard]] MuriCandidate candidate(const View& view, JobId job);
+  [[nodiscard]] const Candidate& candidate(const View& view, JobId job);
   [[nodiscard]] bool may_improve() const noexcept { return !waiting_.empty() || is_worth_a_look_; }
 
   // A pass at an interval.
-  void regroup(const View& view, Plan& plan);
+  void regroup(Pass& pass);
   void rank_active(const View& view);
   void choose_groups(const View& view);
   void stop_everybody(Plan& plan);
@@ -83,38 +83,40 @@ class Muri final : public Policy {
   void join_leader(Plan& plan, JobId leader, const Together& group);
 
   // Between two of them.
-  void take_apart_losers(const View& view, Plan& plan);
-  void fill(const View& view, Plan& plan);
+  void take_apart_losers(Pass& pass);
+  void fill(Pass& pass);
 
   void set_holding(JobId job, bool holds);
   [[nodiscard]] bool prepare(Plan& plan, JobId job);
-  void absorb(const View& view, const Plan& plan);
+  void absorb(const Pass& pass);
 
   std::string name_;
-  MuriOptions options_;
+  Options options_;
   Rounds rounds_;
   InterleaveOverhead overhead_;
-  std::vector<StageTimes> stages_;  // by ProfileId
-  std::map<std::pair<std::int32_t, std::vector<PoolId>>, std::uint32_t> buckets_;
-  std::vector<ShapeFacts> facts_;  // by ShapeId
+  Memo<KindId, Candidate> of_kind_;
+  Groups<std::pair<std::int32_t, std::vector<PoolId>>> buckets_;  // by GPUs and where they may be
 
   std::vector<JobId> active_;
-  std::vector<std::uint32_t> active_at_;  // position there, by JobId
+  Column<JobId, std::uint32_t> active_at_;  // position there
   WaitingByShape waiting_;
-  std::vector<bool> is_holding_;    // by JobId
-  std::size_t holding_ = 0;         // how many are
-  std::vector<Slice> first_slice_;  // by JobId, while it holds devices
-  std::vector<Slice> shrunk_;       // where a group lost a member since the last pass
-  bool has_groups_ = false;         // as of the last regrouping
-  bool is_worth_a_look_ = false;    // … and somebody left since
+  Column<JobId, bool> is_holding_;
+  std::size_t holding_ = 0;           // how many are
+  Column<JobId, Slice> first_slice_;  // while it holds devices
+  std::vector<Slice> shrunk_;         // where a group lost a member since the last pass
+  bool has_groups_ = false;           // as of the last regrouping
+  bool is_worth_a_look_ = false;      // … and somebody left since
 
-  std::vector<OrderKey> ranked_;           // scratch
-  std::vector<MuriCandidate> candidates_;  // scratch, as ranked
-  std::vector<Together> chosen_;           // scratch
-  std::vector<Home> homes_;                // scratch, by JobId
-  std::vector<Slice> slices_;              // scratch
-  std::vector<JobId> touched_;             // scratch: started or stopped in this pass
+  std::vector<OrderKey> ranked_;       // scratch
+  std::vector<Candidate> candidates_;  // scratch, as ranked
+  std::vector<Together> chosen_;       // scratch
+  std::vector<Home> homes_;            // scratch, by JobId
+  std::vector<JobId> touched_;         // scratch: started or stopped in this pass
 };
+
+}  // namespace berth::muri
+
+namespace berth {
 
 [[nodiscard]] PolicyEntry muri_s_entry();
 [[nodiscard]] PolicyEntry muri_l_entry();

@@ -1,7 +1,7 @@
-// The books of the arbiters. Each pod's arbiter and the root have their own: the jobs that wait
-// there, class by class, the ends of the leases they granted, and whether anything has changed that
-// makes another sale worth while. A job's row says whose it is: of whom it holds its lease, or with
-// whom it waits. Every entry costs O(log n).
+// What each arbiter keeps: the jobs that wait with it, kind by kind, the ends of the leases it has
+// granted, and whether anything has changed that makes another sale worth while. Every pod has an
+// arbiter and so has the root. A job belongs to one of them: the one whose lease it holds, or with
+// which it waits. Every change costs O(log n).
 #pragma once
 
 #include <map>
@@ -11,17 +11,12 @@
 
 #include "core/view.h"
 #include "policies/agents/pods.h"
+#include "policies/kit/pass.h"
 
 namespace berth::agents {
 
-/// Jobs that differ in nothing an arbiter looks at.
-using ClassKey = std::pair<ShapeId, ProfileId>;
-[[nodiscard]] inline ClassKey class_of(const View& view, JobId job) {
-  return {view.jobs.shape[job], view.jobs.profile[job]};
-}
-
 struct Arbiter {
-  std::map<ClassKey, std::set<JobId>> waiting;  // no class is empty
+  std::map<KindId, std::set<JobId>> waiting;  // no kind is empty
   std::size_t waiting_jobs = 0;
   std::set<std::pair<Time, JobId>> ends;  // of leases
   std::vector<JobId> held_back;  // heads that fit by numbers and found no place close enough
@@ -34,17 +29,17 @@ struct Arbiter {
   }
 };
 
-class Books {
+class Arbiters {
  public:
   void begin(const ClusterState& state, std::int64_t pod_devices);
 
   [[nodiscard]] const Pods& pods() const noexcept { return pods_; }
   /// Of all pods and, last, the root.
-  [[nodiscard]] std::size_t arbiters() const noexcept { return arbiters_.size(); }
-  [[nodiscard]] Arbiter& operator[](PodId pod) noexcept { return arbiters_[pod.value]; }
-  [[nodiscard]] Arbiter& root() noexcept { return arbiters_.back(); }
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  [[nodiscard]] Arbiter& operator[](PodId pod) noexcept { return all_[pod]; }
+  [[nodiscard]] Arbiter& root() noexcept { return all_[pods_.root()]; }
   [[nodiscard]] bool anybody_waits() const noexcept { return waiting_jobs_ > 0; }
-  [[nodiscard]] PodId pod_of(JobId job) const noexcept { return rows_[job.value].pod; }
+  [[nodiscard]] PodId pod_of(JobId job) const noexcept { return rows_[job].pod; }
 
   [[nodiscard]] bool waits_with(const View& view, JobId job, PodId pod) const;
 
@@ -67,9 +62,9 @@ class Books {
   /// Devices of this pod came back; of the root's all pods may have some.
   void mark_changed(PodId pod);
   [[nodiscard]] bool has_rested(JobId job, Time now, Duration pause) const noexcept {
-    return now - rows_[job.value].moved >= pause;
+    return now - rows_[job].moved >= pause;
   }
-  void note_move(JobId job, Time now) noexcept { rows_[job.value].moved = now; }
+  void note_move(JobId job, Time now) noexcept { rows_[job].moved = now; }
   /// Of all arbiters, by id.
   void holders(std::vector<JobId>& jobs) const;
 
@@ -84,8 +79,8 @@ class Books {
   void dequeue(const View& view, JobId job);
 
   Pods pods_;
-  std::vector<Arbiter> arbiters_;
-  std::vector<Row> rows_;  // by JobId
+  Column<PodId, Arbiter> all_;
+  Column<JobId, Row> rows_;
   std::size_t waiting_jobs_ = 0;
 };
 
