@@ -5,7 +5,10 @@
 //   berth_bench --quick         a hundredth of the jobs
 //   berth_bench --growth F.svg  cost per job from 10,000 to 1,000,000 jobs, as a plot
 //   berth_bench --csv N         seconds to read N rows
+//   berth_bench --check FILE    what became slower than 1.3 times since the baseline was written
+//   berth_bench --baseline FILE writes the baseline anew
 //   berth_bench --jobs N --policies a,b --cluster C --load X    one line per policy
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -17,13 +20,19 @@
 #include "base/file.h"
 #include "base/split.h"
 #include "base/text_table.h"
+#include "baseline.h"
 #include "cases.h"
+#include "placements/placements.h"
+#include "policies/registry.h"
+#include "reference.h"
 #include "report/chart.h"
 
 namespace {
 
 using berth::Align;
+using berth::Result;
 using berth::TextTable;
+using berth::bench::BaselineRow;
 using berth::bench::Case;
 using berth::bench::measure;
 using berth::bench::Measured;
@@ -104,6 +113,98 @@ int plot_growth(const std::string& path) {
   return written ? 0 : 1;
 }
 
+/// The best of three, each beside the reference: both are slowed down alike by whatever else runs.
+Result<double> cost_of(const Case& each) {
+  double seconds = 0;
+  double reference = 0;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    const double yardstick = berth::bench::reference_seconds();
+    const Measured m = measure(each);
+    if (!m.ok) return tl::unexpected(berth::Error{m.error});
+    reference = repeat == 0 ? yardstick : std::min(reference, yardstick);
+    seconds = repeat == 0 ? m.seconds : std::min(seconds, m.seconds);
+  }
+  return seconds / reference;
+}
+
+/// Every policy and every placement, with as many jobs as take a noticeable time.
+std::vector<Case> baseline_cases() {
+  std::vector<Case> cases;
+  for (const berth::PolicyEntry& entry : berth::policy_registry())
+    cases.push_back({.policy = entry.name, .cluster = "32x8"});
+  for (const berth::PlacementInfo& info : berth::placements())
+    if (info.name != "best-fit")
+      cases.push_back({.policy = "sjf", .cluster = "32x8", .placement = info.name});
+  for (Case& each : cases) {
+    each.jobs = 125;
+    while (each.jobs < 128'000 && measure(each).seconds < 0.1) each.jobs *= 2;
+  }
+  for (const std::string policy : {"fifo", "srtf", "tiresias-l", "easy"})
+    cases.push_back({.policy = policy, .cluster = "12500x8", .jobs = 200'000});
+  return cases;
+}
+
+int write_baseline(const std::string& path) {
+  std::vector<BaselineRow> rows;
+  for (const Case& each : baseline_cases()) {
+    const Result<double> cost = cost_of(each);
+    if (!cost) {
+      fmt::print(stderr, "{} {}: {}\n", each.policy, each.placement, cost.error().text());
+      return 1;
+    }
+    rows.push_back({each, *cost});
+    fmt::print("{} {} {} x {} jobs: {:.3g}\n", each.policy, each.placement, each.cluster, each.jobs,
+               *cost);
+    std::fflush(stdout);
+  }
+  const auto written = berth::write_file(path, berth::bench::to_csv(rows));
+  if (!written) fmt::print(stderr, "berth_bench: {}\n", written.error().text());
+  return written ? 0 : 1;
+}
+
+/// Says of policies that the file does not know that they were not looked at.
+void name_unknown(const std::vector<BaselineRow>& rows, const std::string& path) {
+  for (const berth::PolicyEntry& entry : berth::policy_registry()) {
+    const auto is_it = [&](const BaselineRow& row) { return row.each.policy == entry.name; };
+    if (std::ranges::none_of(rows, is_it))
+      fmt::print("{} is not in {}: not looked at (./run bench --baseline)\n", entry.name, path);
+  }
+}
+
+int check_baseline(const std::string& path) {
+  const auto text = berth::read_file(path);
+  if (!text) {
+    fmt::print(stderr, "berth_bench: {}\n", text.error().text());
+    return 2;
+  }
+  const auto rows = berth::bench::parse_baseline(*text, path);
+  if (!rows) {
+    fmt::print(stderr, "berth_bench: {}\n", rows.error().text());
+    return 2;
+  }
+  name_unknown(*rows, path);
+  std::size_t slower = 0;
+  double sum = 0;
+  for (const BaselineRow& row : *rows) {
+    const berth::bench::Compared compared = berth::bench::compare(row, cost_of);
+    const std::string name = fmt::format("{} {} {} x {} jobs", row.each.policy, row.each.placement,
+                                         row.each.cluster, row.each.jobs);
+    sum += compared.error.empty() ? compared.times() : 0;
+    if (!compared.is_too_slow()) continue;
+    ++slower;
+    if (compared.error.empty()) {
+      fmt::print("SLOWER  {}: {:.2f} times its baseline ({:.3g}, now {:.3g})\n", name,
+                 compared.times(), row.cost, compared.now);
+    } else {
+      fmt::print("FAILED  {}: {}\n", name, compared.error);
+    }
+    std::fflush(stdout);
+  }
+  fmt::print("{} cases, {} slower than {} times their baseline; on average {:.2f} times\n",
+             rows->size(), slower, berth::bench::kTooSlow, sum / static_cast<double>(rows->size()));
+  return slower == 0 ? 0 : 1;
+}
+
 void full_table(std::size_t million) {
   print_runs("Philly-like jobs on 2,490 GPUs",
              each_policy(kFast, {.policy = "", .cluster = kPhilly, .jobs = million}));
@@ -144,6 +245,10 @@ int main(int argc, char** argv) {
       pattern.load = std::strtod(value().c_str(), nullptr);
     } else if (option == "--growth") {
       return plot_growth(value());
+    } else if (option == "--check") {
+      return check_baseline(value());
+    } else if (option == "--baseline") {
+      return write_baseline(value());
     } else if (option == "--csv") {
       const std::size_t rows = std::strtoull(value().c_str(), nullptr, 10);
       fmt::print("Reading a native CSV of {} rows: {:.2f} s\n", rows,

@@ -1,7 +1,6 @@
 #include "cases.h"
 
 #include <cstdio>
-#include <ctime>
 #include <memory>
 
 #include <sys/resource.h>
@@ -13,6 +12,7 @@
 #include "core/engine.h"
 #include "placements/placements.h"
 #include "policies/registry.h"
+#include "reference.h"
 #include "sim/sim_executor.h"
 #include "trace/generator.h"
 #include "trace/reader.h"
@@ -21,13 +21,6 @@
 namespace berth::bench {
 
 namespace {
-
-/// Processor time, not wall time: other work on the machine does not count.
-double processor_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 long peak_kib() {
   rusage usage{};

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <ctime>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,19 +13,15 @@
 #include "base/rng.h"
 #include "cases.h"
 #include "perf/cpu_allocation.h"
+#include "reference.h"
 
 namespace {
 
 using namespace berth;
+using bench::processor_seconds;
 
 constexpr CpuServer kServer{.cores = 96, .gpus = 8};
 constexpr double kTargetSeconds = 0.05;
-
-double processor_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 struct Servers {
   std::vector<std::vector<double>> tables;  // one per job class

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -16,19 +15,13 @@
 #include "core/engine.h"
 #include "placements/placements.h"
 #include "policies/registry.h"
+#include "reference.h"
 #include "sim/sim_executor.h"
 #include "trace/generator.h"
 
 namespace berth::bench {
 
 namespace {
-
-/// Processor time, not wall time: other work on the machine does not count.
-double processor_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 constexpr double kShortest = 600;  // seconds; run times are log-uniform between the two
 constexpr double kLongest = 86400;

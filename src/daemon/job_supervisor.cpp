@@ -40,7 +40,8 @@ JobSupervisor::JobSupervisor(Parts parts)
       departures_({attempts_, starts_, parts_.job, rules_}),
       moves_({attempts_, batch_, parts_.cluster, parts_.clock, parts_.job, rules_,
               parts_.generation, parts_.show_cores}),
-      ends_({parts_.clock, rules_, parts_.joules, parts_.seen_to_run, parts_.last_known}) {}
+      ends_({parts_.clock, rules_, parts_.joules, parts_.seen_to_run, parts_.last_known}),
+      launcher_(parts_.host, parts_.order) {}
 
 // --- lives of engines
 
@@ -455,38 +456,19 @@ void JobSupervisor::begin_vacant_starts(std::vector<JobNumber>& begun) {
   }
 }
 
-/// What a library throws over a request is that request's matter.
-Result<LaunchOrder> JobSupervisor::order_of(const LedgerJob& job, const Attempt& attempt) const {
-  try {
-    return parts_.order(job, attempt);
-  } catch (const std::exception& error) {
-    return fail(fmt::format("its start could not be prepared, this is a bug: {}", error.what()));
-  }
-}
-
-Result<void> JobSupervisor::launch_by(const LaunchOrder& order) const {
-  try {
-    return parts_.host.launch(order);
-  } catch (const std::exception& error) {
-    return fail(fmt::format("it could not be started, this is a bug: {}", error.what()));
-  }
-}
-
 void JobSupervisor::launch(JobNumber job) {
   const Attempt* attempt = attempts_.find(job);
   if (attempt == nullptr) return;
   const auto record = parts_.job(job);
   BERTH_CHECK(record.has_value(), "a job that starts is on record");
-  auto order = order_of(*record, *attempt);
-  Result<void> launched = order ? launch_by(*order) : tl::unexpected<Error>(order.error());
-  if (launched) return;
-  // What it is refused for by its own request will not change; what the machine lacks may.
+  const auto failure = launcher_.launch(*record, *attempt);
+  if (!failure) return;
   const Ending ending = attempt->ending;
   ExitRecord exit;
   exit.was_started = false;
-  exit.why = launched.error().text();
-  const Verdict verdict = order ? ends_.of_failed_launch(*attempt, launched.error().text())
-                                : AttemptEnds::of_exit(*record, *attempt, exit);
+  exit.why = failure->why;
+  const Verdict verdict = failure->is_of_request ? AttemptEnds::of_exit(*record, *attempt, exit)
+                                                 : ends_.of_failed_launch(*attempt, failure->why);
   failed_starts_.push_back({job, verdict, end(job, verdict, nullptr), ending});
 }
 

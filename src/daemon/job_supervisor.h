@@ -25,6 +25,7 @@
 #include "core/action.h"
 #include "daemon/attempt.h"
 #include "daemon/attempt_ends.h"
+#include "daemon/attempt_launcher.h"
 #include "daemon/attempt_table.h"
 #include "daemon/decision_batch.h"
 #include "daemon/departures.h"
@@ -41,8 +42,6 @@ namespace berth {
 class JobSupervisor {
  public:
   using Rules = SupervisorRules;
-  /// Everything the host needs to run this attempt; an error says why it cannot be run.
-  using LaunchMaker = std::function<Result<LaunchOrder>(const LedgerJob&, const Attempt&)>;
   struct Parts {
     const Cluster& cluster;
     Host& host;
@@ -50,7 +49,7 @@ class JobSupervisor {
     const LiveClock& clock;
     std::uint64_t generation = 0;
     JobLookup job;
-    LaunchMaker order;
+    AttemptLauncher::OrderMaker order;
     std::vector<std::int32_t> machine_cores;
     /// For recovery: attempts whose programs were seen to run at that time or later; the last
     /// moment that the life before this one has written down. Empty: nobody knows.
@@ -181,8 +180,6 @@ class JobSupervisor {
   [[nodiscard]] bool is_clear(JobNumber job, std::span<const Slice> slices) const;
   void begin_vacant_starts(std::vector<JobNumber>& begun);
   void launch(JobNumber job);
-  [[nodiscard]] Result<LaunchOrder> order_of(const LedgerJob& job, const Attempt& attempt) const;
-  [[nodiscard]] Result<void> launch_by(const LaunchOrder& order) const;
   void see_started(Attempt& attempt, std::int64_t pid);
   [[nodiscard]] std::optional<AttemptEnd> ask_or_end(JobNumber job, Verdict verdict,
                                                      const ExitRecord* exit, Ending ending);
@@ -198,6 +195,7 @@ class JobSupervisor {
   Departures departures_;
   InPlaceMoves moves_;
   AttemptEnds ends_;
+  AttemptLauncher launcher_;
   std::vector<AttemptEnd> failed_starts_;
   std::vector<AttemptEnd> found_ends_;
   std::vector<JobNumber> started_;

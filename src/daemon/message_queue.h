@@ -1,6 +1,6 @@
-// What the engine's thread hears from outside, in the order in which it came: records that others
-// have written, what became of processes, what training code says, questions. In a test the queue
-// is the world: it lets time pass until there is something to hear.
+// What the engine's thread is told, in the order in which it came: records that others have
+// written, events of processes, answers of training code, questions. In a test the queue is the
+// world: it lets time pass until there is a message.
 #pragma once
 
 #include <condition_variable>

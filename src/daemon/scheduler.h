@@ -1,6 +1,7 @@
-// The lives of engines. An engine runs until it is told to stop or to begin again: with another
-// policy, another description of the cluster, or more slots. A new one takes over what runs, just
-// as after a restart of the whole program.
+// Runs one engine after another. An engine runs until it is told to stop or to begin again: with
+// another policy, another description of the cluster, or more slots. A new one takes over what
+// runs, just as after a restart of the whole program. An engine that fails is replaced; jobs and
+// policies that make engines fail are set aside.
 #pragma once
 
 #include <atomic>

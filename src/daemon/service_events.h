@@ -1,4 +1,5 @@
-// The bodies of events: small, and enough to follow the queue without asking again.
+// The bodies of the events that the service streams: small, and enough to follow the queue without
+// asking again.
 #pragma once
 
 #include "daemon/service.h"

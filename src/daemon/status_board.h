@@ -1,6 +1,6 @@
-// What the outside sees: the fold of everything that is durable, with what is known of processes
-// beside it. Written by the journal writer after each commit and by the engine's thread, read by
-// everyone; a reader never waits for a pass or a disk.
+// What readers see: the ledger as far as it is durable, with what is known of processes beside it.
+// The journal writer publishes to it after each commit, the engine's thread adds notes. A reader
+// never waits for a scheduling pass or a disk. Notes are lost by a restart. Safe from any thread.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
-// The hub's place in the daemon: who may speak for which job, what becomes of what they say, and
-// how an engine learns of it.
+// Connects training code with the daemon: which attempt may talk to the hub and with which token,
+// what of its reports the status board shows, and how the engine learns that something changed.
+// Owns the hub; the hub's thread calls back here.
 #pragma once
 
 #include <functional>

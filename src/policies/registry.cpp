@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -46,194 +46,29 @@ namespace berth {
 
 namespace {
 
-using Made = Result<std::unique_ptr<Policy>>;
-
-ParamSpec pass_param(std::string default_value) {
-  return {"pass", std::move(default_value),
-          "strict: stop at the first job that does not fit; skip: try the next"};
+void add(std::vector<PolicyEntry>& all, PolicyEntry entry) { all.push_back(std::move(entry)); }
+void add(std::vector<PolicyEntry>& all, std::vector<PolicyEntry> entries) {
+  std::ranges::move(entries, std::back_inserter(all));
 }
 
-Made make_list(const PolicyEntry& entry, const Params& params) {
-  BERTH_TRY(const auto pass, params.choice("pass", {"strict", "skip"}));
-  const ListKey key = entry.name == "sjf"        ? ListKey::RunTime
-                      : entry.name == "smallest" ? ListKey::Gpus
-                                                 : ListKey::Arrival;
-  return std::make_unique<ListOrder>(entry.name, key,
-                                     pass == 0 ? PassRule::Strict : PassRule::Skip);
-}
-
-Made make_shortest(const PolicyEntry& entry, const Params& params) {
-  PreemptiveOptions options;
-  options.key = entry.name == "srtf" ? ServiceKey::WorkLeft : ServiceKey::WorkLeftGpus;
-  BERTH_TRY(options.preempt_gain, params.duration("preempt_gain"));
-  return std::make_unique<Preemptive>(entry.name, options);
-}
-
-Made make_edf(const PolicyEntry& entry, const Params&) {
-  PreemptiveOptions options;
-  options.key = ServiceKey::Deadline;
-  return std::make_unique<Preemptive>(entry.name, options);
-}
-
-Made make_las(const PolicyEntry& entry, const Params& params) {
-  PreemptiveOptions options;
-  options.key = entry.name == "las" ? ServiceKey::Attained : ServiceKey::AttainedGpus;
-  BERTH_TRY(options.quantum, params.duration("quantum"));
-  if (options.quantum <= Duration::zero()) return params.wrong("quantum", "must be more than zero");
-  return std::make_unique<Preemptive>(entry.name, options);
-}
-
-Made make_easy(const PolicyEntry&, const Params& params) {
-  BERTH_TRY(const auto kill, params.flag("kill_overrun"));
-  return std::make_unique<Easy>(kill);
-}
-
-Result<double> promote_knob_of(const Params& params) {
-  if (params.text("promote_knob") == "off") return std::numeric_limits<double>::infinity();
-  return params.number("promote_knob", 0, 1e9);
-}
-
-Made make_tiresias(const PolicyEntry& entry, const Params& params) {
-  TiresiasOptions options;
-  options.gittins = entry.name == "tiresias-g";
-  BERTH_TRY(options.thresholds, params.numbers("thresholds"));
-  const auto& thresholds = options.thresholds;
-  const bool rising =
-      std::ranges::adjacent_find(thresholds, std::ranges::greater_equal{}) == thresholds.end();
-  if (thresholds.empty() || thresholds.size() > 100 || thresholds.front() <= 0 ||
-      thresholds.back() > kMaxInputSeconds || !rising) {
-    return params.wrong("thresholds", "must be 1 to 100 rising GPU-seconds above zero");
-  }
-  BERTH_TRY(options.promote_knob, promote_knob_of(params));
-  BERTH_TRY(options.min_interval, params.duration("min_interval"));
-  BERTH_TRY_VOID(params.number("pack_limit", 0, 1));  // read by the placement `skew`
-  BERTH_TRY(options.evict_for_consolidation, params.flag("evict_for_consolidation"));
-  if (!options.gittins) return std::make_unique<Tiresias>(entry.name, options);
-  BERTH_TRY(const auto history, params.integer("history", 1, 10'000'000));
-  BERTH_TRY(const auto min_samples, params.integer("min_samples", 1, 10'000'000));
-  BERTH_TRY(options.samples, params.numbers("samples"));
-  BERTH_TRY(options.gittins_interval, params.duration("gittins_interval"));
-  if (options.gittins_interval <= Duration::zero())
-    return params.wrong("gittins_interval", "must be more than zero");
-  options.history = static_cast<std::size_t>(history);
-  options.min_samples = static_cast<std::size_t>(min_samples);
-  return std::make_unique<Tiresias>(entry.name, options);
-}
-
-std::vector<ParamSpec> tiresias_params() {
-  return {{"thresholds", "3200",
-           "GPU-seconds at which a job falls to the next queue, rising, comma separated"},
-          {"promote_knob", "off",
-           "a job that waited this many times its run time goes back to the first queue"},
-          {"min_interval", "0", "seconds between two passes at least"},
-          {"pack_limit", "0.5", "with --placement skew: skew above which a model is consolidated"},
-          {"evict_for_consolidation", "on",
-           "a consolidated job that finds no nodes takes those of jobs in lower queues"}};
-}
-
-std::vector<ParamSpec> gittins_params() {
-  std::vector<ParamSpec> params = tiresias_params();
-  params.push_back({"history", "5000", "how many finished jobs the Gittins index looks back on"});
-  params.push_back(
-      {"min_samples", "30", "below this many finished jobs it behaves like tiresias-l"});
-  params.push_back(
-      {"samples", "", "GPU-seconds of jobs known from before the run, comma separated"});
-  params.push_back(
-      {"gittins_interval", "60", "seconds between two looks at the indices of running jobs"});
-  return params;
+/// Each is one entry, or those of a family.
+template <class... Entries>
+std::vector<PolicyEntry> table(Entries... entries) {
+  std::vector<PolicyEntry> all;
+  (add(all, std::move(entries)), ...);
+  return all;
 }
 
 std::vector<PolicyEntry> make_registry() {
-  const ParamSpec gain{"preempt_gain", "0",
-                       "seconds of work (x GPUs for srsf) a preemption must win at least"};
-  const ParamSpec quantum{"quantum", "60",
-                          "seconds between two looks at the order, aligned to time zero"};
-  std::vector<PolicyEntry> entries{
-      {.name = "fifo",
-       .summary = "first come, first served; the first job that does not fit blocks the rest",
-       .params = {pass_param("strict")},
-       .make = make_list},
-      {.name = "fifo-skip",
-       .summary = "arrival order, but any job that fits may start",
-       .params = {pass_param("skip")},
-       .make = make_list},
-      {.name = "sjf",
-       .summary = "shortest estimated run time first",
-       .params = {pass_param("skip")},
-       .make = make_list},
-      {.name = "smallest",
-       .summary = "fewest GPUs first",
-       .params = {pass_param("skip")},
-       .make = make_list},
-      {.name = "easy",
-       .summary = "FIFO with backfill around one reservation for the head",
-       .params = {{"kill_overrun", "off", "kill a job that outlives its estimate"}},
-       .make = make_easy},
-      conservative_entry(),
-      capacity_entry(),
-      drf_entry(),
-      priority_entry(),
-      fair_share_entry(),
-      qssf_entry(),
-      pai_entry(),
-      philly_entry(),
-      {.name = "srtf",
-       .summary = "preemptive, least estimated work left first",
-       .params = {gain},
-       .make = make_shortest},
-      {.name = "srsf",
-       .summary = "preemptive, least estimated work left times GPUs first",
-       .params = {gain},
-       .make = make_shortest},
-      {.name = "las",
-       .summary = "preemptive, least time of holding GPUs first",
-       .params = {quantum},
-       .make = make_las},
-      {.name = "las-2d",
-       .summary = "preemptive, least GPU-seconds held first",
-       .params = {quantum},
-       .make = make_las},
-      {.name = "edf",
-       .summary =
-           "preemptive, earliest deadline first, jobs without one behind in order of arrival",
-       .params = {},
-       .make = make_edf},
-      {.name = "tiresias-l",
-       .summary = "preemptive, queues by GPU-seconds attained, first come first served inside",
-       .params = tiresias_params(),
-       .make = make_tiresias},
-      {.name = "tiresias-g",
-       .summary = "preemptive, queues by GPU-seconds attained, Gittins index inside",
-       .params = gittins_params(),
-       .make = make_tiresias},
-      agents_entry(),
-      andreas_entry(),
-      hived_entry(),
-      sjf_ffs_entry(),
-      sjf_bsbf_entry(),
-      lucid_entry(),
-      muri_l_entry(),
-      muri_s_entry(),
-      gandiva_entry(),
-      gandiva_fair_entry(),
-      antman_entry(),
-      antman_lite_entry(),
-      synergy_entry(),
-      oasis_entry(),
-      aonline_entry(),
-      chronus_entry(),
-      elasticflow_entry(),
-      pollux_entry(),
-      sia_entry(),
-      rubick_entry(),
-      optimus_entry(),
-      themis_entry(),
-      ftf_fractional_entry(),
-      shockwave_entry(),
-      hpo_entry(),
-  };
-  std::ranges::move(gavel_entries(), std::back_inserter(entries));
-  return entries;
+  return table(list_order_entries(), easy_entry(), conservative_entry(), capacity_entry(),
+               drf_entry(), priority_entry(), fair_share_entry(), qssf_entry(), pai_entry(),
+               philly_entry(), preemptive_entries(), tiresias_entries(), agents_entry(),
+               andreas_entry(), hived_entry(), sjf_ffs_entry(), sjf_bsbf_entry(), lucid_entry(),
+               muri_l_entry(), muri_s_entry(), gandiva_entry(), gandiva_fair_entry(),
+               antman_entry(), antman_lite_entry(), synergy_entry(), oasis_entry(), aonline_entry(),
+               chronus_entry(), elasticflow_entry(), pollux_entry(), sia_entry(), rubick_entry(),
+               optimus_entry(), themis_entry(), ftf_fractional_entry(), shockwave_entry(),
+               hpo_entry(), gavel_entries());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What training code says, for those who decide; absent where nothing listens.
+// What those who decide know of training code and can ask of it: reports, losses and phases in,
+// requests to resize or save out. The hub implements it; absent where nothing listens.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the training code of one job has said, in figures. Rates are medians over recent reports, so
+// The reports of one job's training code, as figures. Rates are medians over recent reports, so
 // that a checkpoint or a validation between two iterations does not show as a slow job. Bounded:
 // however long a job trains, it takes a fixed number of bytes beyond one number per epoch (the
 // first 100,000).

@@ -3,7 +3,7 @@
 
 #include "client/array_fold.h"
 
-namespace berth::client {
+namespace berth::client::array_fold_tests {
 namespace {
 
 JobRow part(std::int32_t index, LiveState state, WaitCode code) {
@@ -65,4 +65,4 @@ TEST(SlurmReason, IsTheWordThatScriptsKnow) {
 }
 
 }  // namespace
-}  // namespace berth::client
+}  // namespace berth::client::array_fold_tests

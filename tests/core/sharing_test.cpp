@@ -7,7 +7,7 @@
 #include "core/engine.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::sharing_tests {
 namespace {
 
 constexpr Shape kOne{.gpus = 1,
@@ -223,4 +223,4 @@ TEST(ReRating, AGrownJobRunsFasterByTheRateFunction) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::sharing_tests

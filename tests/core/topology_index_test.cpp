@@ -14,7 +14,7 @@
 #include "core/bit_set.h"
 #include "core/topology_index.h"
 
-namespace berth {
+namespace berth::topology_index_tests {
 namespace {
 
 using testing::ElementsAre;
@@ -370,4 +370,4 @@ TEST(TopologyIndexProperty, TheMatchersLevelIsTheLowestThereIs) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::topology_index_tests

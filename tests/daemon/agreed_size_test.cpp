@@ -10,7 +10,7 @@
 #include "support/random_life.h"
 #include "support/suite_name.h"
 
-namespace berth::test {
+namespace berth::test::agreed_size_tests {
 namespace {
 
 class AgreedSize : public ::testing::TestWithParam<std::string> {};
@@ -62,4 +62,4 @@ std::vector<std::string> all_policies() {
 INSTANTIATE_TEST_SUITE_P(Registry, AgreedSize, ::testing::ValuesIn(all_policies()), kByName);
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::agreed_size_tests

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "support/live_world.h"
 
-namespace berth::test {
+namespace berth::test::bad_job_tests {
 namespace {
 
 const Caller kAnn{.user = "ann", .uid = 1'000, .gid = 1'000, .role = Role::User};
@@ -428,4 +428,4 @@ TEST(BadJob, APolicyThatCannotBeMadeIsReplaced) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::bad_job_tests

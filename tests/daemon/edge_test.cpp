@@ -3,7 +3,7 @@
 
 #include "support/live_world.h"
 
-namespace berth::test {
+namespace berth::test::edge_tests {
 namespace {
 
 JobFilter only(JobNumber job) { return {.states = {}, .numbers = {job}}; }
@@ -175,4 +175,4 @@ TEST(Edge, ALimitThatWasChangedHoldsWhileTheSchedulerIsDead) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::edge_tests

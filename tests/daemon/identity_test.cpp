@@ -9,7 +9,7 @@
 #include "support/live_world.h"
 #include "support/temporary_directory.h"
 
-namespace berth::test {
+namespace berth::test::identity_tests {
 namespace {
 
 using ::testing::ElementsAre;
@@ -331,4 +331,4 @@ TEST(MachineUsers, AreFoundByName) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::identity_tests

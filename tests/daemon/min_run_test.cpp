@@ -4,7 +4,7 @@
 
 #include "support/live_world.h"
 
-namespace berth::test {
+namespace berth::test::min_run_tests {
 namespace {
 
 SchedulerOptions under(const std::string& policy, std::int64_t min_run, Settings settings = {}) {
@@ -222,4 +222,4 @@ TEST(MinRun, WhoSavesMakesWayAsOftenAsThePolicyWants) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::min_run_tests

@@ -4,7 +4,7 @@
 
 #include "support/live_world.h"
 
-namespace berth::test {
+namespace berth::test::refusal_tests {
 namespace {
 
 /// Two hours of work in ten minutes.
@@ -99,4 +99,4 @@ TEST(Refusal, IsNotSpokenOfWhereNobodyRefuses) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::refusal_tests

@@ -4,7 +4,7 @@
 
 #include "support/live_world.h"
 
-namespace berth::test {
+namespace berth::test::smaller_tests {
 namespace {
 
 const std::vector<std::string> kNone;
@@ -107,4 +107,4 @@ TEST(Smaller, WhatRunsOnADeviceThatHasGoneIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::smaller_tests

@@ -6,7 +6,7 @@
 #include "daemon/decision_batch.h"
 #include "daemon/departures.h"
 
-namespace berth {
+namespace berth::supervisor_parts_tests {
 namespace {
 
 Cluster two_nodes() {
@@ -143,4 +143,4 @@ TEST_F(DeparturesTest, WhoWasAskedToLeaveIsNamedOnceWhenItStays) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::supervisor_parts_tests

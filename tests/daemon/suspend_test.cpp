@@ -4,7 +4,7 @@
 
 #include "support/live_world.h"
 
-namespace berth::test {
+namespace berth::test::suspend_tests {
 namespace {
 
 JobFilter only(JobNumber job) { return {.states = {}, .numbers = {job}}; }
@@ -155,4 +155,4 @@ TEST(Suspend, WhyOfASleeperSaysWhoAndWhatWouldWakeIt) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::suspend_tests

@@ -8,7 +8,7 @@
 #include "exec/host_fixture.h"
 #include "exec/process_table.h"
 
-namespace berth::host_test {
+namespace berth::host_test::host_stop_tests {
 namespace {
 
 using HostStop = HostTest;
@@ -293,4 +293,4 @@ TEST_F(HostStop, CoresAreSetAtTheStartAndWhileItRuns) {
 }
 
 }  // namespace
-}  // namespace berth::host_test
+}  // namespace berth::host_test::host_stop_tests

@@ -12,7 +12,7 @@
 #include "perf/predict/helios.h"
 #include "perf/predict/past.h"
 
-namespace berth {
+namespace berth::past_tests {
 namespace {
 
 struct Row {
@@ -128,4 +128,4 @@ TEST(Past, SaysWhoLearns) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::past_tests

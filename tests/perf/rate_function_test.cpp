@@ -5,7 +5,7 @@
 
 #include "perf/rate_model.h"
 
-namespace berth {
+namespace berth::rate_function_tests {
 namespace {
 
 double slowdown_against_nvlink(double compute, double bytes, std::int32_t gpus, Level level) {
@@ -168,4 +168,4 @@ TEST(Profiles, UnknownPairsFallBackInOrder) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::rate_function_tests

@@ -9,6 +9,8 @@
 namespace berth::test {
 namespace {
 
+using namespace capacity;
+
 Scenario with(Settings settings, std::string cluster, std::vector<JobSpec> jobs) {
   return {.policy = "capacity",
           .settings = std::move(settings),

@@ -6,13 +6,15 @@
 
 #include <array>
 
-#include "policies/common/capacity_profile.h"
+#include "policies/conservative/capacity_profile.h"
 #include "policies/stress.h"
 #include "support/random_scenario.h"
 #include "support/run.h"
 
 namespace berth::test {
 namespace {
+
+using namespace conservative;
 
 Time at(std::int64_t tick) { return Time{Duration{tick}}; }
 

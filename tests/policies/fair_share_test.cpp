@@ -1,6 +1,6 @@
 // Fair share: the order of accounts, decay, and the reservation. The numbers are those of
 // docs/policies/fair-share.md.
-#include "policies/fair_share/fair_share.h"
+#include "policies/fair_share/accounts.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,8 @@
 
 namespace berth::test {
 namespace {
+
+using namespace fair_share;
 
 JobSpec job(std::string user, double submit, int gpus, double duration, std::string group = {}) {
   JobSpec spec{.submit = submit, .gpus = gpus, .duration = duration, .user = std::move(user)};

@@ -11,7 +11,7 @@
 #include "policies/lucid/sharing_score.h"
 #include "project_paths.h"
 
-namespace berth {
+namespace berth::lucid {
 namespace {
 
 constexpr double kGib = 1024;
@@ -224,4 +224,4 @@ TEST(ArrivalForecast, KnowsTheBusyHourOfTheDay) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::lucid

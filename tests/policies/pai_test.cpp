@@ -10,6 +10,8 @@
 namespace berth::test {
 namespace {
 
+using namespace pai;
+
 TEST(PaiReserve, AJobBorrowsOnlyBeyondWhatIsKept) {
   // 8 high-end devices, 4 in reserve, 2 held by jobs that need them: 6 free, 2 still kept.
   EXPECT_TRUE(may_borrow(6, 4, 2, 2));

@@ -5,11 +5,13 @@
 #include <set>
 #include <vector>
 
-#include "policies/philly/philly.h"
+#include "policies/philly/levels.h"
 #include "support/run.h"
 
 namespace berth::test {
 namespace {
+
+using namespace philly;
 
 using testing::ElementsAre;
 

@@ -1,12 +1,14 @@
 // Philly: locality by levels, relaxation while a job waits, quotas of virtual clusters.
 #include <gtest/gtest.h>
 
-#include "policies/philly/philly.h"
+#include "policies/philly/levels.h"
 #include "policies/stress.h"
 #include "support/run.h"
 
 namespace berth::test {
 namespace {
+
+using namespace philly;
 
 /// Two racks of two servers with eight GPUs; `free` on each of the four.
 class TwoRacks {

@@ -10,6 +10,8 @@
 namespace berth::test {
 namespace {
 
+using namespace priority;
+
 JobSpec job(double submit, int gpus, double duration, int priority, std::string tenant = {}) {
   return {.submit = submit,
           .gpus = gpus,
@@ -120,7 +122,7 @@ TEST(Priority, AgesLikeAWalkOverAllJobsEverySecond) {
     Scenario scenario = random_scenario(seed, {.max_jobs = 25});
     NaivePriority naive{pass, std::chrono::seconds{aging}, top};
     Priority policy{
-        {}, {.pass = pass, .aging_interval = std::chrono::seconds{aging}, .max_class = top}};
+        {}, {.pass = pass, .aging = {.interval = std::chrono::seconds{aging}, .max_class = top}}};
     ASSERT_EQ(run_with(scenario, policy).start, run_with(scenario, naive).start) << "seed " << seed;
   }
 }

@@ -1,9 +1,14 @@
-// The ordered set with prefix sums against a plain sorted vector.
+// Queues and sets that policies share, against plain ones: the ordered set with prefix sums, queues
+// for backfill, limits of a pass by rank.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/rng.h"
+#include "policies/common/backfill_queues.h"
+#include "policies/common/place_limits.h"
 #include "policies/common/ranked_set.h"
 
 namespace berth {
@@ -70,6 +75,56 @@ TEST(RankedSet, AgreesWithASortedMap) {
       }
     }
   }
+}
+
+// Jobs come, leave, and some of those that left come back, in one of three groups.
+TEST(BackfillQueues, FindTheFirstJobThatIsShortEnough) {
+  Rng rng{7};
+  BackfillQueues<ShapeId> queues;
+  std::map<JobId, std::int64_t> naive;  // those that wait
+  const auto group = [](JobId job) { return ShapeId{job.value % 3}; };
+  std::uint32_t newest = 0;
+  for (int step = 0; step < 3000; ++step) {
+    const auto change = rng.below(3);
+    const JobId job{change == 0 ? newest++ : static_cast<std::uint32_t>(rng.below(newest + 1))};
+    if (naive.erase(job) > 0) {
+      queues.forget(group(job), job);
+    } else if (change < 2 && job.value < newest) {
+      naive[job] = static_cast<std::int64_t>(rng.below(1000));
+      queues.push(group(job), job, Duration{naive[job]});
+    } else {
+      queues.forget(group(job), job);  // it does not wait: nothing happens
+    }
+    const auto limit = static_cast<std::int64_t>(rng.below(1000));
+    for (const ShapeId shape : {ShapeId{0}, ShapeId{1}, ShapeId{2}}) {
+      std::optional<JobId> first;
+      std::optional<JobId> first_short;
+      for (const auto& [each, estimate] : naive) {
+        if (group(each) != shape) continue;
+        if (!first) first = each;
+        if (!first_short && estimate <= limit) first_short = each;
+      }
+      const bool is_active = std::ranges::count(queues.active(), shape) == 1;
+      ASSERT_EQ(is_active, first.has_value());
+      if (!is_active) continue;
+      ASSERT_EQ(queues.first(shape), *first);
+      ASSERT_EQ(queues.first_at_most(shape, Duration{limit}), first_short);
+    }
+  }
+}
+
+TEST(PlaceLimits, ExcludeWhoeverOfTheShapeComesBehind) {
+  PlaceLimits<int> limits;
+  limits.begin(2);
+  limits.set(ShapeId{1}, PoolId{0}, 5);
+  EXPECT_TRUE(limits.any());
+  EXPECT_FALSE(limits.excludes(ShapeId{1}, PoolId{0}, 4));
+  EXPECT_TRUE(limits.excludes(ShapeId{1}, PoolId{0}, 5));
+  EXPECT_TRUE(limits.excludes(ShapeId{1}, PoolId{0}, 6));
+  EXPECT_FALSE(limits.excludes(ShapeId{1}, PoolId{1}, 6));
+  limits.clear();
+  EXPECT_FALSE(limits.any());
+  EXPECT_FALSE(limits.excludes(ShapeId{1}, PoolId{0}, 6));
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 namespace berth::test {
 namespace {
 
+using namespace tiresias;
+
 GittinsTable table_of(std::initializer_list<double> samples) {
   GittinsTable table{5000};
   for (const double sample : samples) table.add(sample);

@@ -10,7 +10,7 @@
 #include "wire/view_fields.h"
 #include "wire/writer.h"
 
-namespace berth::test {
+namespace berth::test::reading_tests {
 namespace {
 
 using wire::Detail;
@@ -169,4 +169,4 @@ TEST(Wire, WhatTheClientReads) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::reading_tests

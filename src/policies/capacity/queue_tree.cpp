@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace berth {
+namespace berth::capacity {
 
 namespace {
 constexpr std::int64_t kMicro = 1'000'000;
@@ -140,4 +140,4 @@ bool QueueTree::is_less_full(QueueId a, QueueId b) const noexcept {
   return std::tie(x_fill, x.name) < std::tie(y_fill, y.name);
 }
 
-}  // namespace berth
+}  // namespace berth::capacity

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 
-namespace berth {
+namespace berth::capacity {
 
 /// NAME and its numbers: share[, largest share], as --set queues gives them.
 using QueueList = std::vector<std::pair<std::string, std::vector<double>>>;
@@ -41,7 +41,7 @@ class QueueTree {
   [[nodiscard]] double guaranteed_gpus(QueueId queue) const noexcept;
   [[nodiscard]] double largest_gpus(QueueId queue) const noexcept;
 
-  /// Books GPUs on a leaf and everything above it.
+  /// Counts GPUs on a leaf and everything above it; below zero: they come back.
   void use(QueueId leaf, std::int64_t gpus) noexcept;
   [[nodiscard]] std::int64_t used(QueueId queue) const noexcept { return queues_[queue].used; }
   /// Would the leaf and everything above it stay within their largest share with so many GPUs more?
@@ -90,4 +90,4 @@ class QueueTree {
   std::map<std::string, QueueId, std::less<>> ids_;
 };
 
-}  // namespace berth
+}  // namespace berth::capacity

@@ -11,16 +11,17 @@
 
 #include "core/plan.h"
 #include "policies/common/ranked_set.h"
+#include "policies/kit/pass.h"
 
 namespace berth {
 
-/// Smaller gives way first: lower class, then later start, then later submit and id.
+/// Smaller gives way first: lower priority, then later start, then later submit and id.
 struct VictimKey {
-  std::int32_t klass = 0;
+  std::int32_t priority = 0;
   Time started;
   JobId job;
   friend std::strong_ordering operator<=>(const VictimKey& a, const VictimKey& b) noexcept {
-    if (a.klass != b.klass) return a.klass <=> b.klass;
+    if (a.priority != b.priority) return a.priority <=> b.priority;
     if (a.started != b.started) return b.started <=> a.started;
     return b.job <=> a.job;
   }
@@ -45,24 +46,32 @@ class RunningJobs {
     rows_.resize(jobs);
   }
   void add(std::uint32_t group, PoolId pool, const VictimKey& key, std::int32_t gpus) {
-    rows_[key.job.value] = {.key = key, .group = group, .pool = pool, .gpus = gpus, .member = true};
-    set(group, pool).insert(key, gpus);
-    used_[group] += gpus;
-    ++size_;
+    rows_[key.job] = {.key = key, .group = group, .pool = pool, .gpus = gpus};
+    put(key.job, pool);
   }
   void remove(JobId job) {
-    Row& row = rows_[job.value];
+    Row& row = rows_[job];
     set(row.group, row.pool).erase(row.key);
     used_[row.group] -= row.gpus;
     row.member = false;
     --size_;
   }
-  [[nodiscard]] bool contains(JobId job) const noexcept { return rows_[job.value].member; }
-  [[nodiscard]] const Row& row(JobId job) const noexcept { return rows_[job.value]; }
+  /// As part of the plan, undone with it: the job gives way.
+  void give_way(Plan& plan, JobId job) {
+    const PoolId pool = rows_[job].pool;
+    remove(job);
+    plan.on_rollback([this, job, pool] { put(job, pool); });
+  }
+  /// It runs again after all, perhaps in another pool.
+  void come_back(Plan& plan, JobId job) {
+    put(job, plan.pool_of(job));
+    plan.on_rollback([this, job] { remove(job); });
+  }
+
+  [[nodiscard]] bool contains(JobId job) const noexcept { return rows_[job].member; }
+  [[nodiscard]] const Row& row(JobId job) const noexcept { return rows_[job]; }
   [[nodiscard]] std::int64_t used(std::uint32_t group) const noexcept { return used_[group]; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::size_t groups() const noexcept { return used_.size(); }
-  [[nodiscard]] std::size_t pools() const noexcept { return pools_; }
   /// Who of the group would give way first in these pools; null: nobody runs there.
   [[nodiscard]] const VictimKey* first(std::uint32_t group, std::span<const PoolId> pools) const {
     const VictimKey* best = nullptr;
@@ -75,6 +84,15 @@ class RunningJobs {
   }
 
  private:
+  /// With what its row has kept of it.
+  void put(JobId job, PoolId pool) {
+    Row& row = rows_[job];
+    row.pool = pool;
+    row.member = true;
+    set(row.group, pool).insert(row.key, row.gpus);
+    used_[row.group] += row.gpus;
+    ++size_;
+  }
   [[nodiscard]] RankedSet<VictimKey>& set(std::uint32_t group, PoolId pool) {
     return sets_[group * pools_ + pool.value];
   }
@@ -82,7 +100,7 @@ class RunningJobs {
   std::size_t size_ = 0;
   std::vector<RankedSet<VictimKey>> sets_;  // by group and pool
   std::vector<std::int64_t> used_;          // by group
-  std::vector<Row> rows_;  // by JobId; kept after a job left, so that it can be put back
+  Column<JobId, Row> rows_;                 // kept after a job left, so that it can be put back
 };
 
 class RoomMaker {
@@ -93,52 +111,31 @@ class RoomMaker {
   template <class Next, class IsFair>
   [[nodiscard]] bool try_make_room(Plan& plan, RunningJobs& running, JobId job, Reason reason,
                                    Next next, IsFair is_fair) {
-    const Plan::Mark mark = plan.mark();
-    taken_.clear();
-    while (!plan.try_start(job)) {
-      const VictimKey* victim = next();
-      if (victim == nullptr) return give_up(plan, running, mark);
-      taken_.push_back({victim->job, false});
-      plan.preempt(taken_.back().job, reason);
-      running.remove(taken_.back().job);  // `victim` dies here
-    }
-    spare(plan, running, reason);
-    victims_.clear();
-    for (const Taken& taken : taken_) {
-      if (!taken.spared) victims_.push_back(taken.job);
-    }
-    return is_fair() || give_up(plan, running, mark);
+    return attempt(plan, [&] {
+      victims_.clear();
+      while (!plan.try_start(job)) {
+        const VictimKey* victim = next();
+        if (victim == nullptr) return false;
+        victims_.push_back(victim->job);
+        plan.preempt(victims_.back(), reason);
+        running.give_way(plan, victims_.back());  // `victim` dies here
+      }
+      spare(plan, running, reason);
+      return is_fair();
+    });
   }
-  /// Who lost its devices in the last success.
+  /// Who lost its devices in the last success, in the order in which they were taken.
   [[nodiscard]] std::span<const JobId> victims() const noexcept { return victims_; }
 
  private:
-  struct Taken {
-    JobId job;
-    bool spared;
-  };
   /// A victim whose own devices went to the newcomer may move to others: still better than waiting.
   void spare(Plan& plan, RunningJobs& running, Reason reason) {
-    for (std::size_t i = taken_.size(); i-- > 0;) {
-      taken_[i].spared = plan.try_start(taken_[i].job, reason);
-      if (taken_[i].spared) put_back(plan, running, taken_[i].job);
+    for (std::size_t i = victims_.size(); i-- > 0;) {
+      if (plan.try_start(victims_[i], reason)) running.come_back(plan, victims_[i]);
     }
-  }
-  static void put_back(const Plan& plan, RunningJobs& running, JobId job) {
-    const RunningJobs::Row row = running.row(job);
-    running.add(row.group, plan.pool_of(job), row.key, row.gpus);
-  }
-  bool give_up(Plan& plan, RunningJobs& running, Plan::Mark mark) {
-    for (const Taken& taken : taken_) {
-      if (taken.spared) running.remove(taken.job);  // it may stand in another pool than before
-    }
-    plan.rollback(mark);
-    for (const Taken& taken : taken_) put_back(plan, running, taken.job);
-    victims_.clear();
-    return false;
+    std::erase_if(victims_, [&](JobId victim) { return plan.holds(victim); });
   }
 
-  std::vector<Taken> taken_;
   std::vector<JobId> victims_;
 };
 

@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "core/policy.h"
-#include "policies/common/capacity_profile.h"
-#include "policies/common/expected_ends.h"
-#include "policies/common/job_heap.h"
 #include "policies/common/ranked_set.h"
+#include "policies/conservative/capacity_profile.h"
+#include "policies/kit/blocked_set.h"
+#include "policies/kit/waiting_jobs.h"
 #include "policies/policy_entry.h"
 
-namespace berth {
+namespace berth::conservative {
 
 class Conservative final : public Policy {
  public:
@@ -34,7 +34,7 @@ class Conservative final : public Policy {
   [[nodiscard]] std::string_view name() const noexcept override { return "conservative"; }
   [[nodiscard]] PolicyTraits traits() const noexcept override { return {.needs = Need::RunTime}; }
   void begin(const View& view) override;
-  void on_arrival(const View&, JobId job) override { waiting_.push(job); }
+  void on_arrival(const View&, JobId job) override { waiting_.push(kQueue, job); }
   void on_departure(const View& view, JobId job) override;
   void on_requeue(const View& view, JobId job) override;
   void on_rate(const View&, JobId job) override { fresh_.push_back(job); }
@@ -43,11 +43,13 @@ class Conservative final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
   /// The start first promised to the job; kNever if it never held a reservation.
-  [[nodiscard]] Time first_promise(JobId job) const noexcept { return first_promise_[job.value]; }
+  [[nodiscard]] Time first_promise(JobId job) const noexcept { return first_promise_[job]; }
   /// How often reservations were compressed, for tests of cost.
   [[nodiscard]] std::uint64_t compressions() const noexcept { return compressions_; }
 
  private:
+  static constexpr GroupId kQueue{};  // one queue for all
+
   enum class Held : std::uint8_t { Nothing, Reservation, Devices };
   struct Booking {
     Time start;
@@ -56,12 +58,15 @@ class Conservative final : public Policy {
     PoolId pool;
     Held held = Held::Nothing;
   };
+  struct Due {
+    Time at;
+    JobId job;
+    friend auto operator<=>(const Due&, const Due&) = default;
+  };
   struct Slot {
     PoolId pool;
     Time start = kNever;
   };
-  [[nodiscard]] Booking& booking(JobId job) noexcept { return bookings_[job.value]; }
-  [[nodiscard]] CapacityProfile& profile(PoolId pool) noexcept { return profiles_[pool.value]; }
   [[nodiscard]] static Duration length_of(const View& view, JobId job) noexcept;
   [[nodiscard]] static Time believed_end(const View& view, JobId job) noexcept;
   [[nodiscard]] static Time next_believed_end(const View& view, JobId job, Time end) noexcept;
@@ -88,22 +93,26 @@ class Conservative final : public Policy {
   [[nodiscard]] bool try_pool(const View& view, Plan& plan, JobId job, PoolId pool);
 
   std::size_t max_reservations_;
-  std::vector<CapacityProfile> profiles_;   // by PoolId
-  std::vector<std::int64_t> usable_;        // by PoolId, as the profile knows it
-  std::vector<Booking> bookings_;           // by JobId
-  std::vector<Time> first_promise_;         // by JobId
-  std::vector<std::vector<PoolId>> pools_;  // by ShapeId: where it could ever be placed
-  std::vector<JobId> order_;                // jobs with a reservation, in queue order
-  RankedSet<EndKey> starts_;                // the same by reserved start
-  JobHeap waiting_;                         // without reservation
+  Column<PoolId, CapacityProfile> profiles_;
+  Column<PoolId, std::int64_t> usable_;  // GPUs, as the profile knows them
+  Column<JobId, Booking> bookings_;
+  Column<JobId, Time> first_promise_;
+  Column<ShapeId, std::vector<PoolId>> pools_;  // where it could ever be placed
+  std::vector<JobId> order_;                    // jobs with a reservation, in queue order
+  RankedSet<Due> starts_;                       // the same by reserved start
+  WaitingJobs<GroupId> waiting_;                // without reservation
   std::vector<JobId> stranded_;  // too large for the nodes that are up: wait for capacity
-  std::vector<EndKey> ends_;     // heap of believed ends; stale ones are dropped as they surface
+  std::vector<Due> ends_;        // heap of believed ends; stale ones are dropped as they surface
   std::vector<JobId> fresh_;     // started by the last pass: what it cost is known now
   bool freed_ = false;           // capacity came back earlier than believed
   std::uint64_t compressions_ = 0;
   std::vector<JobId> scratch_;
-  std::vector<bool> blocked_;  // scratch: by shape and pool, found no place in this pass
+  BlockedPlaces blocked_;  // scratch of a pass
 };
+
+}  // namespace berth::conservative
+
+namespace berth {
 
 [[nodiscard]] PolicyEntry conservative_entry();
 

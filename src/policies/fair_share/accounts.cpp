@@ -2,7 +2,7 @@
 
 #include "base/portable_math.h"
 
-namespace berth {
+namespace berth::fair_share {
 
 namespace {
 constexpr double kLog2 = 0.6931471805599453;
@@ -124,4 +124,4 @@ std::optional<Time> Accounts::ahead_at(const Lead& lead) const {
   return *as_of_ + seconds_to_duration(seconds);
 }
 
-}  // namespace berth
+}  // namespace berth::fair_share

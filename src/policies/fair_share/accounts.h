@@ -17,7 +17,7 @@
 
 #include "base/time.h"
 
-namespace berth {
+namespace berth::fair_share {
 
 using AccountId = std::uint32_t;
 
@@ -92,4 +92,4 @@ class Accounts {
   std::optional<Time> as_of_;
 };
 
-}  // namespace berth
+}  // namespace berth::fair_share

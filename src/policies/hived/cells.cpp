@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 
-namespace berth {
+namespace berth::hived {
 
 std::optional<std::uint32_t> CellLevels::level_for(std::int32_t devices) const noexcept {
   for (std::uint32_t level = 0; level < sizes.size(); ++level) {
@@ -201,4 +201,4 @@ void CellShares::release_guest(Cell cell) {
   in_use_.give(cell);
 }
 
-}  // namespace berth
+}  // namespace berth::hived

@@ -19,7 +19,7 @@
 #include "base/id.h"
 #include "core/bit_set.h"
 
-namespace berth {
+namespace berth::hived {
 
 /// Cell number `index` of a level covers devices index * size … (index + 1) * size - 1.
 struct Cell {
@@ -129,4 +129,4 @@ class CellShares {
   std::size_t blocked_ = 0;
 };
 
-}  // namespace berth
+}  // namespace berth::hived

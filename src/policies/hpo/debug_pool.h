@@ -1,6 +1,6 @@
 // A few nodes on which short debug jobs start at once. The pool opens with the first such job, with
 // one node in twenty (at most half of them), and changes by a node a minute with its queue
-// (rules.h); a node that changes sides keeps the jobs it has, but best-effort jobs make room if no
+// (rules.h): a node that changes sides keeps the jobs it has, but best-effort jobs make room if no
 // node is idle. First come, first served; a job over the limit is stopped. Jobs without a class
 // begin here, too: those that outlive the first minutes leave for the rest of the cluster.
 #pragma once
@@ -10,12 +10,12 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "core/plan.h"
-#include "core/view.h"
+#include "policies/common/reserved_nodes.h"
 #include "policies/hpo/rules.h"
+#include "policies/kit/job_timers.h"
+#include "policies/kit/pass.h"
 
 namespace berth::hpo {
 
@@ -35,10 +35,8 @@ class DebugPool {
   [[nodiscard]] bool takes(const View& view, JobId job) const;
   /// A plain training job outside studies and outside the queues that say what it is.
   [[nodiscard]] bool has_no_class(const View& view, JobId job) const;
-  [[nodiscard]] bool is_open() const noexcept { return !nodes_.empty(); }
-  /// By NodeId.
-  [[nodiscard]] const std::vector<bool>& reserved() const noexcept { return reserved_; }
-  [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.size(); }
+  [[nodiscard]] bool is_open() const noexcept { return !nodes_.nodes().empty(); }
+  [[nodiscard]] ReservedNodes& nodes() noexcept { return nodes_; }
 
   void push(const View& view, JobId job);
   /// The job waits or runs here no longer.
@@ -50,28 +48,21 @@ class DebugPool {
   };
   /// Stops what is over its time, changes its size once a minute, starts what fits. `running` are
   /// all jobs that hold devices.
-  [[nodiscard]] Stopped run(const View& view, Plan& plan, const std::set<JobId>& running);
+  [[nodiscard]] Stopped run(Pass& pass, const std::set<JobId>& running);
   [[nodiscard]] Time next_wakeup() const noexcept;
 
  private:
   void open(const View& view);
-  void change_size(const View& view, Plan& plan, const std::set<JobId>& running,
-                   std::vector<JobId>& evicted);
-  void grow(const View& view, Plan& plan, const std::set<JobId>& running,
-            std::vector<JobId>& evicted);
-  [[nodiscard]] bool is_idle(const ClusterState& state, NodeId node) const;
-  [[nodiscard]] std::optional<NodeId> cheapest_node(const View& view, const Plan& plan,
+  void change_size(Pass& pass, const std::set<JobId>& running, std::vector<JobId>& evicted);
+  void grow(Pass& pass, const std::set<JobId>& running, std::vector<JobId>& evicted);
+  [[nodiscard]] std::optional<NodeId> cheapest_node(const Pass& pass,
                                                     const std::set<JobId>& running) const;
-  [[nodiscard]] bool try_start(const View& view, Plan& plan, JobId job) const;
 
   DebugPoolOptions options_;
-  PoolId pool_;
-  std::vector<NodeId> candidates_;  // nodes of the largest pool, last first
+  ReservedNodes nodes_;
   DebugPoolSize size_;
-  std::vector<bool> reserved_;
-  std::vector<NodeId> nodes_;
   std::deque<JobId> waiting_;
-  std::set<std::pair<Time, JobId>> ends_;  // of the time of those that run
+  JobTimers ends_;  // of the time of those that run
   Time next_look_ = kNever;
 };
 

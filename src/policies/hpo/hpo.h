@@ -1,4 +1,6 @@
-// Studies of trials (hyper-parameter search), training jobs and debug jobs on one cluster.
+// Studies of trials (hyper-parameter search), training jobs and debug jobs on one cluster: ASHA (Li
+// et al., MLSys 2020) with the deadlines of HyperSched, the fused trials of Hydro and the elastic
+// ones of Fluid.
 //
 //   studies   trials of one study are compared at rungs (ASHA, asha.h): whoever is not among the
 //             best is paused there, or stopped; a study that has nobody left to go on is over, and
@@ -23,16 +25,15 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "core/policy.h"
 #include "policies/common/elastic.h"
-#include "policies/common/lanes.h"
 #include "policies/hpo/debug_pool.h"
-#include "policies/hpo/study.h"
+#include "policies/hpo/fusing.h"
+#include "policies/hpo/trials.h"
+#include "policies/kit/pass.h"
+#include "policies/kit/waiting_jobs.h"
 #include "policies/policy_entry.h"
 
 namespace berth::hpo {
@@ -41,20 +42,20 @@ struct Options {
   StudyRules rules;                           // `whole` 0: as the profile of the model says
   Duration probe = std::chrono::seconds{10};  // until a first look at how fast a trial learns
   bool grow_leader = true;
-  bool fluid = false;     // GPUs of a study go to its trials by what they have to do
-  std::int32_t fuse = 1;  // trials of a study on one GPU
+  FusingRules fusing;
   ElasticRule elastic{.max_gpus = 8};
   DebugPoolOptions debug;
 };
 
 class Hpo final : public Policy {
  public:
-  explicit Hpo(const Options& options) : options_(options), debug_(options.debug) {}
+  explicit Hpo(const Options& options)
+      : options_(options), trials_(options.rules, options.probe), debug_(options.debug) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "hpo"; }
   [[nodiscard]] PolicyTraits traits() const noexcept override {
     return {.needs = Need::Reports | Need::Profile | Need::Deadline,
             .preempts = true,
-            .shares_devices = options_.fuse > 1,
+            .shares_devices = options_.fusing.most > 1,
             .resizes = true};
   }
 
@@ -67,83 +68,51 @@ class Hpo final : public Policy {
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
 
  private:
-  using StudyId = std::uint32_t;
-  enum class Kind : std::uint8_t { Alone, Trial, Debug };
+  enum class Sort : std::uint8_t { Alone, Trial, Debug };
   struct JobRow {
-    Kind kind = Kind::Alone;
-    StudyId study = 0;
-    TrialId trial = 0;
+    Sort sort = Sort::Alone;
     std::int32_t held = 0;
-    Time check = kNever;  // when it is looked at whether it has reached its rung
     bool restarts = false;
   };
-  struct StudyRow {
-    Study study;
-    std::vector<JobId> trials;  // by TrialId
-    double weight = 1;
-    std::int32_t held = 0;  // GPUs of all its trials
-    std::size_t unfinished = 0;
-    std::optional<Time> deadline;  // a hard one
-    double seconds_per_epoch = 0;  // of a trial on its own number of GPUs; 0 = not seen yet
-  };
-  /// Somebody who would take GPUs now: the head of a lane or the next trial of a study.
+  /// Somebody who would take GPUs now: the first waiting job of a shape, the next trial of a study.
   struct Claim {
     double share = 0;  // GPUs held per weight
     int urgency = 0;
     JobId job;
     bool is_study = false;
-    std::uint32_t at = 0;  // lane or study
+    std::uint32_t at = 0;  // shape or study
     friend auto operator<=>(const Claim&, const Claim&) = default;
   };
-
-  // hpo.cpp: who is who, who gets what
-  [[nodiscard]] StudyId study_of(const View& view, JobId job);
-  void note_held(JobId job, std::int32_t gpus);
-  void wait_alone(const View& view, JobId job);
-  void serve_debug(const View& view, Plan& plan);
-  void share_out(const View& view, Plan& plan);
-  [[nodiscard]] std::optional<Claim> claim_of_study(const View& view, StudyId id) const;
-  [[nodiscard]] std::optional<Claim> claim_of_lane(std::uint32_t at);
-  [[nodiscard]] bool serve(const View& view, Plan& plan, const Claim& claim);
-  [[nodiscard]] bool start_trials(const View& view, Plan& plan, StudyId id);
-  [[nodiscard]] bool start(const View& view, Plan& plan, JobId job);
-
-  // trials.cpp: what becomes of trials
-  void judge_trials(const View& view, Plan& plan);
-  void judge(const View& view, Plan& plan, JobId job);
-  [[nodiscard]] double loss_at(const View& view, JobId job, double epochs, double last) const;
-  void set_check(const View& view, JobId job);
-  void drop_check(JobId job);
-  [[nodiscard]] Horizon horizon(const View& view, const StudyRow& row) const;
-  void end_overdue(const View& view, Plan& plan);
-  void end_settled(const View& view, Plan& plan);
-  void stop_trial(Plan& plan, JobId job, Reason reason);
-  void forget_trial(JobId job);
-  void grow_leaders(const View& view, Plan& plan);
-
-  // sharing.cpp: GPUs of a study among its trials
-  [[nodiscard]] double epochs_left(const View& view, JobId job) const;
-  [[nodiscard]] bool fits_by_share(const View& view, JobId job, std::span<const JobId> there) const;
-  [[nodiscard]] bool try_join(const View& view, Plan& plan, JobId job);
-  void grow_trials(const View& view, Plan& plan);
-  void try_grow(const View& view, Plan& plan, JobId job, std::int32_t gpus);
-
-  Options options_;
-  DebugPool debug_;
-  std::vector<JobRow> jobs_;  // by JobId
-  std::vector<StudyRow> studies_;
-  std::map<NameId, StudyId> study_of_name_;
-  std::set<StudyId> active_;                      // with trials that are not over
-  std::set<std::pair<Time, StudyId>> deadlines_;  // of these
-  std::set<std::pair<Time, JobId>> checks_;
-  std::set<JobId> running_;
-  Lanes<ShapeId> alone_;  // waiting jobs outside studies
   struct Place {
     PoolId pool;
     std::vector<Slice> slices;
   };
+
+  void note_held(JobId job, std::int32_t gpus);
+  void wait_again(const View& view, JobId job);
+  void judge_trials(Pass& pass);
+  void stop_trial(Pass& pass, JobId job, Reason reason);
+  void end_overdue(Pass& pass);
+  void end_settled(Pass& pass);
+  void serve_debug(Pass& pass);
+  void share_out(Pass& pass);
+  [[nodiscard]] std::optional<Claim> claim_of_study(const View& view, StudyId id) const;
+  [[nodiscard]] std::optional<Claim> claim_of_shape(ShapeId shape) const;
+  [[nodiscard]] bool serve(Pass& pass, const Claim& claim);
+  [[nodiscard]] bool start_trials(Pass& pass, StudyId id);
+  [[nodiscard]] bool start(Pass& pass, JobId job);
+  [[nodiscard]] bool place(Pass& pass, JobId job);
+  void grow_trials(Pass& pass);
+  void grow_leaders(Pass& pass);
+  void try_grow(Pass& pass, JobId job, std::int32_t gpus);
+
+  Options options_;
+  Trials trials_;
+  DebugPool debug_;
+  Column<JobId, JobRow> jobs_;
+  std::set<JobId> running_;
+  WaitingByShape alone_;            // outside studies
   std::map<JobId, Place> stopped_;  // trials at a rung in this pass: where they were
-  std::vector<Slice> slices_;       // scratch
 };
 
 }  // namespace berth::hpo

@@ -1,107 +1,142 @@
-// What becomes of trials: looked at when they should have reached their rung, promoted, paused,
-// stopped; studies that are over; leaders that grow.
+#include "policies/hpo/trials.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "policies/hpo/hpo.h"
+#include "policies/hpo/rules.h"
 #include "policies/kit/training_reports.h"
 
 namespace berth::hpo {
 
 namespace {
+
 constexpr Duration kLittleLater = std::chrono::milliseconds{1};
-}
-
-void Hpo::drop_check(JobId job) {
-  JobRow& row = jobs_[job.value];
-  checks_.erase({row.check, job});
-  row.check = kNever;
-}
-
-/// When it should reach its rung, by how fast it has learnt so far; soon, if nothing is seen yet.
-void Hpo::set_check(const View& view, JobId job) {
-  drop_check(job);
-  JobRow& row = jobs_[job.value];
-  StudyRow& study = studies_[row.study];
-  const std::size_t rung = study.study.target(row.trial);
-  if (rung == study.study.rungs().last()) return;  // it ends by itself
-  const auto report = sensible_report(view, job);
-  const double work = to_seconds(view.jobs.work_done(job, view.now));
-  const double rate = view.jobs.is_running(job) ? view.jobs.rate[job].value() : 0;
-  row.check = view.now + options_.probe;
-  if (report && report->epochs > 0 && work > 0) {
-    const double per_epoch = work / report->epochs;  // seconds at the rate 1
-    study.seconds_per_epoch = per_epoch;
-    const double to_do = (study.study.rungs().epochs(rung) - report->epochs) * per_epoch;
-    // A trial that was started in this very pass is not rated yet: taken to run as it asked.
-    const Time from = std::max(view.now, rate > 0 ? view.jobs.work_from[job] : view.now);
-    row.check = std::max(view.now + kLittleLater,
-                         from + seconds_to_duration_up(to_do / (rate > 0 ? rate : 1)));
-  }
-  // A program learns as fast as it likes: it is not left alone until it was expected, or it could
-  // be trained to its end meanwhile.
-  if (view.sizes_are_agreed()) row.check = std::min(row.check, view.now + options_.probe);
-  checks_.emplace(row.check, job);
-}
-
-void Hpo::on_rate(const View& view, JobId job) {
-  if (jobs_[job.value].check != kNever) set_check(view, job);
-}
-
-void Hpo::judge_trials(const View& view, Plan& plan) {
-  std::vector<JobId> due;
-  while (!checks_.empty() && checks_.begin()->first <= view.now) {
-    due.push_back(checks_.begin()->second);
-    jobs_[due.back().value].check = kNever;
-    checks_.erase(checks_.begin());
-  }
-  std::ranges::sort(due);
-  for (const JobId job : due) judge(view, plan, job);
-}
 
 /// The last loss it reported, if it has kept none of that epoch.
-double Hpo::loss_at(const View& view, JobId job, double epochs, double last) const {
+double loss_at(const View& view, JobId job, double epochs, double last) {
   std::vector<double> losses;
   sensible_losses(view, job, static_cast<std::int64_t>(std::floor(epochs)), losses);
   return losses.empty() ? last : losses.front();
 }
 
-void Hpo::judge(const View& view, Plan& plan, JobId job) {
-  const JobRow& row = jobs_[job.value];
-  Study& study = studies_[row.study].study;
-  const double wanted = study.rungs().epochs(study.target(row.trial));
-  const auto report = sensible_report(view, job);
-  if (!report || report->epochs < wanted) return set_check(view, job);
-  switch (study.reach(row.trial, loss_at(view, job, wanted, report->loss))) {
-    case Study::Verdict::GoOn: set_check(view, job); break;
-    case Study::Verdict::Stop: stop_trial(plan, job, Reason::EarlyStop); break;
-    case Study::Verdict::Wait:
-      stopped_[job] = {plan.pool_of(job), {plan.slices(job).begin(), plan.slices(job).end()}};
-      plan.preempt(job, Reason::EarlyStop);
-      note_held(job, 0);
-      break;
+}  // namespace
+
+StudyId Trials::study_named(const View& view, JobId job) {
+  const auto fresh = StudyId{static_cast<std::uint32_t>(rows_.size())};
+  const auto [entry, is_new] = id_of_name_.try_emplace(view.request(job).study, fresh);
+  if (is_new) {
+    StudyRules rules = rules_;
+    if (rules.whole <= 0)
+      rules.whole = std::max(1.0, view.believed().profile(view.jobs.profile[job]).loss.epochs);
+    rows_.push_back({.study = Study{rules},
+                     .jobs = {},
+                     .weight = std::max(1e-6, static_cast<double>(view.request(job).weight)),
+                     .deadline = {}});
   }
+  return entry->second;
 }
 
-/// For good; twice for a trial that is stopped: with the decision, and when it departs.
-void Hpo::forget_trial(JobId job) {
-  const JobRow& row = jobs_[job.value];
-  StudyRow& study = studies_[row.study];
-  if (study.study.is_over(row.trial)) return;
-  drop_check(job);
-  study.study.end(row.trial);
-  if (--study.unfinished > 0) return;
-  active_.erase(row.study);
-  if (study.deadline) deadlines_.erase({*study.deadline, row.study});
+void Trials::add(const View& view, JobId job) {
+  const StudyId id = study_named(view, job);
+  Row& row = rows_[id];
+  member_[job] = {id, row.study.add()};
+  row.jobs.push_back(job);
+  ++row.unfinished;
+  active_.insert(id);
+  const auto deadline = view.deadline(job);
+  if (!deadline || view.deadline_is_soft(job)) return;
+  if (row.deadline) deadlines_.erase({*row.deadline, id});
+  row.deadline = row.deadline ? std::min(*row.deadline, *deadline) : *deadline;
+  deadlines_.emplace(*row.deadline, id);
 }
 
-void Hpo::stop_trial(Plan& plan, JobId job, Reason reason) {
-  plan.kill(job, reason);
-  note_held(job, 0);
-  forget_trial(job);
+void Trials::start(const View& view, StudyId id, const Promotion& promotion) {
+  rows_[id].study.start(promotion);
+  set_look(view, rows_[id].jobs[promotion.trial]);
 }
 
-Horizon Hpo::horizon(const View& view, const StudyRow& row) const {
+void Trials::interrupt(JobId job) {
+  looks_.drop(job);
+  rows_[study_of(job)].study.interrupt(member_[job].trial);
+}
+
+void Trials::complete(const View& view, JobId job) {
+  Study& study = rows_[study_of(job)].study;
+  const TrialId trial = member_[job].trial;
+  if (!study.is_running(trial)) return;
+  if (const auto report = sensible_report(view, job))
+    static_cast<void>(study.reach(trial, report->loss));
+}
+
+void Trials::end(JobId job) {
+  if (is_over(job)) return;  // stopped by us, and now it departs
+  const StudyId id = study_of(job);
+  Row& row = rows_[id];
+  looks_.drop(job);
+  row.study.end(member_[job].trial);
+  if (--row.unfinished > 0) return;
+  active_.erase(id);
+  if (row.deadline) deadlines_.erase({*row.deadline, id});
+}
+
+std::optional<StudyId> Trials::pop_overdue(Time now) {
+  if (deadlines_.empty() || deadlines_.begin()->first > now) return std::nullopt;
+  return deadlines_.extract(deadlines_.begin()).value().second;
+}
+
+std::vector<JobId> Trials::pop_due(Time now) {
+  std::vector<JobId> jobs = looks_.due(now);
+  for (const JobId job : jobs) looks_.drop(job);
+  std::ranges::sort(jobs);
+  return jobs;
+}
+
+std::optional<Study::Verdict> Trials::judge(const View& view, JobId job) {
+  Study& study = rows_[study_of(job)].study;
+  const TrialId trial = member_[job].trial;
+  const double wanted = study.rungs().epochs(study.target(trial));
+  const auto report = sensible_report(view, job);
+  std::optional<Study::Verdict> verdict;
+  if (report && report->epochs >= wanted)
+    verdict = study.reach(trial, loss_at(view, job, wanted, report->loss));
+  if (!verdict || *verdict == Study::Verdict::GoOn) set_look(view, job);
+  return verdict;
+}
+
+void Trials::set_look(const View& view, JobId job) {
+  looks_.drop(job);
+  Row& row = rows_[study_of(job)];
+  const std::size_t rung = row.study.target(member_[job].trial);
+  if (rung == row.study.rungs().last()) return;  // it ends by itself
+  const auto report = sensible_report(view, job);
+  const double work = to_seconds(view.jobs.work_done(job, view.now));
+  const double rate = view.jobs.is_running(job) ? view.jobs.rate[job].value() : 0;
+  Time look = view.now + probe_;
+  if (report && report->epochs > 0 && work > 0) {
+    const double per_epoch = work / report->epochs;  // seconds at the rate 1
+    row.seconds_per_epoch = per_epoch;
+    const double to_do = (row.study.rungs().epochs(rung) - report->epochs) * per_epoch;
+    // A trial that was started in this very pass is not rated yet: taken to run as it asked.
+    const Time from = std::max(view.now, rate > 0 ? view.jobs.work_from[job] : view.now);
+    look = std::max(view.now + kLittleLater,
+                    from + seconds_to_duration_up(to_do / (rate > 0 ? rate : 1)));
+  }
+  // A program learns as fast as it likes: it is not left alone until it was expected, or it could
+  // be trained to its end meanwhile.
+  if (view.sizes_are_agreed()) look = std::min(look, view.now + probe_);
+  looks_.set(job, look);
+}
+
+double Trials::epochs_left(const View& view, JobId job) const {
+  const Study& study = rows_[study_of(job)].study;
+  const auto report = sensible_report(view, job);
+  const double done = report ? report->epochs : 0;
+  std::size_t rung = study.target(member_[job].trial);
+  while (rung < study.rungs().last() && study.rungs().epochs(rung) <= done) ++rung;
+  return std::max(1e-3, study.rungs().epochs(rung) - done);
+}
+
+Horizon Trials::horizon(const View& view, const Row& row) const {
   if (!row.deadline || row.seconds_per_epoch <= 0) return {};
   const double left = to_seconds(*row.deadline - view.now);
   const Rungs& rungs = row.study.rungs();
@@ -112,41 +147,6 @@ Horizon Hpo::horizon(const View& view, const StudyRow& row) const {
          may_promote(left, row.seconds_per_epoch, rungs.cost(horizon.highest_rung + 1)))
     ++horizon.highest_rung;
   return horizon;
-}
-
-/// A study at its deadline is over, all trials at once.
-void Hpo::end_overdue(const View& view, Plan& plan) {
-  while (!deadlines_.empty() && deadlines_.begin()->first <= view.now) {
-    const StudyId id = deadlines_.begin()->second;
-    deadlines_.erase(deadlines_.begin());
-    for (const JobId job : studies_[id].trials) {
-      if (!studies_[id].study.is_over(jobs_[job.value].trial))
-        stop_trial(plan, job, Reason::Deadline);
-    }
-  }
-}
-
-/// Nobody runs and nobody may go on: whoever still waits has lost.
-void Hpo::end_settled(const View& view, Plan& plan) {
-  for (const StudyId id : std::vector<StudyId>(active_.begin(), active_.end())) {
-    StudyRow& row = studies_[id];
-    if (!row.study.is_settled(horizon(view, row))) continue;
-    for (const TrialId trial : row.study.waiting())
-      stop_trial(plan, row.trials[trial], Reason::EarlyStop);
-  }
-}
-
-/// Idle GPUs to the leader of a study with a deadline, twice as many while that pays.
-void Hpo::grow_leaders(const View& view, Plan& plan) {
-  for (const auto& [deadline, id] : deadlines_) {
-    const StudyRow& row = studies_[id];
-    const auto leader = row.study.leader();
-    if (!leader || !row.study.is_running(*leader)) continue;
-    const JobId job = row.trials[*leader];
-    if (!view.jobs.is_running(job)) continue;  // started in this pass
-    const std::int32_t most = elastic_range(view, job, options_.elastic).most;
-    try_grow(view, plan, job, std::min(2 * plan.gpus_of(job), most));
-  }
 }
 
 }  // namespace berth::hpo

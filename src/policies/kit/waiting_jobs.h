@@ -5,7 +5,7 @@
 //
 // Keys of waiting jobs do not change. A job has at most one valid entry; one that leaves other than
 // by pop() is forgotten, and its entry vanishes when it surfaces, so that every top() is a job that
-// waits. Push, pop and forget cost O(log n), a pass O(groups) for each job that it tries.
+// waits. Push and pop cost O(log n), a pass O(groups) for each job that it tries.
 #pragma once
 
 #include <algorithm>
@@ -43,24 +43,21 @@ class WaitingJobs {
     if (key.job.value >= stamps_.size())
       stamps_.resize(std::max<std::size_t>(key.job.value + 1, stamps_.size() * 2));
     Heap& heap = heaps_[group.value];
-    if (heap.entries.empty()) {
-      heap.active_at = active_.size();
-      active_.push_back(group);
-    }
-    heap.entries.push_back({key, ++stamps_[key.job.value]});
-    std::ranges::push_heap(heap.entries, Later{});
+    if (heap.empty()) active_.push_back(group);
+    heap.push_back({key, ++stamps_[key.job.value]});
+    std::ranges::push_heap(heap, Later{});
   }
   /// In order of arrival.
   void push(Group group, JobId job) { push(group, {.job = job}); }
 
-  /// Groups with waiting jobs, in no particular order: compare keys, not positions.
+  /// Groups with waiting jobs, those that wait longest without a break first.
   [[nodiscard]] const std::vector<Group>& active() const noexcept { return active_; }
   [[nodiscard]] const OrderKey& top(Group group) const noexcept {
-    return heaps_[group.value].entries.front().key;
+    return heaps_[group.value].front().key;
   }
   [[nodiscard]] bool empty() const noexcept { return active_.empty(); }
   [[nodiscard]] bool empty(Group group) const noexcept {
-    return group.value >= heaps_.size() || heaps_[group.value].entries.empty();
+    return group.value >= heaps_.size() || heaps_[group.value].empty();
   }
 
   OrderKey pop(Group group) {
@@ -78,10 +75,10 @@ class WaitingJobs {
   /// Moves every job out: for re-keying.
   void drain(std::vector<JobId>& out) {
     for (Heap& heap : heaps_) {
-      for (const Entry& entry : heap.entries) {
+      for (const Entry& entry : heap) {
         if (is_valid(entry)) out.push_back(entry.key.job);
       }
-      heap.entries.clear();
+      heap.clear();
     }
     active_.clear();
   }
@@ -130,10 +127,7 @@ class WaitingJobs {
     OrderKey key;
     std::uint32_t stamp;
   };
-  struct Heap {
-    std::vector<Entry> entries;
-    std::size_t active_at = 0;  // its group's place in active_, while it has entries
-  };
+  using Heap = std::vector<Entry>;
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const noexcept { return b.key < a.key; }
   };
@@ -141,8 +135,8 @@ class WaitingJobs {
     return entry.stamp == stamps_[entry.key.job.value];
   }
   static void drop_top(Heap& heap) {
-    std::ranges::pop_heap(heap.entries, Later{});
-    heap.entries.pop_back();
+    std::ranges::pop_heap(heap, Later{});
+    heap.pop_back();
   }
   /// Whoever was pushed while the job started may stand before it now.
   void take_off(Group group, JobId job) {
@@ -154,11 +148,8 @@ class WaitingJobs {
   }
   void prune(Group group) {
     Heap& heap = heaps_[group.value];
-    while (!heap.entries.empty() && !is_valid(heap.entries.front())) drop_top(heap);
-    if (!heap.entries.empty()) return;
-    heaps_[active_.back().value].active_at = heap.active_at;
-    active_[heap.active_at] = active_.back();
-    active_.pop_back();
+    while (!heap.empty() && !is_valid(heap.front())) drop_top(heap);
+    if (heap.empty()) std::erase(active_, group);
   }
 
   std::vector<Heap> heaps_;  // by group

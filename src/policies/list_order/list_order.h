@@ -5,44 +5,15 @@
 //   sjf       shortest estimated run time first
 //   smallest  fewest GPUs first
 //
-// Strict keeps the order and lets a big job block; skip fills every hole and may starve big jobs. A
-// pass looks at one head per request shape, so its cost does not grow with the queue.
+// A pass looks at one head per request shape, so its cost does not grow with the queue.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
-#include "core/policy.h"
-#include "policies/kit/waiting_jobs.h"
+#include "policies/policy_entry.h"
 
 namespace berth {
 
-enum class ListKey : std::uint8_t { Arrival, RunTime, Gpus };
-enum class PassRule : std::uint8_t { Strict, Skip };
-
-class ListOrder final : public Policy {
- public:
-  ListOrder(std::string name, ListKey key, PassRule pass)
-      : name_(std::move(name)), key_(key), pass_(pass) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] PolicyTraits traits() const noexcept override {
-    return {.needs = key_ == ListKey::RunTime ? Need::RunTime : Need::Nothing};
-  }
-  void on_arrival(const View& view, JobId job) override;
-  void on_departure(const View& view, JobId job) override {
-    queues_.forget(view.jobs.shape[job], job);
-  }
-  void on_requeue(const View& view, JobId job) override { on_arrival(view, job); }
-  void decide(const View& view, Plan& plan, Rng& rng) override;
-
- private:
-  [[nodiscard]] Int128 key_of(const View& view, JobId job) const;
-
-  std::string name_;
-  ListKey key_;
-  PassRule pass_;
-  WaitingByShape queues_;
-};
+[[nodiscard]] std::vector<PolicyEntry> list_order_entries();
 
 }  // namespace berth

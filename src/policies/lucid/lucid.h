@@ -8,17 +8,19 @@
 // period (few arrivals forecast for the coming hour) jobs run alone and strictly in order.
 //
 // Never preempts; only the end of a profiling run is recorded as such, with its progress kept.
-// Jobs of one class (shape, model, batch) differ in their length alone, and a shorter one finds a
-// partner wherever a longer one does: a pass looks at one head per class.
+// Jobs of one kind differ in their length alone, and a shorter one finds a partner wherever a
+// longer one does: a pass looks at one head per kind. Assumes estimated run times and profiled
+// models.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/policy.h"
+#include "policies/kit/memo.h"
+#include "policies/kit/pass.h"
 #include "policies/kit/waiting_jobs.h"
 #include "policies/lucid/arrival_forecast.h"
 #include "policies/lucid/packing_index.h"
@@ -26,12 +28,12 @@
 #include "policies/lucid/sharing_score.h"
 #include "policies/policy_entry.h"
 
-namespace berth {
+namespace berth::lucid {
 
-enum class LucidPacking : std::uint8_t { Off, On, ByForecast };
+enum class Packing : std::uint8_t { Off, On, ByForecast };
 
-struct LucidOptions {
-  LucidPacking packing = LucidPacking::ByForecast;
+struct Options {
+  Packing packing = Packing::ByForecast;
   PackingIndex::Choice partner = PackingIndex::Choice::FirstStarted;
   double quiet_arrivals = 2;                 // per hour: at most this is a quiet period
   bool unpack = false;                       // stop a newcomer that hurts or is hurt
@@ -41,7 +43,7 @@ struct LucidOptions {
 
 class Lucid final : public Policy {
  public:
-  explicit Lucid(const LucidOptions& options)
+  explicit Lucid(const Options& options)
       : options_(options), partners_(options.partner), profiler_(options.profiler) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "lucid"; }
   [[nodiscard]] PolicyTraits traits() const noexcept override {
@@ -73,37 +75,37 @@ class Lucid final : public Policy {
   };
   [[nodiscard]] double slower_of(const View& view, const Trial& trial) const;
   void enqueue(const View& view, JobId job);
-  void learn_scores(const View& view);
   [[nodiscard]] SharingScore score_of(const View& view, JobId job);
-  [[nodiscard]] double memory_mib(const View& view, JobId job) const;
   void look_at_the_forecast(Time now);
   /// The job holds nothing any more and waits nowhere.
   void detach(const View& view, JobId job);
   /// It runs alone: others may be put beside it.
   void offer(const View& view, JobId job);
 
-  void run_profiler(const View& view, Plan& plan);
-  void unpack_sufferers(const View& view, Plan& plan);
-  void place_waiting(const View& view, Plan& plan);
-  [[nodiscard]] bool try_pack(const View& view, Plan& plan, JobId job);
-  [[nodiscard]] bool try_alone(const View& view, Plan& plan, JobId job);
-  void note_start(const View& view, const Plan& plan, JobId job);
+  void run_profiler(Pass& pass);
+  void unpack_sufferers(Pass& pass);
+  void place_waiting(Pass& pass);
+  [[nodiscard]] bool try_pack(Pass& pass, JobId job);
+  [[nodiscard]] bool try_alone(Pass& pass, JobId job);
+  void note_start(const Pass& pass, JobId job);
 
-  LucidOptions options_;
-  std::vector<SharingScore> score_of_profile_;
-  std::optional<SharingTree> tree_;  // for profiles that are learnt while we run
+  Options options_;
+  std::optional<SharingTree> tree_;
+  Memo<ProfileId, SharingScore> scores_;  // profiles may be learnt while we run
   WaitingByKind waiting_;
   PackingIndex partners_;
   Profiler profiler_;
   ArrivalForecast arrivals_;
-  std::vector<JobRow> rows_;  // by JobId
+  Column<JobId, JobRow> rows_;
   std::size_t running_ = 0;
   std::deque<Trial> trials_;
   bool packing_ = true;
   Time last_look_{Duration::min()};
-  std::vector<JobId> jobs_;    // scratch
-  std::vector<Slice> slices_;  // scratch
 };
+
+}  // namespace berth::lucid
+
+namespace berth {
 
 [[nodiscard]] PolicyEntry lucid_entry();
 

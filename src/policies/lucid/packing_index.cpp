@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace berth {
+namespace berth::lucid {
 
 namespace {
 auto run_order(const PackingPartner& partner) noexcept {
@@ -121,4 +121,4 @@ const PackingPartner* PackingIndex::List::first(double memory_mib, Time end) con
   }
 }
 
-}  // namespace berth
+}  // namespace berth::lucid

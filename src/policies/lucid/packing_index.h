@@ -17,7 +17,7 @@
 #include "base/time.h"
 #include "policies/lucid/sharing_score.h"
 
-namespace berth {
+namespace berth::lucid {
 
 /// A running job as a possible partner.
 struct PackingPartner {
@@ -87,4 +87,4 @@ class PackingIndex {
   std::map<Key, List> lists_;
 };
 
-}  // namespace berth
+}  // namespace berth::lucid

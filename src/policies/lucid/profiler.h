@@ -1,19 +1,17 @@
 // Lucid's profiler: a few nodes on which new jobs first run for a short time, so that it is known
 // how they use a GPU; most short and broken jobs end there. Fewest GPUs first. The part grows by a
-// node when many wait and shrinks when few do and little is forecast; a node that changes sides
-// keeps the jobs it has.
+// node when many wait and shrinks when few do and little is forecast.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "core/plan.h"
-#include "core/view.h"
+#include "policies/common/reserved_nodes.h"
+#include "policies/kit/job_timers.h"
+#include "policies/kit/pass.h"
 
-namespace berth {
+namespace berth::lucid {
 
 struct ProfilerOptions {
   std::optional<std::int32_t> nodes;  // none: one in twenty, if the cluster has eight or more
@@ -25,49 +23,37 @@ class Profiler {
  public:
   explicit Profiler(const ProfilerOptions& options) : options_(options) {}
   void begin(const Cluster& cluster);
-  [[nodiscard]] bool is_on() const noexcept { return size_ > 0; }
+  [[nodiscard]] bool is_on() const noexcept { return !nodes_.nodes().empty(); }
+  /// Its part of the cluster; the rest is the main part.
+  [[nodiscard]] ReservedNodes& nodes() noexcept { return nodes_; }
   /// Does the job pass through the profiler at all?
   [[nodiscard]] bool takes(const Shape& shape) const noexcept;
-  /// A consolidated place for a gang in the main part: the node with the smallest rest, else the
-  /// roomiest nodes.
-  [[nodiscard]] bool place_outside(const ClusterState& state, const Shape& shape, PoolId pool,
-                                   std::vector<Slice>& slices) const;
-  /// Does the main part have as many devices at all?
-  [[nodiscard]] bool is_outside_large_enough(const Cluster& cluster, const Shape& shape) const;
 
   void push(const View& view, JobId job);
   /// The job waits or profiles no longer.
   void forget(JobId job);
-  /// The time of the next end of a profiling run; kNever if there is none.
-  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
-  [[nodiscard]] Time next_end() const noexcept { return runs_.empty() ? kNever : runs_[0].end; }
+  [[nodiscard]] bool has_waiting() const noexcept { return !waiting_.empty(); }
+  /// When the next profiling run ends; kNever if there is none.
+  [[nodiscard]] Time next_end() const noexcept { return ends_.next(); }
   /// Jobs whose time is up; they are the caller's now.
-  void take_due(Time now, std::vector<JobId>& due);
-  /// Starts what fits, fewest GPUs first; appends those started.
-  void start_waiting(const View& view, Plan& plan, std::vector<JobId>& started);
+  [[nodiscard]] std::vector<JobId> take_due(Time now);
+  /// Starts what fits, fewest GPUs first, and answers who that is.
+  [[nodiscard]] std::vector<JobId> start_waiting(Pass& pass);
   void resize(double expected_arrivals);
 
  private:
-  struct Run {
-    Time end;
-    JobId job;
-  };
   struct Waiting {
     std::int32_t gpus;
     JobId job;
     friend auto operator<=>(const Waiting&, const Waiting&) = default;
   };
-  [[nodiscard]] bool try_start(const View& view, Plan& plan, JobId job);
 
   ProfilerOptions options_;
-  std::vector<bool> is_profiling_;  // by NodeId
-  std::vector<NodeId> candidates_;  // nodes of the largest pool, last first
-  std::size_t size_ = 0;            // how many of them profile
-  std::size_t initial_ = 0;
-  PoolId pool_;
+  ReservedNodes nodes_;
+  std::size_t initial_ = 0;       // nodes at the beginning
   std::int32_t node_gpus_ = 0;    // of the smallest candidate
   std::vector<Waiting> waiting_;  // rising
-  std::deque<Run> runs_;          // rising
+  JobTimers ends_;                // of profiling runs
 };
 
-}  // namespace berth
+}  // namespace berth::lucid

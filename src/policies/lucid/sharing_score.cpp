@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-namespace berth {
+namespace berth::lucid {
 
 namespace {
 
@@ -137,4 +137,4 @@ SharingScore SharingTree::predict(const UsageFeatures& features) const noexcept 
   return node->score;
 }
 
-}  // namespace berth
+}  // namespace berth::lucid

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace berth {
+namespace berth::lucid {
 
 enum class SharingScore : std::uint8_t { Tiny = 0, Medium = 1, Jumbo = 2 };
 inline constexpr std::size_t kSharingScores = 3;
@@ -62,4 +62,4 @@ class SharingTree {
   std::vector<Node> nodes_;  // the root comes first
 };
 
-}  // namespace berth
+}  // namespace berth::lucid

@@ -8,7 +8,7 @@
 
 #include "base/time.h"
 
-namespace berth {
+namespace berth::pai {
 
 class Reserve {
  public:
@@ -55,4 +55,4 @@ class Reserve {
   return static_cast<double>(free) - kept >= static_cast<double>(wanted);
 }
 
-}  // namespace berth
+}  // namespace berth::pai

@@ -1,10 +1,12 @@
 #include "policies/philly/levels.h"
 
 #include <algorithm>
-#include <bit>
+#include <limits>
 #include <tuple>
 
-namespace berth {
+#include "placements/node_picker.h"
+
+namespace berth::philly {
 
 namespace {
 
@@ -12,16 +14,6 @@ struct Room {
   NodeId node;
   std::int32_t free = 0;
 };
-
-std::uint64_t lowest_devices(std::uint64_t mask, std::int32_t count) {
-  std::uint64_t taken = 0;
-  for (; count > 0; --count) {
-    const std::uint64_t lowest = mask & (~mask + 1);
-    taken |= lowest;
-    mask &= ~lowest;
-  }
-  return taken;
-}
 
 bool contains(std::span<const NodeId> nodes, NodeId node) {
   return std::ranges::find(nodes, node) != nodes.end();
@@ -40,11 +32,6 @@ void list_rooms(const ClusterState& state, const Shape& shape, PoolId pool, Rack
   std::ranges::sort(rooms, {}, [](const Room& room) { return std::tuple(-room.free, room.node); });
 }
 
-void take(const ClusterState& state, const Room& room, std::int32_t gpus,
-          std::vector<Slice>& slices) {
-  slices.push_back({room.node, gpus, lowest_devices(state.free_mask(room.node), gpus)});
-}
-
 /// Evenly, larger parts first, if each server has room for its part; else as they come.
 void deal(const ClusterState& state, std::span<const Room> rooms, std::int32_t gpus,
           std::vector<Slice>& slices) {
@@ -57,7 +44,7 @@ void deal(const ClusterState& state, std::span<const Room> rooms, std::int32_t g
   for (std::int32_t i = 0; i < servers && left > 0; ++i) {
     const Room& room = rooms[static_cast<std::size_t>(i)];
     const std::int32_t taken = even ? part(i) : std::min(left, room.free);
-    if (taken > 0) take(state, room, taken, slices);
+    if (taken > 0) slices.push_back(slice_of(state, room.node, taken));
     left -= taken;
   }
 }
@@ -68,7 +55,7 @@ bool place_single(const ClusterState& state, const Shape& shape, PoolId pool,
     const NodeSet& nodes = state.nodes_with(pool, free);
     for (const NodeId node : nodes) {
       if (state.room_on(node, shape) < 1 || contains(avoided, node)) continue;
-      take(state, {node, free}, 1, slices);
+      slices.push_back(slice_of(state, node, 1));
       return true;
     }
   }
@@ -123,4 +110,4 @@ bool place_at_level(const ClusterState& state, const Shape& shape, PoolId pool, 
   return false;
 }
 
-}  // namespace berth
+}  // namespace berth::philly

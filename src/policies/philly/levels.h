@@ -17,9 +17,9 @@
 #include "core/cluster_state.h"
 #include "model/trace.h"
 
-namespace berth {
+namespace berth::philly {
 
-inline constexpr std::int32_t kPhillyLevels = 4;
+inline constexpr std::int32_t kLevels = 4;
 
 /// False: not at this level now. Servers in `avoided` are as good as full. O(racks log racks +
 /// servers of the racks looked at).
@@ -41,4 +41,4 @@ inline constexpr std::int32_t kPhillyLevels = 4;
   return kind == FailureKind::Infrastructure && attempts <= max_retries;
 }
 
-}  // namespace berth
+}  // namespace berth::philly

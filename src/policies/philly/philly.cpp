@@ -1,9 +1,119 @@
 #include "policies/philly/philly.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "policies/kit/beliefs.h"
+#include "policies/kit/blocked_set.h"
+#include "policies/kit/pass.h"
+#include "policies/philly/levels.h"
+#include "policies/philly/server_use.h"
 
 namespace berth {
+namespace philly {
+
+struct Options {
+  std::int32_t relax_every = 5;  // counted attempts until the next level
+  std::int32_t max_level = 3;
+  Duration backoff = std::chrono::seconds{120};  // between attempts that count
+  Duration grace = std::chrono::minutes{5};      // below its quota one waits before it preempts
+  double busy = 0.9;                             // share of the cluster in use for that
+  bool preempts = true;
+  std::uint32_t max_retries = 3;           // of an attempt that failed by the cluster
+  Duration avoid = std::chrono::hours{1};  // the servers on which it failed
+  bool wait_for_locality = false;          // relax only when running apart costs less than waiting
+  bool isolate = false;                    // servers for gangs, others for single GPUs
+  bool defragment = false;                 // single GPUs move out of the way of a gang
+  std::vector<std::pair<std::string, double>> quotas;  // shares of the cluster by name
+};
+
+class Philly final : public Policy {
+ public:
+  explicit Philly(Options options) : options_(std::move(options)) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "philly"; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = options_.wait_for_locality ? Need::RunTime | Need::Profile : Need::Nothing,
+            .preempts = true,
+            .decides_retries = true};
+  }
+  void on_arrival(const View& view, JobId job) override;
+  void on_departure(const View& view, JobId job) override;
+  void on_requeue(const View& view, JobId job) override;
+  [[nodiscard]] bool retries(const View& view, JobId job, FailureKind kind,
+                             std::span<const Slice> slices) override;
+  void decide(const View& view, Plan& plan, Rng& rng) override;
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
+
+ private:
+  struct Waiting {
+    JobId job;
+    Time since;
+    Time counted = kNever;  // its last counted attempt
+    std::int32_t attempts = 0;
+  };
+  struct Vc {
+    std::string name;
+    std::deque<Waiting> queue{};
+    std::vector<JobId> running{};  // in order of start
+    std::int64_t used = 0;
+    double quota = 0;
+  };
+  using AtLevel = Id<struct AtLevelTag>;  // a shape at a level
+  [[nodiscard]] static AtLevel at_level(ShapeId shape, std::int32_t level) noexcept {
+    return {shape.value * kLevels + static_cast<std::uint32_t>(level)};
+  }
+  struct Victim {
+    std::size_t vc = 0;
+    JobId job;
+  };
+  [[nodiscard]] std::size_t vc_of(const View& view, JobId job);
+  void set_quotas(const View& view);
+  [[nodiscard]] std::vector<std::size_t> by_use() const;
+  [[nodiscard]] std::int32_t level_of(const View& view, const Waiting& waiting) const;
+  [[nodiscard]] bool start(const View& view, Plan& plan, Vc& vc, const Waiting& waiting,
+                           std::int32_t level);
+  void serve(const View& view, Plan& plan, std::size_t vc);
+  void count_attempt(const View& view, Waiting& waiting) const;
+  void note_start(const View& view, Vc& vc, const Waiting& waiting, std::int32_t level);
+  void enforce_quotas(const View& view, Plan& plan);
+  [[nodiscard]] std::optional<Victim> next_victim(const View& view, const Plan& plan,
+                                                  std::size_t index,
+                                                  std::span<const std::int64_t> used) const;
+  [[nodiscard]] bool preempt_for(const View& view, Plan& plan, std::size_t vc,
+                                 const Waiting& waiting);
+  void put_back(const View& view, std::size_t vc, JobId job);
+  [[nodiscard]] bool has_other_server(const View& view, JobId job,
+                                      std::span<const NodeId> nodes) const;
+  void find_avoided(const View& view, JobId job);
+  void keep_apart(const View& view, JobId job, std::int32_t level);
+  void defragment(const View& view, Plan& plan);
+  [[nodiscard]] std::optional<NodeId> easiest_server(const Plan& plan, PoolId pool,
+                                                     const Shape& shape) const;
+  [[nodiscard]] bool clear_server(const View& view, Plan& plan, std::size_t vc,
+                                  const Waiting& waiting, PoolId pool, NodeId node);
+  [[nodiscard]] double relative_time(const View& view, JobId job, std::int32_t level) const;
+
+  Options options_;
+  std::unordered_map<NameId, std::size_t> index_;  // of virtual clusters; lookup only
+  std::vector<Vc> vcs_;
+  BlockedSet<AtLevel> failed_;                                     // found no place in this pass
+  std::map<std::pair<std::int32_t, std::int32_t>, double> waits_;  // GPUs, level: moving mean, s
+  struct Avoided {
+    NodeId node;
+    Time until;
+  };
+  std::map<JobId, std::vector<Avoided>> avoided_;  // by jobs that are tried again
+  ServerUse use_;
+  std::vector<Slice> slices_;
+  std::vector<NodeId> nodes_;  // scratch: servers that the job being started keeps away from
+};
 
 std::size_t Philly::vc_of(const View& view, JobId job) {
   const NameId name = view.request(job).queue;
@@ -77,22 +187,21 @@ bool Philly::has_other_server(const View& view, JobId job, std::span<const NodeI
   return false;
 }
 
-/// Servers on which its attempts failed, until they are forgiven.
-std::span<const NodeId> Philly::avoided_by(const View& view, JobId job) {
+/// Into nodes_: servers on which its attempts failed, until they are forgiven.
+void Philly::find_avoided(const View& view, JobId job) {
   nodes_.clear();
   const auto found = avoided_.find(job);
-  if (found == avoided_.end()) return nodes_;
+  if (found == avoided_.end()) return;
   std::erase_if(found->second, [&](const Avoided& entry) { return entry.until <= view.now; });
   for (const Avoided& entry : found->second) nodes_.push_back(entry.node);
   if (nodes_.empty()) avoided_.erase(found);
   if (!has_other_server(view, job, nodes_)) nodes_.clear();
-  return nodes_;
 }
 
 /// Until it accepts any place, a single GPU is not on a server of gangs, nor a gang beside single
 /// ones. Such servers join those in nodes_.
 void Philly::keep_apart(const View& view, JobId job, std::int32_t level) {
-  if (!options_.isolate || level >= std::min(kPhillyLevels - 1, options_.max_level)) return;
+  if (!options_.isolate || level >= std::min(kLevels - 1, options_.max_level)) return;
   if (view.gpus(job) == 1 && level == 0) use_.list_with_gangs(nodes_);
   if (view.gpus(job) > 1) use_.list_with_singles(nodes_);
 }
@@ -113,13 +222,7 @@ double Philly::relative_time(const View& view, JobId job, std::int32_t level) co
   const PoolId pool = shape.pools.front();
   const Level best = view.believed().best_level(pool, shape.gpus);
   const Level far = level == 0 ? best : std::max(best, level < 3 ? Level::Rack : Level::CrossRack);
-  const double rate = view.believed().alone({.profile = view.jobs.profile[job],
-                                             .pool = pool,
-                                             .reference = view.jobs.reference[job],
-                                             .gpus = shape.gpus,
-                                             .wanted = shape.gpus,
-                                             .batch = view.jobs.batch[job],
-                                             .level = far});
+  const double rate = believed_rate(view, job, pool, shape.gpus, far);
   return rate > 0 ? 1 / rate : 1;
 }
 
@@ -143,7 +246,7 @@ std::int32_t Philly::level_of(const View& view, const Waiting& waiting) const {
 bool Philly::start(const View& view, Plan& plan, Vc& vc, const Waiting& waiting,
                    std::int32_t level) {
   const Shape& shape = view.shape(waiting.job);
-  static_cast<void>(avoided_by(view, waiting.job));
+  find_avoided(view, waiting.job);
   keep_apart(view, waiting.job, level);
   const auto place = [&](PoolId pool) {
     if (shape.gpus == 0 || shape.is_fraction()) return plan.try_start_in(pool, waiting.job);
@@ -176,10 +279,12 @@ void Philly::count_attempt(const View& view, Waiting& waiting) const {
 void Philly::serve(const View& view, Plan& plan, std::size_t index) {
   Vc& vc = vcs_[index];
   std::erase_if(vc.queue, [&](Waiting& waiting) {
-    const Failed key{view.jobs.shape[waiting.job], level_of(view, waiting)};
-    const bool hopeless = std::ranges::find(failed_, key) != failed_.end();
-    if (!hopeless && start(view, plan, vc, waiting, key.level)) return true;
-    if (!hopeless && !avoided_.contains(waiting.job)) failed_.push_back(key);
+    const std::int32_t level = level_of(view, waiting);
+    const AtLevel likes = at_level(view.jobs.shape[waiting.job], level);
+    const bool is_hopeless = failed_.has(likes);
+    if (!is_hopeless && start(view, plan, vc, waiting, level)) return true;
+    // One that keeps away from some servers says nothing of its likes.
+    if (!is_hopeless && !avoided_.contains(waiting.job)) failed_.add(likes);
     count_attempt(view, waiting);
     return false;
   });
@@ -202,38 +307,116 @@ void Philly::enforce_quotas(const View& view, Plan& plan) {
   }
 }
 
-/// From the virtual cluster most over its quota, latest start first; all or nothing.
+/// Of the virtual clusters other than `index`, the one most over its quota, and its latest start
+/// that leaves it its quota. `used` counts without those already stopped.
+std::optional<Philly::Victim> Philly::next_victim(const View& view, const Plan& plan,
+                                                  std::size_t index,
+                                                  std::span<const std::int64_t> used) const {
+  std::optional<Victim> next;
+  double most_over = 0;
+  for (std::size_t i = 0; i < vcs_.size(); ++i) {
+    const double over = static_cast<double>(used[i]) - vcs_[i].quota;
+    if (i == index || over <= most_over) continue;
+    const auto& running = vcs_[i].running;
+    const auto job = std::find_if(running.rbegin(), running.rend(), [&](JobId each) {
+      const bool keeps_quota = static_cast<double>(used[i] - view.gpus(each)) >= vcs_[i].quota;
+      return plan.holds(each) && keeps_quota;
+    });
+    if (job == running.rend()) continue;
+    next = {i, *job};
+    most_over = over;
+  }
+  return next;
+}
+
+/// All or nothing.
 bool Philly::preempt_for(const View& view, Plan& plan, std::size_t index, const Waiting& waiting) {
-  const Plan::Mark mark = plan.mark();
-  std::vector<std::pair<std::size_t, JobId>> victims;
+  std::vector<Victim> victims;
   std::vector<std::int64_t> used;
   for (const Vc& vc : vcs_) used.push_back(vc.used);
-  const auto stopped = [&](JobId job) { return !plan.holds(job); };
-  while (!start(view, plan, vcs_[index], waiting, options_.max_level)) {
-    std::optional<std::pair<std::size_t, JobId>> next;
-    double most_over = 0;
-    for (std::size_t i = 0; i < vcs_.size(); ++i) {
-      const double over = static_cast<double>(used[i]) - vcs_[i].quota;
-      if (i == index || over <= most_over) continue;
-      for (auto job = vcs_[i].running.rbegin(); job != vcs_[i].running.rend(); ++job) {
-        const bool keeps_quota = static_cast<double>(used[i] - view.gpus(*job)) >= vcs_[i].quota;
-        if (stopped(*job) || !keeps_quota) continue;
-        next = {i, *job};
-        most_over = over;
-        break;
-      }
+  const bool started = attempt(plan, [&] {
+    while (!start(view, plan, vcs_[index], waiting, options_.max_level)) {
+      const auto next = next_victim(view, plan, index, used);
+      if (!next) return false;
+      plan.preempt(next->job, Reason::Guarantee);
+      used[next->vc] -= view.gpus(next->job);
+      victims.push_back(*next);
     }
-    if (!next) {
-      plan.rollback(mark);
-      return false;
-    }
-    plan.preempt(next->second, Reason::Guarantee);
-    used[next->first] -= view.gpus(next->second);
-    victims.push_back(*next);
-  }
+    return true;
+  });
+  if (!started) return false;
   for (const auto& [vc, job] : victims) put_back(view, vc, job);
   return true;
 }
+
+// --- single GPUs move together so that a gang finds a whole server
+
+/// The server of the pool that the gang could have after the fewest moves of single GPUs.
+std::optional<NodeId> Philly::easiest_server(const Plan& plan, PoolId pool,
+                                             const Shape& shape) const {
+  std::optional<std::tuple<std::int32_t, NodeId>> best;
+  const Cluster& cluster = plan.cluster().cluster();
+  for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+    const NodeId node{i};
+    if (cluster.nodes[i].pool != pool || !plan.cluster().is_up(node)) continue;
+    const auto singles = static_cast<std::int32_t>(use_.singles_on(node).size());
+    const std::int32_t moves = shape.gpus - plan.cluster().room_on(node, shape);
+    if (moves < 1 || moves > singles) continue;
+    // Where would they go?
+    if (plan.cluster().free_gpus(pool) - plan.cluster().room_on(node, shape) < moves) continue;
+    if (const std::tuple found{moves, node}; !best || found < *best) best = found;
+  }
+  if (!best) return std::nullopt;
+  return std::get<NodeId>(*best);
+}
+
+/// Moves single GPUs off the server, the latest start first, until the gang fits; all or nothing.
+bool Philly::clear_server(const View& view, Plan& plan, std::size_t index, const Waiting& waiting,
+                          PoolId pool, NodeId node) {
+  const auto singles = use_.singles_on(node);
+  const std::vector<JobId> latest_first{singles.rbegin(), singles.rend()};
+  std::vector<std::pair<JobId, std::vector<Slice>>> moved;
+  std::vector<NodeId> avoided{node};
+  if (options_.isolate) use_.list_with_gangs(avoided);
+  const Shape& gang = view.shape(waiting.job);
+  const bool started = attempt(plan, [&] {
+    for (const JobId job : latest_first) {
+      if (plan.cluster().room_on(node, gang) >= gang.gpus) break;
+      plan.preempt(job, Reason::Defragment);
+      std::vector<Slice> slices;
+      if (!place_at_level(plan.cluster(), view.shape(job), pool, 0, slices, avoided) ||
+          !plan.try_start_on(job, pool, slices, Reason::Defragment))
+        return false;
+      moved.emplace_back(job, std::move(slices));
+    }
+    return start(view, plan, vcs_[index], waiting, 0);
+  });
+  if (!started) return false;
+  for (const auto& [job, slices] : moved) {
+    use_.stop(job);
+    use_.start(job, slices);
+  }
+  return true;
+}
+
+/// For the first gang of each virtual cluster that fits on one server and finds none.
+void Philly::defragment(const View& view, Plan& plan) {
+  for (const std::size_t index : by_use()) {
+    auto& queue = vcs_[index].queue;
+    const auto gang =
+        std::ranges::find_if(queue, [&](const Waiting& other) { return view.gpus(other.job) > 1; });
+    if (gang == queue.end()) continue;
+    const Waiting waiting = *gang;
+    for (const PoolId pool : view.shape(waiting.job).pools) {
+      const auto node = easiest_server(plan, pool, view.shape(waiting.job));
+      if (!node || !clear_server(view, plan, index, waiting, pool, *node)) continue;
+      std::erase_if(queue, [&](const Waiting& other) { return other.job == waiting.job; });
+      break;
+    }
+  }
+}
+
+// --- the pass
 
 void Philly::decide(const View& view, Plan& plan, Rng&) {
   failed_.clear();
@@ -268,18 +451,14 @@ std::optional<Time> Philly::next_wakeup(const View& view) {
 namespace {
 
 Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
-  PhillyOptions options;
-  BERTH_TRY(const std::int64_t relax, params.integer("relax_every", 1, 1'000'000));
-  BERTH_TRY(const std::int64_t level, params.integer("max_level", 0, kPhillyLevels - 1));
-  options.relax_every = static_cast<std::int32_t>(relax);
-  options.max_level = static_cast<std::int32_t>(level);
-  BERTH_TRY(options.backoff, params.duration("backoff"));
+  Options options;
+  BERTH_TRY(options.relax_every, params.whole<std::int32_t>("relax_every", 1, 1'000'000));
+  BERTH_TRY(options.max_level, params.whole<std::int32_t>("max_level", 0, kLevels - 1));
+  BERTH_TRY(options.backoff, params.positive_duration("backoff"));
   BERTH_TRY(options.grace, params.duration("grace"));
-  if (options.backoff <= Duration::zero()) return params.wrong("backoff", "must be more than zero");
   BERTH_TRY(options.busy, params.number("busy", 0, 1));
   BERTH_TRY(options.preempts, params.flag("preemption"));
-  BERTH_TRY(const std::int64_t retries, params.integer("max_retries", 0, 1'000'000));
-  options.max_retries = static_cast<std::uint32_t>(retries);
+  BERTH_TRY(options.max_retries, params.whole<std::uint32_t>("max_retries", 0, 1'000'000));
   BERTH_TRY(options.avoid, params.duration("avoid"));
   BERTH_TRY(options.wait_for_locality, params.flag("wait_for_locality"));
   BERTH_TRY(options.isolate, params.flag("isolate"));
@@ -297,6 +476,7 @@ Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
 }
 
 }  // namespace
+}  // namespace philly
 
 PolicyEntry philly_entry() {
   return {
@@ -322,7 +502,7 @@ PolicyEntry philly_entry() {
                   "on: single GPUs and gangs on servers of their own, until a job relaxes"},
                  {"defragment", "off",
                   "on: jobs on single GPUs move together for a gang that fits on one server"}},
-      .make = make};
+      .make = philly::make};
 }
 
 }  // namespace berth

@@ -1,14 +1,134 @@
 #include "policies/preemptive/preemptive.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
 
+#include "base/rounds.h"
+#include "policies/common/make_way.h"
+#include "policies/common/place_limits.h"
+#include "policies/kit/pass.h"
+#include "policies/kit/waiting_jobs.h"
+#include "policies/preemptive/kinetic_set.h"
+
 namespace berth {
+namespace preemptive {
 
 namespace {
 constexpr int kFraction = 32;  // keys carry the fraction bits of a Rate
-constexpr OrderKey kNobody{Int128{1} << 126, kNoJob};
 }  // namespace
+
+enum class Key : std::uint8_t { WorkLeft, WorkLeftGpus, Attained, AttainedGpus, Deadline };
+
+struct Options {
+  Key key = Key::WorkLeft;
+  Duration quantum{};  // LAS only: how often the order is looked at again
+  /// A job gives way only if its key exceeds the other's by more than this (x GPUs).
+  Duration preempt_gain{};
+};
+
+class Preemptive final : public Policy {
+ public:
+  Preemptive(std::string name, const Options& options)
+      : name_(std::move(name)), options_(options), quanta_(options.quantum) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    const Need needs = by_deadline() ? Need::Deadline : by_work() ? Need::RunTime : Need::Nothing;
+    return {.needs = needs, .preempts = true};
+  }
+  void begin(const View& view) override { limits_.begin(view.cluster.pools()); }
+  void on_arrival(const View& view, JobId job) override;
+  void on_departure(const View& view, JobId job) override;
+  void on_requeue(const View& view, JobId job) override;
+  void on_capacity_change(const View&, NodeId) override { has_changed_ = true; }
+  void on_rate(const View& view, JobId job) override;
+  void decide(const View& view, Plan& plan, Rng& rng) override;
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
+
+ private:
+  struct Grant {
+    OrderKey key;
+    ShapeId shape;
+    PoolId pool;
+    bool made_way = false;  // held devices in this pass and looks for others
+  };
+  struct Overhead {
+    Time until;
+    JobId job;
+    friend auto operator<=>(const Overhead&, const Overhead&) = default;
+  };
+  [[nodiscard]] bool by_work() const noexcept {
+    return options_.key == Key::WorkLeft || options_.key == Key::WorkLeftGpus;
+  }
+  [[nodiscard]] bool by_deadline() const noexcept { return options_.key == Key::Deadline; }
+  [[nodiscard]] bool by_gpus() const noexcept {
+    return options_.key == Key::WorkLeftGpus || options_.key == Key::AttainedGpus;
+  }
+  [[nodiscard]] Int128 key_of(const View& view, JobId job) const;
+  [[nodiscard]] Int128 gain_for(std::int32_t gpus) const;
+  [[nodiscard]] Time changes_from(const View& view, JobId job) const;
+  void join(const View& view, PoolId pool, JobId job);  // becomes a holder
+  void leave(JobId job);
+  void queue(const View& view, JobId job);
+  void absorb_outcome(const View& view);
+  void note_overhead(const View& view, JobId job);
+  [[nodiscard]] bool has_room_elsewhere(const View& view, const Grant& stop) const;
+  [[nodiscard]] bool looks_again(Time now);
+  [[nodiscard]] bool is_holding(JobId job) const noexcept {
+    return job.value < rows_.size() && rows_[job].holds;
+  }
+  /// It is where it is meant to be.
+  [[nodiscard]] bool is_settled(const Plan& plan, JobId job) const noexcept {
+    return is_holding(job) && plan.holds(job) && plan.pool_of(job) == rows_[job].pool;
+  }
+  [[nodiscard]] std::int64_t held_gpus(PoolId pool) const {
+    return holding_.gpus(pool) + firm_.gpus(pool);
+  }
+  [[nodiscard]] std::optional<Grant> next_grant(const View& view, const Plan& plan);
+  [[nodiscard]] std::optional<PoolId> pool_for(const View& view, const Plan& plan,
+                                               const OrderKey& key, ShapeId shape) const;
+  [[nodiscard]] bool has_room(const View& view, PoolId pool, const OrderKey& key,
+                              std::int32_t gpus) const;
+  void evict_last(const View& view, PoolId pool);
+  void grant_all(const View& view, const Plan& plan);
+  [[nodiscard]] bool place(const View& view, Plan& plan, const Grant& grant);
+  [[nodiscard]] bool carry_out(const View& view, Plan& plan);
+  void undo(const View& view, const Plan& plan);
+  void note_round();
+
+  std::string name_;
+  Options options_;
+  Grid quanta_;
+  WaitingByShape waiting_;
+  KineticSet holding_;
+  KineticSet firm_;  // holders that are not to be preempted; they come before everybody
+  struct Row {
+    bool holds = false;  // member of one of the two
+    bool firm = false;   // of the second
+    PoolId pool;         // while it does
+  };
+  Column<JobId, Row> rows_;
+  std::vector<Overhead> in_overhead_;  // heap, earliest first: hold devices without progress yet
+  std::vector<JobId> fresh_;           // started by the last pass: their overhead is known now
+  std::vector<JobId> moved_;           // by the last pass: the same, and they go another way
+  std::vector<Grant> stopped_;         // preempted by the last pass: what it cost them is known now
+  Time last_pass_{};
+  bool has_changed_ = false;      // who is there, since the last pass
+  bool may_evict_ = true;         // in this pass
+  bool has_left_ = false;         // somebody made way in this round and found no other place
+  PlaceLimits<OrderKey> limits_;  // in this pass
+  // of one round
+  std::vector<Grant> grants_;   // in key order
+  std::vector<Grant> evicted_;  // may be granted again
+  std::vector<Grant> aside_;    // of these, whose shape is blocked where they are:
+                                // not in waiting_
+  std::vector<Grant> pending_;  // grants to be placed and jobs that made way, in key order
+  // of all rounds of a pass
+  std::vector<JobId> placed_;
+  std::vector<Grant> left_;
+  WayMaker way_;  // scratch
+};
 
 Int128 Preemptive::key_of(const View& view, JobId job) const {
   if (by_deadline()) return view.deadline(job).value_or(kNever).time_since_epoch().count();
@@ -29,7 +149,7 @@ Int128 Preemptive::gain_for(std::int32_t gpus) const {
 void Preemptive::join(const View& view, PoolId pool, JobId job) {
   if (job.value >= rows_.size()) rows_.resize(view.jobs.size());
   const bool firm = !view.request(job).preemptible;
-  rows_[job.value] = {.holds = true, .firm = firm, .pool = pool};
+  rows_[job] = {.holds = true, .firm = firm, .pool = pool};
   if (firm) {
     firm_.insert(view.now, pool, job, 0, 0, view.gpus(job));
     return;
@@ -46,7 +166,7 @@ void Preemptive::join(const View& view, PoolId pool, JobId job) {
 }
 
 void Preemptive::leave(JobId job) {
-  Row& row = rows_[job.value];
+  Row& row = rows_[job];
   (row.firm ? firm_ : holding_).erase(job);
   row.holds = false;
 }
@@ -151,7 +271,8 @@ std::optional<PoolId> Preemptive::pool_for(const View& view, const Plan& plan, c
   }
   const OrderKey raised{key.value + gain_for(wanted.gpus), key.job};
   for (const PoolId pool : wanted.pools) {
-    if (is_blocked(shape, pool, key) || (still_holds && plan.pool_of(key.job) == pool)) continue;
+    if (limits_.excludes(shape, pool, key) || (still_holds && plan.pool_of(key.job) == pool))
+      continue;
     if (has_room(view, pool, raised, wanted.gpus)) return pool;
   }
   return std::nullopt;
@@ -175,7 +296,7 @@ void Preemptive::evict_last(const View& view, PoolId pool) {
   evicted_.push_back(entry);
   // Its place is not what its shape is blocked for: in the queue it would stand behind jobs that
   // have none.
-  if (is_blocked(entry.shape, pool, victim)) {
+  if (limits_.excludes(entry.shape, pool, victim)) {
     aside_.push_back(entry);
   } else {
     waiting_.push(entry.shape, victim);
@@ -234,8 +355,7 @@ bool Preemptive::carry_out(const View& view, Plan& plan) {
     const Grant grant = pending_[i];
     if (place(view, plan, grant)) continue;
     if (!grant.made_way) {
-      limit(grant.shape, grant.pool) = grant.key;  // who of its shape comes before it was placed
-      has_blocked_ = true;
+      limits_.set(grant.shape, grant.pool, grant.key);
       return false;
     }
     leave(grant.key.job);
@@ -270,9 +390,7 @@ void Preemptive::note_round() {
 
 bool Preemptive::looks_again(Time now) {
   const bool changed = std::exchange(has_changed_, false);
-  if (changed || options_.quantum <= Duration::zero()) return true;
-  return now.time_since_epoch() / options_.quantum !=
-         last_pass_.time_since_epoch() / options_.quantum;
+  return changed || !quanta_.has_period() || quanta_.at(now) != quanta_.at(last_pass_);
 }
 
 void Preemptive::decide(const View& view, Plan& plan, Rng&) {
@@ -280,9 +398,7 @@ void Preemptive::decide(const View& view, Plan& plan, Rng&) {
   may_evict_ = looks_again(view.now);
   last_pass_ = view.now;
   if (waiting_.empty()) return;
-  pools_ = view.cluster.pools();
-  limits_.assign(view.shapes.size() * pools_, kNobody);
-  has_blocked_ = false;
+  limits_.clear();
   placed_.clear();
   left_.clear();
   // A round ends with everybody placed, or is made again without the first who finds no place and
@@ -291,22 +407,23 @@ void Preemptive::decide(const View& view, Plan& plan, Rng&) {
   // further down the order, so that there is a last one.
   bool has_placed = false;
   for (bool again = true; again;) {
-    const Plan::Mark mark = plan.mark();
-    grant_all(view, plan);
-    if (carry_out(view, plan)) {
-      note_round();
-      again = has_left_;
-      // Without those left out, jobs before them may have been placed otherwise: they try again on
-      // what has become of it. Who was placed comes behind everybody placed before.
-      has_placed = has_placed || !pending_.empty();
-      if (!again && has_blocked_ && has_placed) {
-        limits_.assign(limits_.size(), kNobody);
-        has_blocked_ = has_placed = false;
-        again = true;
-      }
-    } else {
-      plan.rollback(mark);
+    const bool is_placed = attempt(plan, [&] {
+      grant_all(view, plan);
+      return carry_out(view, plan);
+    });
+    if (!is_placed) {
       undo(view, plan);
+      continue;
+    }
+    note_round();
+    again = has_left_;
+    // Without those left out, jobs before them may have been placed otherwise: they try again on
+    // what has become of it. Who was placed comes behind everybody placed before.
+    has_placed = has_placed || !pending_.empty();
+    if (!again && limits_.any() && has_placed) {
+      limits_.clear();
+      has_placed = false;
+      again = true;
     }
   }
   for (const JobId job : placed_) {
@@ -332,10 +449,56 @@ std::optional<Time> Preemptive::next_wakeup(const View& view) {
   const auto goes_on = [&](const Grant& stop) { return has_room_elsewhere(view, stop); };
   if (std::ranges::any_of(stopped_, goes_on)) return view.now + Duration{1};
   // With nothing running nothing changes by waiting.
-  if (options_.quantum <= Duration::zero() || waiting_.empty() || holding_.size() == 0)
-    return std::nullopt;
-  const Duration since_zero = view.now.time_since_epoch();
-  return Time{(since_zero / options_.quantum + 1) * options_.quantum};
+  if (!quanta_.has_period() || waiting_.empty() || holding_.size() == 0) return std::nullopt;
+  return quanta_.after(view.now);
+}
+
+namespace {
+
+template <Key key>
+Result<std::unique_ptr<Policy>> make(const PolicyEntry& entry, const Params& params) {
+  Options options{.key = key};
+  if constexpr (key == Key::WorkLeft || key == Key::WorkLeftGpus) {
+    BERTH_TRY(options.preempt_gain, params.duration("preempt_gain"));
+  } else if constexpr (key != Key::Deadline) {
+    BERTH_TRY(options.quantum, params.positive_duration("quantum"));
+  }
+  return std::make_unique<Preemptive>(entry.name, options);
+}
+
+}  // namespace
+}  // namespace preemptive
+
+std::vector<PolicyEntry> preemptive_entries() {
+  using preemptive::Key;
+  using preemptive::make;
+  const ParamSpec gain{"preempt_gain", "0",
+                       "seconds of work (x GPUs for srsf) a preemption must win at least"};
+  const ParamSpec quantum{"quantum", "60",
+                          "seconds between two looks at the order, aligned to time zero"};
+  return {
+      {.name = "srtf",
+       .summary = "preemptive, least estimated work left first",
+       .params = {gain},
+       .make = make<Key::WorkLeft>},
+      {.name = "srsf",
+       .summary = "preemptive, least estimated work left times GPUs first",
+       .params = {gain},
+       .make = make<Key::WorkLeftGpus>},
+      {.name = "las",
+       .summary = "preemptive, least time of holding GPUs first",
+       .params = {quantum},
+       .make = make<Key::Attained>},
+      {.name = "las-2d",
+       .summary = "preemptive, least GPU-seconds held first",
+       .params = {quantum},
+       .make = make<Key::AttainedGpus>},
+      {.name = "edf",
+       .summary = "preemptive, earliest deadline first, jobs without one "
+                  "behind in order of arrival",
+       .params = {},
+       .make = make<Key::Deadline>},
+  };
 }
 
 }  // namespace berth

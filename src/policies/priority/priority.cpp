@@ -1,13 +1,14 @@
 #include "policies/priority/priority.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include "base/check.h"
 
-namespace berth {
+namespace berth::priority {
 
 void Priority::begin(const View& view) {
   running_.begin(quotas_.size(), view.cluster.pools(), view.jobs.size());
@@ -25,19 +26,21 @@ std::optional<Refusal> Priority::admit(const View& view, JobId job) {
   const JobRequest& request = view.request(job);
   const TenantId tenant =
       quotas_.find(view.text(request.group == NameId{} ? request.user : request.group));
-  tenant_[job.value] = tenant;
+  tenant_[job] = tenant;
   if (view.gpus(job) <= quotas_[tenant].hard) return std::nullopt;
   return Refusal{Reason::Quota,
                  fmt::format("needs {} GPUs, tenant '{}' may use at most {}", view.gpus(job),
                              quotas_.name(tenant), quotas_[tenant].hard)};
 }
 
-void Priority::on_arrival(const View& view, JobId job) {
-  waiting_.push({tenant_[job.value], view.request(job).priority, view.jobs.shape[job]}, job);
-}
+void Priority::on_arrival(const View& view, JobId job) { waiting_.push(group_of(view, job), job); }
 
-void Priority::on_departure(const View&, JobId job) {
-  if (running_.contains(job)) running_.remove(job);  // one that waited is dropped when it surfaces
+void Priority::on_departure(const View& view, JobId job) {
+  if (running_.contains(job)) {
+    running_.remove(job);
+  } else {
+    waiting_.forget(group_of(view, job), job);
+  }
 }
 
 void Priority::on_requeue(const View& view, JobId job) {
@@ -47,22 +50,13 @@ void Priority::on_requeue(const View& view, JobId job) {
 
 // --- order
 
-/// Counted from submission, so inside a lane (same class) the order of arrival is always the right
-/// order.
-std::int32_t Priority::effective_class(const View& view, JobId job, Time at) const {
-  const std::int32_t own = view.request(job).priority;
-  if (options_.aging_interval <= Duration::zero() || own >= options_.max_class) return own;
-  const std::int64_t steps = (at - view.jobs.submitted[job]) / options_.aging_interval;
-  return static_cast<std::int32_t>(std::min<std::int64_t>(options_.max_class, own + steps));
-}
-
 bool Priority::comes_first(const View& view, JobId a, JobId b, Time at) const {
   const std::int32_t a_class = effective_class(view, a, at);
   const std::int32_t b_class = effective_class(view, b, at);
   return a_class != b_class ? a_class > b_class : a < b;
 }
 
-bool Priority::is_held(const View& view, const LaneKey& key) const {
+bool Priority::is_held(const View& view, const Alike& key) const {
   return running_.used(key.tenant) + view.shapes[key.shape].gpus > quotas_[key.tenant].hard;
 }
 
@@ -70,24 +64,24 @@ bool Priority::is_guaranteed(TenantId tenant, std::int32_t gpus) const {
   return running_.used(tenant) + gpus <= quotas_[tenant].guaranteed;
 }
 
-/// The lane whose head is first in the order. Lanes held by a quota do not count; with skip,
+/// The group whose head is first in the order. Groups held by a quota do not count; with skip,
 /// neither do those that can get GPUs neither from the free ones nor from others.
-Priority::Lane* Priority::first_lane(const View& view) {
-  Lane* best = nullptr;
-  for (const std::uint32_t at : waiting_.active()) {
-    Lane& lane = waiting_[at];
-    if (!lane.is_open() || is_held(view, lane.key)) continue;
-    if (options_.pass == PassRule::Skip && !has_chance(view, lane.key)) continue;
-    if (best == nullptr || comes_first(view, lane.jobs.top(), best->jobs.top(), view.now))
-      best = &lane;
+std::optional<GroupId> Priority::first_group(const View& view) const {
+  std::optional<GroupId> best;
+  for (const GroupId group : waiting_.active()) {
+    const Alike& key = groups_[group];
+    if (waiting_.is_blocked(group) || is_held(view, key)) continue;
+    if (options_.pass == PassRule::Skip && !has_chance(view, key)) continue;
+    if (!best || comes_first(view, waiting_.top(group).job, waiting_.top(*best).job, view.now))
+      best = group;
   }
   return best;
 }
 
-bool Priority::has_chance(const View& view, const LaneKey& key) const {
+bool Priority::has_chance(const View& view, const Alike& key) const {
   const Shape& shape = view.shapes[key.shape];
   const auto has_room = [&](PoolId pool) { return view.cluster.free_gpus(pool) >= shape.gpus; };
-  return std::ranges::any_of(shape.pools, has_room) || may_preempt_by_class(key.klass) ||
+  return std::ranges::any_of(shape.pools, has_room) || may_preempt_by_class(key.priority) ||
          is_guaranteed(key.tenant, shape.gpus);
 }
 
@@ -100,24 +94,24 @@ const VictimKey* Priority::next_victim(const View& view, JobId job, bool guarant
   const bool by_class = may_preempt_by_class(own);
   const VictimKey* best = nullptr;
   for (TenantId tenant = 0; tenant < quotas_.size(); ++tenant) {
-    const bool same = tenant == tenant_[job.value];
+    const bool same = tenant == tenant_[job];
     if (quotas_.in_use() && !same && running_.used(tenant) <= quotas_[tenant].guaranteed) continue;
     const VictimKey* first = running_.first(tenant, view.shape(job).pools);
     if (first == nullptr || (best != nullptr && *best < *first)) continue;
-    const bool lower = by_class && first->klass < own;
+    const bool lower = by_class && first->priority < own;
     if (lower || (guaranteed && !same)) best = first;
   }
   return best;
 }
 
 bool Priority::try_preempt(const View& view, Plan& plan, JobId job) {
-  const TenantId tenant = tenant_[job.value];
+  const TenantId tenant = tenant_[job];
   const bool guaranteed = is_guaranteed(tenant, view.gpus(job));
   if (!guaranteed && !may_preempt_by_class(view.request(job).priority)) return false;
   if (std::ranges::find(evicted_, job) != evicted_.end()) return false;
   const auto is_fair = [&] {
     return std::ranges::none_of(room_.victims(), [&](JobId victim) {
-      const TenantId from = tenant_[victim.value];
+      const TenantId from = tenant_[victim];
       return from != tenant && running_.used(from) < quotas_[from].guaranteed;
     });
   };
@@ -149,21 +143,21 @@ void Priority::enforce_quotas(const View& view, Plan& plan) {
 // --- the pass
 
 void Priority::decide(const View& view, Plan& plan, Rng&) {
-  waiting_.begin_pass(view.jobs);
+  waiting_.unblock();
   evicted_.clear();
   if (options_.enforce == Enforce::Now) enforce_quotas(view, plan);
-  while (Lane* lane = first_lane(view)) {
-    const JobId job = lane->jobs.pop(view.jobs);
-    const LaneKey key = lane->key;
-    if (plan.try_start(job) || try_preempt(view, plan, job)) {
-      running_.add(key.tenant, plan.pool_of(job),
-                   {.klass = effective_class(view, job, view.now), .started = view.now, .job = job},
-                   view.gpus(job));
+  while (const auto group = first_group(view)) {
+    const JobId job = waiting_.top(*group).job;
+    if (!plan.try_start(job) && !try_preempt(view, plan, job)) {
+      waiting_.block(*group);
+      if (options_.pass == PassRule::Strict) return;
       continue;
     }
-    waiting_.push(key, job);
-    lane->blocked = true;
-    if (options_.pass == PassRule::Strict) return;
+    waiting_.forget(*group, job);  // whom it evicted may stand before it now
+    running_.add(
+        tenant_[job], plan.pool_of(job),
+        {.priority = effective_class(view, job, view.now), .started = view.now, .job = job},
+        view.gpus(job));
   }
 }
 
@@ -171,11 +165,11 @@ void Priority::decide(const View& view, Plan& plan, Rng&) {
 /// when the head has reached the top class and the other comes up to it.
 std::optional<Time> Priority::overtakes_at(const View& view, JobId later, JobId head) const {
   const Time submitted = view.jobs.submitted[later];
-  const std::int64_t steps = (view.now - submitted) / options_.aging_interval;
-  const std::int64_t to_top = options_.max_class - view.request(later).priority;
+  const std::int64_t steps = options_.aging.steps(view, later, view.now);
+  const std::int64_t to_top = options_.aging.max_class - view.request(later).priority;
   for (const std::int64_t step : {steps + 1, to_top}) {
     if (step <= steps || step > to_top) continue;
-    const Time at = submitted + step * options_.aging_interval;
+    const Time at = submitted + step * options_.aging.interval;
     if (comes_first(view, later, head, at)) return at;
   }
   return std::nullopt;
@@ -189,24 +183,19 @@ std::optional<Time> Priority::next_wakeup(const View& view) {
     return view.jobs.is_waiting(job) && may_preempt_by_class(view.request(job).priority);
   };
   if (std::ranges::any_of(evicted_, may_go_on)) return view.now + Duration{1};
-  if (options_.pass == PassRule::Skip || options_.aging_interval <= Duration::zero())
-    return std::nullopt;
-  waiting_.begin_pass(view.jobs);
-  const Lane* head = first_lane(view);
+  if (options_.pass == PassRule::Skip || !options_.aging.is_on()) return std::nullopt;
+  waiting_.unblock();
+  const auto head = first_group(view);
+  if (!head) return std::nullopt;
   std::optional<Time> first;
-  for (const std::uint32_t at : waiting_.active()) {
-    const Lane& lane = waiting_[at];
-    if (head == nullptr || &lane == head || is_held(view, lane.key) || !has_chance(view, lane.key))
-      continue;
-    const auto overtakes = overtakes_at(view, lane.jobs.top(), head->jobs.top());
+  for (const GroupId group : waiting_.active()) {
+    const Alike& key = groups_[group];
+    if (group == *head || is_held(view, key) || !has_chance(view, key)) continue;
+    const auto overtakes = overtakes_at(view, waiting_.top(group).job, waiting_.top(*head).job);
     if (overtakes && (!first || *overtakes < *first)) first = overtakes;
   }
   return first;
 }
-
-}  // namespace berth
-
-namespace berth {
 
 namespace {
 
@@ -241,26 +230,26 @@ Result<std::optional<std::int32_t>> preempts_from(const Params& params) {
 
 Result<std::unique_ptr<Policy>> make(const PolicyEntry&, const Params& params) {
   BERTH_TRY(auto quotas, quotas_of(params));
-  PriorityOptions options;
-  BERTH_TRY(const auto pass, params.choice("pass", {"strict", "skip"}));
-  options.pass = pass == 0 ? PassRule::Strict : PassRule::Skip;
+  Options options;
+  BERTH_TRY(options.pass, pass_rule(params));
   BERTH_TRY(options.preempts_from, preempts_from(params));
-  BERTH_TRY(options.aging_interval, params.duration("aging_interval"));
-  BERTH_TRY(const auto max_class, params.integer("max_class", -1'000'000, 1'000'000));
-  options.max_class = static_cast<std::int32_t>(max_class);
-  BERTH_TRY(const auto enforce, params.choice("enforce", {"later", "now"}));
-  options.enforce = enforce == 0 ? Enforce::Later : Enforce::Now;
+  BERTH_TRY(options.aging, aging_of(params));
+  BERTH_TRY(options.enforce,
+            params.choice<Enforce>("enforce", {{"later", Enforce::Later}, {"now", Enforce::Now}}));
   return std::make_unique<Priority>(std::move(quotas), options);
 }
 
 }  // namespace
+}  // namespace berth::priority
+
+namespace berth {
 
 PolicyEntry priority_entry() {
   return {
       .name = "priority",
       .summary = "priority classes with preemption, tenant quotas and aging",
       .params =
-          {{"pass", "skip", "strict: stop at the first job that does not fit; skip: try the next"},
+          {pass_param("skip"),
            {"preempt_classes", "none",
             "who may preempt lower classes: none, all, or the lowest class that may"},
            {"quota", "",
@@ -271,7 +260,7 @@ PolicyEntry priority_entry() {
            {"max_class", "10", "class up to which aging raises a job"},
            {"enforce", "later",
             "a quota lowered below use; later: no new starts; now: preempt down to it"}},
-      .make = make};
+      .make = priority::make};
 }
 
 }  // namespace berth

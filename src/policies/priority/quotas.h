@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace berth {
+namespace berth::priority {
 
 struct Quota {
   std::int64_t guaranteed = 0;
@@ -49,4 +49,4 @@ class Quotas {
   std::map<std::string, TenantId, std::less<>> ids_;
 };
 
-}  // namespace berth
+}  // namespace berth::priority

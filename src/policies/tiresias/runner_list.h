@@ -9,7 +9,7 @@
 
 #include "base/id.h"
 
-namespace berth {
+namespace berth::tiresias {
 
 class RunnerLists {
  public:
@@ -58,4 +58,4 @@ class RunnerLists {
   std::vector<Link> links_;  // by JobId; a job is in at most one list
 };
 
-}  // namespace berth
+}  // namespace berth::tiresias

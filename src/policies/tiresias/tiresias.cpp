@@ -1,224 +1,302 @@
 #include "policies/tiresias/tiresias.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/rounds.h"
+#include "policies/tiresias/job_timers.h"
+#include "policies/tiresias/queue_pass.h"
+#include "policies/tiresias/service_queues.h"
 
 namespace berth {
+namespace tiresias {
 
-Tiresias::Tiresias(std::string name, const TiresiasOptions& options)
-    : name_(std::move(name)), options_(options), table_(options.history) {
-  for (const double threshold : options_.thresholds)
-    limits_.push_back(static_cast<std::int64_t>(std::llround(threshold * 1e6)));
-  for (const double sample : options_.samples) table_.add(sample);
-  queues_.resize(limits_.size() + 1);
-}
+struct Options {
+  std::vector<double> thresholds{3200};  // GPU-seconds, rising
+  double promote_knob = std::numeric_limits<double>::infinity();
+  std::optional<GittinsOptions> gittins;
+  Duration min_interval{};
+  NoNodes no_nodes = NoNodes::EvictLower;
+};
+
+/// The policy itself: what time does to jobs. They sink when they have had the service of their
+/// queue, and are promoted when they have waited long enough.
+class Tiresias final : public Policy {
+ public:
+  Tiresias(std::string name, const Options& options)
+      : name_(std::move(name)),
+        options_(options),
+        queues_(options.thresholds, options.gittins),
+        pass_(queues_, options.no_nodes) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+  [[nodiscard]] PolicyTraits traits() const noexcept override {
+    return {.needs = options_.gittins ? Need::History : Need::Nothing, .preempts = true};
+  }
+  void begin(const View& view) override;
+  void on_arrival(const View& view, JobId job) override;
+  void on_departure(const View& view, JobId job) override;
+  void on_requeue(const View& view, JobId job) override;
+  void on_rate(const View& view, JobId job) override;
+  void decide(const View& view, Plan& plan, Rng& rng) override;
+  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override;
+
+ private:
+  struct Waits {
+    Time since{};
+    Duration before{};  // since its last promotion, after its first run
+  };
+  void cancel_timers(JobId job);
+  void fire_timers(const View& view);
+  void set_timers(const View& view);
+  void promote(const View& view, JobId job);
+  void note_outcome(const View& view);
+  [[nodiscard]] bool has_room_elsewhere(const View& view, JobId job) const;
+
+  std::string name_;
+  Options options_;
+  ServiceQueues queues_;
+  QueuePass pass_;
+  Column<JobId, Waits> waits_;
+  JobTimers demotions_;       // of runners
+  JobTimers promotions_;      // of jobs that wait
+  std::vector<JobId> fresh_;  // started or kept by the last pass: timers follow once that is known
+  std::vector<JobId> stopped_;  // preempted by the last pass
+  std::optional<Time> last_pass_;
+  bool has_room_elsewhere_ = false;  // somebody evicted in this pass: in a pool it was not in
+  std::vector<JobId> demoted_;       // in this instant: they still hold their devices
+  std::vector<JobId> due_;           // scratch
+};
 
 void Tiresias::begin(const View& view) {
-  rows_.resize(view.jobs.size());
-  runners_.resize(queues_.size(), view.jobs.size());
-  for (Queue& queue : queues_) queue.used.assign(view.cluster.pools(), 0);
-  firm_used_.assign(view.cluster.pools(), 0);
-}
-
-Int128 Tiresias::service(const View& view, JobId job) const {
-  return Int128{(view.jobs.attained(job, view.now) - rows_[job.value].base).count()} *
-         view.gpus(job);
-}
-
-/// Larger index first; the bits of a positive double are ordered like the double.
-OrderKey Tiresias::index_key(const View& view, JobId job, std::size_t queue) const {
-  const double attained = static_cast<double>(service(view, job)) * 1e-6;
-  const double index = table_.index(attained, options_.thresholds[queue]);
-  return {-Int128{std::bit_cast<std::int64_t>(index)}, job};
-}
-
-void Tiresias::enqueue(const View& view, JobId job) {
-  const JobRow& row = rows_[job.value];
-  Queue& queue = queues_[row.queue];
-  const ShapeId shape = view.jobs.shape[job];
-  if (!is_ranked(row.queue)) {
-    queue.waiting.push(shape, {row.entry, job});
-  } else if (service(view, job) == 0) {
-    queue.unseen.push(shape, {0, job});
-  } else {
-    queue.waiting.push(shape, index_key(view, job, row.queue));
-  }
-}
-
-void Tiresias::leave_queue(const View& view, JobId job) {
-  Queue& queue = queues_[rows_[job.value].queue];
-  queue.waiting.forget(view.jobs.shape[job], job);
-  queue.unseen.forget(view.jobs.shape[job], job);
-}
-
-/// It is no runner of its queue any more, or no firm one.
-void Tiresias::stop_running(const View& view, JobId job) {
-  JobRow& row = rows_[job.value];
-  row.runs = false;
-  if (row.firm) {
-    firm_used_[row.pool.value] -= view.gpus(job);
-    return;
-  }
-  runners_.remove(row.queue, job);
-  queues_[row.queue].used[row.pool.value] -= view.gpus(job);
+  queues_.begin(view);
+  pass_.begin(view);
+  waits_.resize(view.jobs.size());
+  demotions_.begin(view.jobs.size());
+  promotions_.begin(view.jobs.size());
 }
 
 void Tiresias::on_arrival(const View& view, JobId job) {
-  rows_[job.value].entry = queues_[0].tail++;
-  rows_[job.value].waits_since = view.now;
-  enqueue(view, job);
+  waits_[job].since = view.now;
+  queues_.arrive(view, job);
 }
 
 void Tiresias::on_departure(const View& view, JobId job) {
-  JobRow& row = rows_[job.value];
-  ++row.timer;
-  if (row.runs) {
-    stop_running(view, job);
-  } else {
-    leave_queue(view, job);
-  }
-  if (options_.gittins && view.jobs.held[job] > Duration::zero())
-    table_.add(view.finished_service(job));
+  cancel_timers(job);
+  queues_.depart(view, job);
 }
 
+/// Service was consumed and stays; the place in the queue is lost.
 void Tiresias::on_requeue(const View& view, JobId job) {
-  JobRow& row = rows_[job.value];
-  ++row.timer;
-  stop_running(view, job);
-  const Int128 attained = service(view, job);
-  while (row.queue < limits_.size() && attained >= limits_[row.queue]) ++row.queue;
-  row.waits_since = view.now;
-  row.entry =
-      queues_[row.queue].tail++;  // service was consumed and stays; the place in the queue is lost
-  enqueue(view, job);
+  cancel_timers(job);
+  waits_[job].since = view.now;
+  queues_.sink(view, job);
+  queues_.wait(view, job);
 }
 
-/// Its start may have taken effect at another moment than was said: its timer is set anew.
+/// Its start may have taken effect at another moment than was expected: its timer is set anew.
 void Tiresias::on_rate(const View& view, JobId job) {
-  if (rows_[job.value].runs && view.jobs.held_from[job] <= view.now) fresh_.push_back(job);
+  if (queues_.row(job).runs && view.jobs.held_from[job] <= view.now) fresh_.push_back(job);
 }
 
-/// New samples change the index of jobs that have run; the first switch to ranking touches all.
-void Tiresias::refresh_ranks(const View& view) {
-  if (!options_.gittins) return;
-  const bool changed = table_.refresh();
-  const bool first = !ranked_ && table_.samples() >= options_.min_samples;
-  if (!changed && !first) return;
-  ranked_ = ranked_ || first;
-  if (!ranked_) return;
-  for (std::size_t q = 0; q + 1 < queues_.size(); ++q) {
-    due_.clear();
-    queues_[q].waiting.drain(due_);
-    for (const JobId job : due_) enqueue(view, job);
-  }
-}
+// --- timers
 
-void Tiresias::collect_due(std::vector<Timer>& timers, Time now) {
-  due_.clear();
-  while (!timers.empty() && (timers.front().at <= now ||
-                             timers.front().generation != rows_[timers.front().job.value].timer)) {
-    if (timers.front().generation == rows_[timers.front().job.value].timer)
-      due_.push_back(timers.front().job);
-    std::ranges::pop_heap(timers, std::ranges::greater{});
-    timers.pop_back();
-  }
-  std::ranges::sort(due_);  // inside one instant by submit, then id
-  due_.erase(std::unique(due_.begin(), due_.end()), due_.end());  // one that moved has two
+void Tiresias::cancel_timers(JobId job) {
+  demotions_.cancel(job);
+  promotions_.cancel(job);
 }
 
 void Tiresias::fire_timers(const View& view) {
-  collect_due(demotions_, view.now);
+  demoted_.clear();
+  demotions_.collect_due(view.now, due_);
   for (const JobId job : due_) {
-    // Its start took effect later than was said: it has not had all of it yet.
-    const bool is_early = service(view, job) < limits_[rows_[job.value].queue];
-    if (is_early) fresh_.push_back(job);
-    if (!is_early) demote(view, job);
+    // Its start took effect later than was expected: it has not had all of its service yet.
+    if (queues_.service_left(view, job) > 0) {
+      fresh_.push_back(job);
+      continue;
+    }
+    cancel_timers(job);
+    queues_.sink(view, job);
+    demoted_.push_back(job);
   }
-  collect_due(promotions_, view.now);
+  promotions_.collect_due(view.now, due_);
   for (const JobId job : due_) promote(view, job);
 }
 
-void Tiresias::demote(const View& view, JobId job) {
-  JobRow& row = rows_[job.value];
-  ++row.timer;
-  stop_running(view, job);
-  const Int128 attained = service(view, job);
-  while (row.queue < limits_.size() && attained >= limits_[row.queue]) ++row.queue;
-  row.entry = queues_[row.queue].tail++;
-  holders_.push_back(job);
-}
-
 void Tiresias::promote(const View& view, JobId job) {
-  JobRow& row = rows_[job.value];
-  ++row.timer;
-  leave_queue(view, job);
-  row.queue = 0;
-  row.base = view.jobs.attained(job, view.now);
-  row.waited = Duration::zero();
-  row.waits_since = view.now;
-  row.entry = queues_[0].tail++;
-  enqueue(view, job);
+  cancel_timers(job);
+  waits_[job] = {.since = view.now};
+  queues_.promote(view, job);
 }
 
 /// When a start takes effect is known only after the pass, so timers are set here.
 void Tiresias::set_timers(const View& view) {
   for (const JobId job : fresh_) {
-    const JobRow& row = rows_[job.value];
-    if (!row.runs || row.firm || row.queue >= limits_.size()) continue;
-    const Int128 left = limits_[row.queue] - service(view, job);
+    if (!queues_.row(job).runs || queues_.row(job).firm) continue;
+    const auto left = queues_.service_left(view, job);
+    if (!left) continue;
     const std::int64_t gpus = view.gpus(job);
+    const auto ticks = static_cast<std::int64_t>((*left + gpus - 1) / gpus);
     const Time held = std::max(view.now, view.jobs.held_from[job]);
-    const Time at = held + Duration{std::max<std::int64_t>(
-                               1, static_cast<std::int64_t>((left + gpus - 1) / gpus))};
-    demotions_.push_back({at, job, row.timer});
-    std::ranges::push_heap(demotions_, std::ranges::greater{});
+    demotions_.set(job, held + Duration{std::max<std::int64_t>(1, ticks)});
   }
   fresh_.clear();
   for (const JobId job : stopped_) {
-    const JobRow& row = rows_[job.value];
-    const Duration executed = view.jobs.attained(job, view.now) - row.base;
-    if (row.runs || std::isinf(options_.promote_knob) || executed <= Duration::zero()) continue;
+    const Duration executed = view.jobs.attained(job, view.now) - queues_.row(job).base;
+    if (queues_.row(job).runs || std::isinf(options_.promote_knob) || executed <= Duration::zero())
+      continue;
     const Duration patience{static_cast<std::int64_t>(
         std::ceil(options_.promote_knob * static_cast<double>(executed.count())))};
-    const Time at = std::max(view.now + Duration{1}, row.waits_since + patience - row.waited);
-    promotions_.push_back({at, job, row.timer});
-    std::ranges::push_heap(promotions_, std::ranges::greater{});
+    const Waits& waits = waits_[job];
+    promotions_.set(job, std::max(view.now + Duration{1}, waits.since + patience - waits.before));
   }
   stopped_.clear();
 }
 
+// --- the pass
+
+void Tiresias::decide(const View& view, Plan& plan, Rng&) {
+  if (last_pass_ && view.now < *last_pass_ + options_.min_interval) return;
+  last_pass_ = view.now;
+  queues_.refresh_ranks(view);
+  fire_timers(view);
+  pass_.run(view, plan, demoted_);
+  note_outcome(view);
+}
+
+/// Where GPUs are counted, who was evicted in this pass was no candidate for other pools in it.
+bool Tiresias::has_room_elsewhere(const View& view, JobId job) const {
+  if (queues_.row(job).runs || view.cluster.mode() != ClusterState::Mode::Count) return false;
+  const Shape& shape = view.shape(job);
+  return std::ranges::any_of(shape.pools, [&](PoolId pool) {
+    return pool != queues_.row(job).pool && view.cluster.free_gpus(pool) >= shape.gpus;
+  });
+}
+
+/// Notes how long the jobs that changed have waited, and whose timers are to be set.
+void Tiresias::note_outcome(const View& view) {
+  has_room_elsewhere_ = false;
+  const auto stop = [&](JobId job) {
+    waits_[job].since = view.now;
+    stopped_.push_back(job);
+    has_room_elsewhere_ = has_room_elsewhere_ || has_room_elsewhere(view, job);
+  };
+  for (const JobId job : pass_.lost()) stop(job);
+  for (const JobId job : pass_.moved()) {
+    cancel_timers(job);
+    if (queues_.row(job).runs) fresh_.push_back(job);
+  }
+  for (const QueuePass::Step& step : pass_.steps()) {
+    cancel_timers(step.job);
+    if (!step.granted) {
+      stop(step.job);
+      continue;
+    }
+    fresh_.push_back(step.job);
+    Waits& waits = waits_[step.job];
+    const bool has_run = view.jobs.attained(step.job, view.now) > queues_.row(step.job).base;
+    if (step.from == ServiceQueues::From::Queue && has_run) waits.before += view.now - waits.since;
+  }
+}
+
 std::optional<Time> Tiresias::next_wakeup(const View& view) {
   set_timers(view);
-  Time next = kNever;
-  bool waiting = false;
-  bool contended = false;  // somebody waits in a queue where running jobs may lose their rank
-  for (std::size_t q = 0; q < queues_.size(); ++q) {
-    const bool waits = !queues_[q].waiting.empty() || !queues_[q].unseen.empty();
-    waiting = waiting || waits;
-    contended = contended || (waits && is_ranked(q) && !runners_.empty(q));
+  bool anybody_waits = false;
+  bool is_contended = false;  // somebody waits in a queue where running jobs may lose their rank
+  for (std::size_t queue = 0; queue < queues_.size(); ++queue) {
+    const bool waits = queues_.anybody_waits(queue);
+    anybody_waits = anybody_waits || waits;
+    is_contended =
+        is_contended || (waits && queues_.is_ranked(queue) && !queues_.runners().empty(queue));
   }
-  if (contended) {
-    const Duration since_zero = view.now.time_since_epoch();
-    next = Time{(since_zero / options_.gittins_interval + 1) * options_.gittins_interval};
-  }
-  const auto valid_front = [&](std::vector<Timer>& timers) {
-    while (!timers.empty() && timers.front().generation != rows_[timers.front().job.value].timer) {
-      std::ranges::pop_heap(timers, std::ranges::greater{});
-      timers.pop_back();
-    }
-    if (!timers.empty()) next = std::min(next, timers.front().at);
-  };
-  valid_front(demotions_);
-  valid_front(promotions_);
+  Time next = std::min(demotions_.next(), promotions_.next());
+  if (is_contended) next = std::min(next, Grid{options_.gittins->interval}.after(view.now));
   if (has_room_elsewhere_) next = view.now + Duration{1};
-  if (last_pass_ && options_.min_interval > Duration::zero() && waiting) {
-    next = std::max(next, *last_pass_ + options_.min_interval);
-    if (*last_pass_ + options_.min_interval > view.now)
-      next = std::min(next, *last_pass_ + options_.min_interval);
+  if (last_pass_ && options_.min_interval > Duration::zero() && anybody_waits) {
+    const Time allowed = *last_pass_ + options_.min_interval;
+    next = allowed > view.now ? allowed : std::max(next, allowed);
   }
   if (next == kNever) return std::nullopt;
   return std::max(next, view.now + Duration{1});
+}
+
+namespace {
+
+Result<double> promote_knob_of(const Params& params) {
+  if (params.text("promote_knob") == "off") return std::numeric_limits<double>::infinity();
+  return params.number("promote_knob", 0, 1e9);
+}
+
+Result<Options> options_of(const Params& params) {
+  Options options;
+  BERTH_TRY(options.thresholds, params.numbers("thresholds"));
+  const auto& thresholds = options.thresholds;
+  const bool is_rising =
+      std::ranges::adjacent_find(thresholds, std::ranges::greater_equal{}) == thresholds.end();
+  if (thresholds.empty() || thresholds.size() > 100 || thresholds.front() <= 0 ||
+      thresholds.back() > kMaxInputSeconds || !is_rising) {
+    return params.wrong("thresholds", "must be 1 to 100 rising GPU-seconds above zero");
+  }
+  BERTH_TRY(options.promote_knob, promote_knob_of(params));
+  BERTH_TRY(options.min_interval, params.duration("min_interval"));
+  BERTH_TRY_VOID(params.number("pack_limit", 0, 1));  // read by the placement `skew`
+  BERTH_TRY(const bool evicts, params.flag("evict_for_consolidation"));
+  options.no_nodes = evicts ? NoNodes::EvictLower : NoNodes::Wait;
+  return options;
+}
+
+Result<std::unique_ptr<Policy>> make_l(const PolicyEntry& entry, const Params& params) {
+  BERTH_TRY(const Options options, options_of(params));
+  return std::make_unique<Tiresias>(entry.name, options);
+}
+
+Result<std::unique_ptr<Policy>> make_g(const PolicyEntry& entry, const Params& params) {
+  BERTH_TRY(Options options, options_of(params));
+  GittinsOptions& gittins = options.gittins.emplace();
+  BERTH_TRY(gittins.history, params.whole<std::size_t>("history", 1, 10'000'000));
+  BERTH_TRY(gittins.min_samples, params.whole<std::size_t>("min_samples", 1, 10'000'000));
+  BERTH_TRY(gittins.samples, params.numbers("samples"));
+  BERTH_TRY(gittins.interval, params.positive_duration("gittins_interval"));
+  return std::make_unique<Tiresias>(entry.name, options);
+}
+
+std::vector<ParamSpec> params_l() {
+  return {{"thresholds", "3200",
+           "GPU-seconds at which a job falls to the next queue, rising, comma separated"},
+          {"promote_knob", "off",
+           "a job that waited this many times its run time goes back to the first queue"},
+          {"min_interval", "0", "seconds between two passes at least"},
+          {"pack_limit", "0.5", "with --placement skew: skew above which a model is consolidated"},
+          {"evict_for_consolidation", "on",
+           "a consolidated job that finds no nodes takes those of jobs in lower queues"}};
+}
+
+std::vector<ParamSpec> params_g() {
+  const std::vector<ParamSpec> more = {
+      {"history", "5000", "how many finished jobs the Gittins index looks back on"},
+      {"min_samples", "30", "below this many finished jobs it behaves like tiresias-l"},
+      {"samples", "", "GPU-seconds of jobs known from before the run, comma separated"},
+      {"gittins_interval", "60", "seconds between two looks at the indices of running jobs"}};
+  std::vector<ParamSpec> params = params_l();
+  params.insert(params.end(), more.begin(), more.end());
+  return params;
+}
+
+}  // namespace
+}  // namespace tiresias
+
+std::vector<PolicyEntry> tiresias_entries() {
+  return {{.name = "tiresias-l",
+           .summary = "preemptive, queues by GPU-seconds attained, first come first served inside",
+           .params = tiresias::params_l(),
+           .make = tiresias::make_l},
+          {.name = "tiresias-g",
+           .summary = "preemptive, queues by GPU-seconds attained, Gittins index inside",
+           .params = tiresias::params_g(),
+           .make = tiresias::make_g}};
 }
 
 }  // namespace berth

@@ -4,7 +4,7 @@
 
 #include "e2e/cli/program.h"
 
-namespace berth::test {
+namespace berth::test::history_tests {
 namespace {
 
 using testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST(History, IsRefusedWithThePlaceOfEveryFault) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::history_tests

@@ -8,7 +8,7 @@
 #include "client/played_scheduler.h"
 #include "project_paths.h"
 
-namespace berth::test {
+namespace berth::test::slurm_names_tests {
 namespace {
 
 using nlohmann::json;
@@ -257,4 +257,4 @@ TEST(Sinfo, GroupsNodesByState) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::slurm_names_tests

@@ -15,7 +15,7 @@
 #include "model/job_spec_json.h"
 #include "policies/registry.h"
 
-namespace berth::test {
+namespace berth::test::absurd_tests {
 namespace {
 
 using nlohmann::json;
@@ -347,4 +347,4 @@ TEST(Absurd, NothingThatPeopleTypeStopsTheScheduler) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::absurd_tests

@@ -10,7 +10,7 @@
 
 #include "e2e/serve/served.h"
 
-namespace berth::test {
+namespace berth::test::check_tests {
 namespace {
 
 class ServeCheck : public ::testing::Test {
@@ -99,4 +99,4 @@ TEST(Serve, WhereSomebodyListensNoLifeBegins) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::check_tests

@@ -10,7 +10,7 @@
 #include "e2e/systems/driver.h"
 #include "e2e/systems/system.h"
 
-namespace berth::test {
+namespace berth::test::cores_tests {
 namespace {
 
 using nlohmann::json;
@@ -151,4 +151,4 @@ TEST(CpuModes, ACurveSurvivesTheScheduler) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::cores_tests

@@ -9,7 +9,7 @@
 
 #include "e2e/systems/system.h"
 
-namespace berth::test {
+namespace berth::test::decisions_tests {
 namespace {
 
 using nlohmann::json;
@@ -107,4 +107,4 @@ TEST(SjfFfs, TwoJobsShareADevice) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::decisions_tests

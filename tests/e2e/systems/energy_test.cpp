@@ -14,7 +14,7 @@
 #include "e2e/systems/driver.h"
 #include "e2e/systems/system.h"
 
-namespace berth::test {
+namespace berth::test::energy_tests {
 namespace {
 
 using nlohmann::json;
@@ -353,4 +353,4 @@ TEST(Energy, OfDevicesIsTheDriversWhereItCounts) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::energy_tests

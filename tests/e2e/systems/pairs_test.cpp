@@ -8,7 +8,7 @@
 
 #include "e2e/systems/system.h"
 
-namespace berth::test {
+namespace berth::test::pairs_tests {
 namespace {
 
 using nlohmann::json;
@@ -238,4 +238,4 @@ TEST(SjfBsbf, APairThatWasSeenToHurtIsNotMadeAgain) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::pairs_tests

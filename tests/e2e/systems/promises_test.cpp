@@ -8,7 +8,7 @@
 
 #include "e2e/systems/system.h"
 
-namespace berth::test {
+namespace berth::test::promises_tests {
 namespace {
 
 using nlohmann::json;
@@ -273,4 +273,4 @@ TEST(Hived, ATenantsCellIsThere) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::promises_tests

@@ -5,7 +5,7 @@
 
 #include "e2e/systems/system.h"
 
-namespace berth::test {
+namespace berth::test::queues_tests {
 namespace {
 
 using nlohmann::json;
@@ -269,4 +269,4 @@ TEST(FairShare, WhoHasUsedLessGoesFirst) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::queues_tests

@@ -12,7 +12,7 @@
 
 #include "e2e/systems/system.h"
 
-namespace berth::test {
+namespace berth::test::shares_tests {
 namespace {
 
 using nlohmann::json;
@@ -310,4 +310,4 @@ TEST(Rubick, AJobGrowsAndShrinksToWhatItWasPromised) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::shares_tests

@@ -9,7 +9,7 @@
 
 #include "e2e/systems/system.h"
 
-namespace berth::test {
+namespace berth::test::speeds_tests {
 namespace {
 
 using nlohmann::json;
@@ -215,4 +215,4 @@ TEST(Learnt, TheNextJobOfAKindIsKnownBeforeItReports) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::speeds_tests

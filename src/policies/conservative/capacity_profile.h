@@ -13,7 +13,7 @@
 
 #include "base/time.h"
 
-namespace berth {
+namespace berth::conservative {
 
 class CapacityProfile {
  public:
@@ -90,4 +90,4 @@ class CapacityProfile {
   std::uint64_t random_ = 0x9e3779b97f4a7c15ULL;
 };
 
-}  // namespace berth
+}  // namespace berth::conservative

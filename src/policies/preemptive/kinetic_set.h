@@ -15,7 +15,7 @@
 #include "policies/common/ranked_set.h"
 #include "policies/kit/waiting_jobs.h"
 
-namespace berth {
+namespace berth::preemptive {
 
 class KineticSet {
  public:
@@ -25,16 +25,16 @@ class KineticSet {
     const OrderKey key{value - Int128{slope} * now.time_since_epoch().count(), job};
     if (job.value >= where_.size()) where_.resize(job.value + 1);
     const std::size_t index = class_of(pool, slope);
-    where_[job.value] = {key.value, static_cast<std::uint32_t>(index)};
+    where_[job] = {key.value, static_cast<std::uint32_t>(index)};
     classes_[index].members.insert(key, gpus);
   }
   void erase(JobId job) {
-    const Where& where = where_[job.value];
+    const Where& where = where_[job];
     classes_[where.index].members.erase({where.at_zero, job});
   }
   /// The key of a member now.
   [[nodiscard]] OrderKey key(Time now, JobId job) const {
-    const Where& where = where_[job.value];
+    const Where& where = where_[job];
     return {where.at_zero + Int128{classes_[where.index].slope} * now.time_since_epoch().count(),
             job};
   }
@@ -100,7 +100,7 @@ class KineticSet {
     return classes_.size() - 1;
   }
   std::vector<Class> classes_;
-  std::vector<Where> where_;  // by JobId
+  Column<JobId, Where> where_;
 };
 
-}  // namespace berth
+}  // namespace berth::preemptive

@@ -1,8 +1,8 @@
-#include "policies/common/capacity_profile.h"
+#include "policies/conservative/capacity_profile.h"
 
 #include <algorithm>
 
-namespace berth {
+namespace berth::conservative {
 
 CapacityProfile::CapacityProfile(std::int64_t free) : nodes_(1) { root_ = make(begin_, free); }
 
@@ -204,4 +204,4 @@ Time CapacityProfile::earliest_run(Search search) const noexcept {
   return search.start < search.before ? search.start : kNever;  // a run at the end lasts for ever
 }
 
-}  // namespace berth
+}  // namespace berth::conservative
