@@ -110,6 +110,7 @@ void Aonline::plan_window(const View& view) {
     usable.push_back(view.cluster.usable_gpus(PoolId{p}));
   const std::int64_t cores = options_.servers.any() ? all_cores(view.cluster.cluster()) : 0;
   Room room{usable, cores, window_.length};
+  // Nobody is stopped, so what runs takes its GPUs out of the window for as long as it needs them.
   for (const JobId job : running_) room.occupy(held_by(view, job));
   std::vector<BatchJob> batch;
   for (const JobId job : waiting_) {

@@ -212,6 +212,7 @@ std::optional<Schedule> best_by_table(const Market& market, const Demand& demand
     offer_finish(best, slot, table.back(), worth);
   }
   if (!best) return std::nullopt;
+  // Backwards from the finish: what is chosen in a slot leaves so many units to those before it.
   std::int64_t left = demand.units;
   for (std::int64_t slot = best->finish; slot >= finish.first; --slot) {
     const auto& row = chosen[static_cast<std::size_t>(slot - finish.first)];

@@ -52,6 +52,7 @@ void Oasis::learn_prices(const View& view, JobId job, double shortest, double gp
   if (options_.promises.prices.low > 0) return;  // they are fixed
   const std::int64_t first = clock_.first_whole(view.now);
   const auto soonest = static_cast<std::int64_t>(std::min(1e9, std::ceil(shortest)));
+  // The least it is worth counts only while it is worth anything: a price of zero has no logarithm.
   std::int64_t last = promises_->gpus().end_slot() - 1;
   while (last > first && worth(view, job, last) <= 0) --last;
   promises_->learn({.best = worth(view, job, first + std::max<std::int64_t>(1, soonest) - 1),
@@ -147,6 +148,7 @@ void Oasis::accept(const View& view, JobId job, const Offer& offer) {
 void Oasis::catch_up(const View& view) {
   if (!clock_.is_started()) return;
   const std::int64_t slot = clock_.at(view.now);
+  // Only a slot that somebody waited for begins with this moment; of any other one, a part is over.
   if (slot > looked_at_ && promises_->is_awaited(looked_at_, slot)) clock_.begin_slot(view.now);
   looked_at_ = slot;
   promises_->advance(slot);

@@ -63,7 +63,7 @@ double PriceBook::price(std::uint32_t server, std::size_t resource, std::int64_t
   double& known = price_[cell(server, resource, slot)];
   if (known >= 0) return known;
   const std::int64_t most = capacity(server, resource);
-  if (most <= 0) return known = std::numeric_limits<double>::infinity();
+  if (most <= 0) return known = std::numeric_limits<double>::infinity();  // all nodes are down
   const double share =
       static_cast<double>(promised(server, resource, slot)) / static_cast<double>(most);
   return known = low_ * portable_exp(growth_[resource] * share);

@@ -54,7 +54,7 @@ void Promises::keep(JobId job, const Offer& offer, std::int64_t now) {
   add(row.helpers, offer.schedule.helpers);
   row.is_kept = true;
   jobs_.insert(job);
-  ++row.generation;
+  ++row.generation;  // appointments of the schedule before are stale
   make_appointments(job, now);
 }
 
@@ -85,7 +85,7 @@ void Promises::release_from(JobId job, std::int64_t slot) {
 /// Schedules of jobs that are over take no memory.
 void Promises::drop(JobId job) {
   jobs_.erase(job);
-  const std::uint32_t generation = rows_[job].generation + 1;
+  const std::uint32_t generation = rows_[job].generation + 1;  // some may be in the agenda still
   rows_[job] = Row{};
   rows_[job].generation = generation;
 }

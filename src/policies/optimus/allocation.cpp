@@ -63,6 +63,7 @@ void Allocator::grow(std::span<const AllocatedJob> jobs, const JobSpeeds& speeds
       // What is free only shrinks: this move will never fit again.
       (move.kind == TaskKind::Worker ? open_[move.job].worker : open_[move.job].ps) = false;
     }
+    // Its gain at the new size; what others would gain has not changed.
     const std::size_t before = heap_.size();
     push_best(jobs, speeds, move.job);
     if (heap_.size() > before) std::ranges::push_heap(heap_, is_worse);
@@ -131,6 +132,7 @@ void Allocator::keep_small_changes(std::span<const AllocatedJob> jobs, const Job
     const double after = granted.total() > 0 ? remaining_time(job.work, speeds.speed(at, granted))
                                              : std::numeric_limits<double>::infinity();
     if (before - after >= overhead) continue;
+    // What it holds may be taken by now: others grew into it.
     take(free_, job.demand, {-granted.ps, -granted.workers});
     if (try_take(free_, job.demand, job.held)) {
       granted = job.held;

@@ -39,6 +39,7 @@ class CurveSearch {
       const double off = candidate.model.at(points_[i].epoch) - points_[i].loss;
       candidate.error += weight(i) * off * off;
     }
+    // b0 = b1 = 0 divides by zero: no such curve.
     if (!std::isfinite(candidate.error)) candidate.error = std::numeric_limits<double>::infinity();
     return candidate;
   }
@@ -143,6 +144,7 @@ std::optional<LossModel> fit_losses(std::span<const LossPoint> points,
   const double scale = std::ranges::max_element(clean, {}, &LossPoint::loss)->loss;
   const double least = std::ranges::min_element(clean, {}, &LossPoint::loss)->loss / scale;
   if (!(scale > 0) || !(least > 0) || !std::isfinite(scale)) return std::nullopt;
+  // Losses of at most 1: the bounds of the search for b2 do not depend on their unit.
   for (LossPoint& point : clean) point.loss /= scale;
   const Candidate best = best_curve(CurveSearch(clean, options.favour_late), least);
   if (std::isinf(best.error)) return std::nullopt;

@@ -95,6 +95,7 @@ void Optimus::decide(const View& view, Plan& plan, Rng& rng) {
     rounds_.hold(view.now);
     reallocate(pass);
     start_waiting(pass);
+    // With nothing running no loss comes in and no speed is measured.
     if (std::ranges::none_of(active_, [&](JobId job) { return plan.holds(job); })) rounds_.settle();
   } else if (options_.start == StartRule::AtOnce) {
     start_waiting(pass);
@@ -105,6 +106,7 @@ void Optimus::reallocate(Pass& pass) {
   describe_jobs(pass.view, pass.plan);
   const PredictedSpeeds speeds(predictions_, trainees_);
   const std::span<const TaskCounts> grants = allocator_.allocate(capacity_, jobs_, speeds);
+  // A resize costs a checkpoint and a restart: what saves less is not worth it.
   allocator_.keep_small_changes(jobs_, speeds, to_seconds(options_.overhead));
   carry_out(pass, grants);
 }
@@ -123,6 +125,7 @@ void Optimus::describe_jobs(const View& view, const Plan& plan) {
 }
 
 void Optimus::add_job(const View& view, const Plan& plan, JobId job) {
+  // A job that runs stays in its pool: what was measured there would be lost by a move.
   const bool runs = plan.holds(job);
   const PoolId pool = runs ? plan.pool_of(job) : best_pool(view, job);
   predictions_.assign(view, job, pool);

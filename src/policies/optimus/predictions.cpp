@@ -108,6 +108,7 @@ void Predictions::take_losses(const View& view, JobId job, Trainee& trainee) {
   if (new_losses_.empty()) return;
   for (const double loss : new_losses_)
     trainee.losses.push_back({static_cast<double>(trainee.next_epoch++), loss});
+  // Averaged only when twice too many have come, so that it costs O(1) per epoch.
   if (trainee.losses.size() > 2 * options_.fit.max_points)
     trainee.losses = averaged(trainee.losses, options_.fit.max_points);
   trainee.curve = fit_losses(trainee.losses, options_.fit);
@@ -131,6 +132,7 @@ Forecast Predictions::forecast(const View& view, JobId job) const {
   const auto usual = usual_epochs_.find(view.jobs.profile[job]);
   if (usual != usual_epochs_.end()) known.usual = usual->second.sum / usual->second.count;
   if (!known.model && !known.usual) return from_estimate(view, job);
+  // Epochs become reference seconds by what an epoch has taken so far.
   const double left = epochs_left(known, report->epochs, options_.convergence);
   return {.work_left = left * done / report->epochs,
           .is_young = report->epochs < options_.young_share * (report->epochs + left)};

@@ -183,6 +183,8 @@ void Genetic::drop_small(std::span<std::uint8_t> all) {
 }
 
 void Genetic::repair(std::span<std::uint8_t> all) {
+  // In a random order, so that nobody is cut for its place in the table. Once pinned rows are back
+  // each step only takes GPUs away, so that none undoes another; the last drops who has too few.
   draw_order();
   restore_pinned(all);
   separate_distributed(all);
@@ -195,7 +197,7 @@ void Genetic::repair(std::span<std::uint8_t> all) {
 void Genetic::populate(std::size_t size, std::vector<Allocations>& members) {
   for (Allocations& member : members) repair(member);
   if (members.size() >= size) members.resize(size - 1);
-  members.push_back(problem_.current);
+  members.push_back(problem_.current);  // so that the result is never worse than staying
   while (members.size() < size) {
     Allocations member = problem_.current;
     mutate(member);
