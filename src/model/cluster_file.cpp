@@ -14,7 +14,7 @@
 
 #include "model/device_rows.h"
 #include "model/node_names.h"
-#include "model/rack_book.h"
+#include "model/rack_numbering.h"
 #include "model/yaml_fields.h"
 #include "model/yaml_guard.h"
 
@@ -283,7 +283,7 @@ class ClusterReader {
   DeviceRows devices_;
   std::unordered_set<std::string> node_names_;
   std::unordered_map<std::string, std::int32_t> next_number_;
-  RackBook racks_;
+  RackNumbering racks_;
   ZoneId filling_zone_;  // with racks_per_zone
 };
 

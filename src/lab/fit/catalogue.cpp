@@ -2,24 +2,24 @@
 
 #include <algorithm>
 
-#include "lab/fit/cook.h"
+#include "lab/fit/profile_fitter.h"
 
 namespace berth {
 
-Result<Catalogue> Cook::run() {
+Result<Catalogue> ProfileFitter::run() {
   BERTH_TRY_VOID(find_chronus_rack());
   for (const Recipe& recipe : recipes()) {
-    BERTH_TRY(Profile profile, cook(recipe));
-    cooked_.push_back(std::move(profile));
+    BERTH_TRY(Profile profile, fit_profile(recipe));
+    fitted_.push_back(std::move(profile));
   }
   BERTH_TRY_VOID(memory_of_gavel());
-  for (const Profile& profile : cooked_) result_.profiles.add(profile);
+  for (const Profile& profile : fitted_) result_.profiles.add(profile);
   BERTH_TRY_VOID(pairs());
   BERTH_TRY_VOID(links());
   return std::move(result_);
 }
 
-Result<Profile> Cook::cook(const Recipe& recipe) {
+Result<Profile> ProfileFitter::fit_profile(const Recipe& recipe) {
   Profile profile;
   profile.name = recipe.name;
   for (std::string_view rest = recipe.aliases; !rest.empty();) {
@@ -38,27 +38,27 @@ Result<Profile> Cook::cook(const Recipe& recipe) {
   return profile;
 }
 
-void Cook::note(Profile& profile, std::string_view part, Provenance provenance, std::string source,
-                const FitError& error) {
+void ProfileFitter::note(Profile& profile, std::string_view part, Provenance provenance,
+                         std::string source, const FitError& error) {
   profile.sources.push_back({.part = std::string(part),
                              .provenance = provenance,
                              .source = std::move(source),
                              .error = error.held_back_points > 0 ? error.held_back : error.training,
                              .points = error.held_back_points});
 }
-void Cook::row(const std::string& model, std::string part, std::string_view source,
-               std::string parameters, const FitError& error) {
+void ProfileFitter::row(const std::string& model, std::string part, std::string_view source,
+                        std::string parameters, const FitError& error) {
   result_.rows.push_back(
       {model, std::move(part), std::string(source), std::move(parameters), error});
 }
 
-Profile& Cook::cooked(std::string_view name) {
-  return *std::ranges::find(cooked_, name, &Profile::name);
+Profile& ProfileFitter::fitted(std::string_view name) {
+  return *std::ranges::find(fitted_, name, &Profile::name);
 }
 
 Result<Catalogue> fit_catalogue(const std::string& directory) {
   BERTH_TRY(GavelThroughputs gavel, GavelThroughputs::load(directory));
-  return Cook(directory, std::move(gavel)).run();
+  return ProfileFitter(directory, std::move(gavel)).run();
 }
 
 }  // namespace berth

@@ -1,10 +1,10 @@
-#include "model/rack_book.h"
+#include "model/rack_numbering.h"
 
 #include <fmt/format.h>
 
 namespace berth {
 
-RackId RackBook::rack_named(const std::string& name) {
+RackId RackNumbering::rack_named(const std::string& name) {
   const auto [entry, fresh] =
       rack_ids_.try_emplace(name, RackId{static_cast<std::uint32_t>(racks_.size())});
   if (fresh) {
@@ -14,39 +14,39 @@ RackId RackBook::rack_named(const std::string& name) {
   return entry->second;
 }
 
-RackId RackBook::numbered_rack() {
+RackId RackNumbering::numbered_rack() {
   for (;;) {
     const std::string name = fmt::format("r{}", next_rack_++);
     if (!reserved_racks_.contains(name)) return rack_named(name);
   }
 }
 
-RackId RackBook::common_rack(std::optional<ZoneId> zone) {
+RackId RackNumbering::common_rack(std::optional<ZoneId> zone) {
   if (const auto known = common_.find(zone); known != common_.end()) return known->second;
   return common_.emplace(zone, numbered_rack()).first->second;
 }
 
-ZoneId RackBook::zone_named(const std::string& name) {
+ZoneId RackNumbering::zone_named(const std::string& name) {
   const auto [entry, fresh] =
       zone_ids_.try_emplace(name, ZoneId{static_cast<std::uint32_t>(zones_.size())});
   if (fresh) zones_.push_back(name);
   return entry->second;
 }
 
-ZoneId RackBook::numbered_zone() {
+ZoneId RackNumbering::numbered_zone() {
   for (;;) {
     const std::string name = fmt::format("z{}", next_zone_++);
     if (!reserved_zones_.contains(name)) return zone_named(name);
   }
 }
 
-bool RackBook::put(RackId rack, ZoneId zone) {
+bool RackNumbering::put(RackId rack, ZoneId zone) {
   std::optional<ZoneId>& place = zone_of_[rack.value];
   if (!place) place = zone;
   return *place == zone;
 }
 
-void RackBook::finish(Cluster& cluster) {
+void RackNumbering::finish(Cluster& cluster) {
   std::optional<ZoneId> rest;
   for (std::optional<ZoneId>& zone : zone_of_) {
     if (zone) continue;

@@ -1,6 +1,6 @@
-// Carries out the recipes (recipes.h): fits every part of every profile and remembers what to print
-// about it. Private to the catalogue; catalogue.cpp has the order, cook_speed.cpp and
-// cook_sharing.cpp the parts.
+// Fits every part of every profile as its recipe says (recipes.h), and remembers what to print about
+// it. Private to the catalogue: catalogue.cpp has the order, profile_speed.cpp and
+// profile_sharing.cpp the parts.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@
 
 namespace berth {
 
-class Cook {
+class ProfileFitter {
  public:
-  Cook(std::string directory, GavelThroughputs gavel)
+  ProfileFitter(std::string directory, GavelThroughputs gavel)
       : directory_(std::move(directory)), gavel_(std::move(gavel)) {}
   [[nodiscard]] Result<Catalogue> run();
 
  private:
-  [[nodiscard]] Result<Profile> cook(const Recipe& recipe);
+  [[nodiscard]] Result<Profile> fit_profile(const Recipe& recipe);
   void note(Profile& profile, std::string_view part, Provenance provenance, std::string source,
             const FitError& error = {});
   void row(const std::string& model, std::string part, std::string_view source,
@@ -45,12 +45,12 @@ class Cook {
   [[nodiscard]] Result<void> pairs();
   [[nodiscard]] Result<void> links();
 
-  [[nodiscard]] Profile& cooked(std::string_view name);
+  [[nodiscard]] Profile& fitted(std::string_view name);
 
   std::string directory_;
   GavelThroughputs gavel_;
   double chronus_rack_ = 0;  // bytes per second
-  std::vector<Profile> cooked_;
+  std::vector<Profile> fitted_;
   Catalogue result_;
 };
 

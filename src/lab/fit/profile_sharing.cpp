@@ -1,7 +1,7 @@
 // What models use of a device, and what it costs to share one.
 #include <algorithm>
 
-#include "lab/fit/cook.h"
+#include "lab/fit/profile_fitter.h"
 #include "model/catalogue.h"
 
 namespace berth {
@@ -28,7 +28,7 @@ void memory_by_rule(const Recipe& recipe, Profile& profile) {
 
 }  // namespace
 
-Result<void> Cook::usage(const Recipe& recipe, Profile& profile) {
+Result<void> ProfileFitter::usage(const Recipe& recipe, Profile& profile) {
   memory_by_rule(recipe, profile);
   if (recipe.lucid.empty()) {
     note(profile, "memory", Provenance::Default, "runtime, optimiser state, usual samples");
@@ -55,7 +55,7 @@ Result<void> Cook::usage(const Recipe& recipe, Profile& profile) {
   return {};
 }
 
-Result<void> Cook::stages(const Recipe& recipe, Profile& profile) {
+Result<void> ProfileFitter::stages(const Recipe& recipe, Profile& profile) {
   if (recipe.muri.empty()) return {};
   BERTH_TRY(const MuriModel model, muri_model(directory_, recipe.muri));
   profile.stages = model.stages;
@@ -67,7 +67,7 @@ Result<void> Cook::stages(const Recipe& recipe, Profile& profile) {
 }
 
 /// Gavel's pairs say how much memory its jobs take, if what others take is known.
-Result<void> Cook::memory_of_gavel() {
+Result<void> ProfileFitter::memory_of_gavel() {
   std::vector<NamedMemory> known;
   std::vector<std::pair<std::string, std::string>> wanted;
   for (const Recipe& recipe : recipes()) {
@@ -75,7 +75,7 @@ Result<void> Cook::memory_of_gavel() {
     if (recipe.steps == StepSource::Gavel)
       wanted.emplace_back(recipe.gavel, recipe.name);
     else
-      known.push_back({std::string(recipe.gavel), cooked(recipe.name).memory});
+      known.push_back({std::string(recipe.gavel), fitted(recipe.name).memory});
   }
   std::vector<FittingPoint> points;
   for (const GavelThroughputs::Fitting& one : gavel_.fittings()) {
@@ -90,7 +90,7 @@ Result<void> Cook::memory_of_gavel() {
   }
   BERTH_TRY(const FittingFit fit, fit_memory_by_fitting(std::move(points), known));
   for (const auto& [theirs, ours] : wanted) {
-    Profile& profile = cooked(ours);
+    Profile& profile = fitted(ours);
     const auto found = std::ranges::find(fit.models, theirs, &NamedMemory::model);
     if (found == fit.models.end()) continue;
     profile.memory = found->params;
@@ -104,7 +104,7 @@ Result<void> Cook::memory_of_gavel() {
   return {};
 }
 
-void Cook::add_pairs(const PairFit& fit, std::string_view source) {
+void ProfileFitter::add_pairs(const PairFit& fit, std::string_view source) {
   ProfileSet& set = result_.profiles;
   std::int32_t used = 0;
   for (const PairRow& pair : fit.rows) {
@@ -130,7 +130,7 @@ void Cook::add_pairs(const PairFit& fit, std::string_view source) {
   row("(all)", "pairs by rule", source, "max(1, u1 + u2) / 0.95", fit.rule);
 }
 
-Result<void> Cook::pairs() {
+Result<void> ProfileFitter::pairs() {
   std::vector<std::pair<std::string, std::string>> gavel_names;
   std::vector<std::pair<std::string, std::string>> lucid_names;
   for (const Recipe& recipe : recipes()) {
@@ -145,7 +145,7 @@ Result<void> Cook::pairs() {
   return {};
 }
 
-Result<void> Cook::links() {
+Result<void> ProfileFitter::links() {
   BERTH_TRY(std::vector<LinkPoint> points, contention_points(directory_));
   BERTH_TRY(const LinkSharing fit, check_link_sharing(std::move(points)));
   row("(all)", "link sharing", "hkbu",

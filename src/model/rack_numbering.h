@@ -15,7 +15,7 @@
 
 namespace berth {
 
-class RackBook {
+class RackNumbering {
  public:
   void reserve_rack(const std::string& name) { reserved_racks_.insert(name); }
   void reserve_zone(const std::string& name) { reserved_zones_.insert(name); }

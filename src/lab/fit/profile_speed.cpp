@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lab/fit/cook.h"
+#include "lab/fit/profile_fitter.h"
 
 namespace berth {
 
@@ -26,7 +26,7 @@ std::string_view name_of(StepSource source) {
 
 }  // namespace
 
-Result<std::vector<StepPoint>> Cook::steps(const Recipe& recipe) const {
+Result<std::vector<StepPoint>> ProfileFitter::steps(const Recipe& recipe) const {
   switch (recipe.steps) {
     case StepSource::Sia: return sia_steps(directory_, recipe.sia);
     case StepSource::Gavel: return gavel_.steps(recipe.gavel);
@@ -50,7 +50,7 @@ Result<std::vector<StepPoint>> Cook::steps(const Recipe& recipe) const {
   return std::vector<StepPoint>{};
 }
 
-Result<void> Cook::iteration(const Recipe& recipe, Profile& profile) {
+Result<void> ProfileFitter::iteration(const Recipe& recipe, Profile& profile) {
   if (recipe.steps == StepSource::Chronus) return {};
   BERTH_TRY(std::vector<StepPoint> points, steps(recipe));
   std::erase_if(points, [&](const StepPoint& p) { return p.device == recipe.leave_out; });
@@ -88,7 +88,7 @@ Result<void> Cook::iteration(const Recipe& recipe, Profile& profile) {
 }
 
 /// Speeds of device types that the source of the iteration time does not have.
-Result<void> Cook::speeds_of_gavel(const Recipe& recipe, Profile& profile) {
+Result<void> ProfileFitter::speeds_of_gavel(const Recipe& recipe, Profile& profile) {
   if (recipe.gavel.empty() || recipe.steps == StepSource::Gavel) return {};
   const std::vector<StepPoint> points = gavel_.steps(recipe.gavel);
   for (const std::string_view device : {"k80", "p100"}) {
@@ -114,7 +114,7 @@ Result<void> Cook::speeds_of_gavel(const Recipe& recipe, Profile& profile) {
 
 /// The bandwidth between Chronus's servers is not published: the one of a fine grid that explains
 /// all its models best.
-Result<void> Cook::find_chronus_rack() {
+Result<void> ProfileFitter::find_chronus_rack() {
   double best = 0;
   for (int step = 0; step <= 80; ++step) {
     LocalityFitOptions options;
@@ -137,7 +137,7 @@ Result<void> Cook::find_chronus_rack() {
 
 /// Iteration times if nobody else has them, otherwise a check of the form alone: the batch of
 /// this source is not known.
-Result<void> Cook::locality(const Recipe& recipe, Profile& profile) {
+Result<void> ProfileFitter::locality(const Recipe& recipe, Profile& profile) {
   if (recipe.chronus.empty()) return {};
   BERTH_TRY(std::vector<LocalityPoint> points, chronus_locality(directory_, recipe.chronus));
   LocalityFitOptions options;
@@ -158,7 +158,7 @@ Result<void> Cook::locality(const Recipe& recipe, Profile& profile) {
 }
 
 /// The source's speeds, scaled so that enough cores feed just what the GPU takes.
-Result<void> Cook::cpu(const Recipe& recipe, Profile& profile) {
+Result<void> ProfileFitter::cpu(const Recipe& recipe, Profile& profile) {
   if (recipe.synergy.empty()) return {};
   BERTH_TRY(SynergyModel model, synergy_model(directory_, recipe.synergy));
   std::ranges::sort(model.speeds, {}, &CpuPoint::cores);
@@ -189,7 +189,7 @@ Result<void> Cook::cpu(const Recipe& recipe, Profile& profile) {
 }
 
 /// How much a sample is worth in a large batch, and how large batches may be.
-Result<void> Cook::training(const Recipe& recipe, Profile& profile) {
+Result<void> ProfileFitter::training(const Recipe& recipe, Profile& profile) {
   if (recipe.sia.empty()) return {};
   BERTH_TRY(SiaTraining training, sia_training(directory_, recipe.sia));
   BERTH_TRY(NoiseFit fit, fit_noise(std::move(training.noise),
