@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "policies/hived/cells.h"
 
-namespace berth {
+namespace berth::hived_cells_tests {
 namespace {
 
 using testing::ElementsAre;
@@ -188,4 +188,4 @@ TEST(CellSharesProperty, ATenantNeverWaitsForItsCells) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::hived_cells_tests

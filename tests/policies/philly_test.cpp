@@ -5,7 +5,7 @@
 #include "policies/stress.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::philly_tests {
 namespace {
 
 /// Two racks of two servers with eight GPUs; `free` on each of the four.
@@ -208,4 +208,4 @@ TEST(Philly, SettingsThatMakeNoSenseAreRefused) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::philly_tests
