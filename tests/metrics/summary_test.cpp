@@ -21,6 +21,7 @@
 #include "metrics/derive.h"
 #include "metrics/recorded_run.h"
 #include "project_paths.h"
+#include "support/second_node_off.h"
 
 namespace berth::test {
 namespace {
@@ -179,23 +180,6 @@ TEST(Summary, CountsDeadlinesAndEstimateErrors) {
   EXPECT_DOUBLE_EQ(*summary.avg_tardiness, 0.5);  // 0 and 1 s
   EXPECT_NEAR(*summary.avg_estimate_error, (std::log(2.0) + std::log(3.0)) / 2, 1e-12);
 }
-
-/// Switches the second node off from 0 to 40 s.
-class SecondNodeOff final : public PowerManager {
- public:
-  [[nodiscard]] std::string_view name() const noexcept override { return "second-off"; }
-  void manage(const View& view, Plan& plan) override {
-    if (view.now == kTimeZero) {
-      EXPECT_TRUE(plan.power_off(NodeId{1}));
-    } else if (view.now == seconds_to_time(40)) {
-      EXPECT_TRUE(plan.power_on(NodeId{1}));
-    }
-  }
-  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override {
-    if (view.now < seconds_to_time(40)) return seconds_to_time(40);
-    return std::nullopt;
-  }
-};
 
 TEST(Summary, EnergyByWhatTheNodesWereDoing) {
   SecondNodeOff manager;

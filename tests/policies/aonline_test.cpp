@@ -3,24 +3,14 @@
 
 #include "support/run.h"
 #include "support/scaling_models.h"
+#include "support/slotted.h"
 
 namespace berth::test {
 namespace {
 
 Scenario aonline_on(const std::string& cluster, std::vector<JobSpec> jobs,
                     const Settings& more = {}) {
-  Scenario scenario;
-  scenario.policy = "aonline";
-  scenario.settings = {{"slot", "1"}, {"max_gpus", "4"}};
-  scenario.settings.insert(scenario.settings.end(), more.begin(), more.end());
-  scenario.cluster = cluster;
-  scenario.placement = "best-fit";
-  scenario.profiles = perfect();
-  scenario.edit_cluster = [](Cluster& built) {  // messages take no time
-    built.links.nvlink_latency = built.links.pcie_latency = built.links.socket_latency = 0;
-  };
-  scenario.jobs = std::move(jobs);
-  return scenario;
+  return slotted("aonline", cluster, std::move(jobs), more);
 }
 
 /// a, b, c, d of the worked example; sizes 1, 2, 4 are offered for all of them.

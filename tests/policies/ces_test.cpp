@@ -9,6 +9,7 @@
 #include "power/power_managers.h"
 #include "power/spare_nodes.h"
 #include "support/run.h"
+#include "support/second_node_off.h"
 
 namespace berth::test {
 namespace {
@@ -183,28 +184,11 @@ TEST(Ces, NodesThatDoNotBootAreReplaced) {
   EXPECT_GT(log.on, 16) << "others were woken for the broken ones";
 }
 
-/// Switches the second of two nodes off at 0 and on at 40.
-class OffAndOn final : public PowerManager {
- public:
-  [[nodiscard]] std::string_view name() const noexcept override { return "off-and-on"; }
-  void manage(const View& view, Plan& plan) override {
-    if (view.now == kTimeZero) {
-      EXPECT_TRUE(plan.power_off(NodeId{1}));
-    } else if (view.now == seconds_to_time(40)) {
-      EXPECT_TRUE(plan.power_on(NodeId{1}));
-    }
-  }
-  [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override {
-    if (view.now < seconds_to_time(40)) return seconds_to_time(40);
-    return std::nullopt;
-  }
-};
-
 // Boots of 20 s from 40 on: ready at 60, 80 or 100, or broken.
 TEST(Booting, IsTriedThreeTimes) {
   std::map<double, int> starts;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    OffAndOn manager;
+    SecondNodeOff manager;
     Scenario scenario{.policy = "fifo", .cluster = "2x1", .placement = "best-fit", .jobs = {}};
     scenario.jobs = {{.submit = 0, .gpus = 1, .duration = 1000},
                      {.submit = 50, .gpus = 1, .duration = 10}};

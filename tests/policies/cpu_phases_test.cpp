@@ -8,7 +8,7 @@
 #include "support/cpu_models.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::cpu_phases_tests {
 namespace {
 
 double f(double cores, int theta) {
@@ -124,4 +124,4 @@ TEST(CpuPhases, WherePhasesEnd) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::cpu_phases_tests

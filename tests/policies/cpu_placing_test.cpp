@@ -10,7 +10,7 @@
 #include "support/random_scenario.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::cpu_placing_tests {
 namespace {
 
 /// f(C) of the worked examples.
@@ -233,4 +233,4 @@ TEST(CpuPlacing, TheSameRunsGiveTheSameBytesUnderEveryPlacement) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::cpu_placing_tests

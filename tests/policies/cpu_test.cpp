@@ -7,7 +7,7 @@
 #include "support/random_scenario.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::cpu_tests {
 namespace {
 
 constexpr Effects kOnlyCores{.sharing = false, .cpu = true};
@@ -362,4 +362,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, EveryPolicyWithCores,
                          testing::Values("shared", "role", "bind", "aware"));
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::cpu_tests

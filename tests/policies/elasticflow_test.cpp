@@ -6,7 +6,7 @@
 
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::elasticflow_tests {
 namespace {
 
 /// A model whose speed is proportional to its GPUs at a fixed whole batch.
@@ -143,4 +143,4 @@ TEST(ElasticFlow, RefusesBadSettings) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::elasticflow_tests

@@ -7,7 +7,7 @@
 #include "support/random_scenario.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::fair_share_preemption_tests {
 namespace {
 
 JobSpec job(std::string user, double submit, int gpus, double duration, int priority = 0) {
@@ -153,4 +153,4 @@ TEST(FairSharePreemption, NeverLoops) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::fair_share_preemption_tests

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "policies/hived/cells.h"
 
-namespace berth::hived {
+namespace berth::hived::cells_tests {
 namespace {
 
 using testing::ElementsAre;
@@ -188,4 +188,4 @@ TEST(CellSharesProperty, ATenantNeverWaitsForItsCells) {
 }
 
 }  // namespace
-}  // namespace berth::hived
+}  // namespace berth::hived::cells_tests

@@ -8,7 +8,7 @@
 #include "policies/stress.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::hpo_tests {
 namespace {
 
 using testing::ElementsAre;
@@ -151,4 +151,4 @@ TEST(Hpo, SurvivesFailuresAndCancellations) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::hpo_tests

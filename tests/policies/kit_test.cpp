@@ -19,7 +19,7 @@
 #include "policies/kit/waiting_jobs.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::kit_tests {
 namespace {
 
 /// Looks at everything once, when all have come.
@@ -353,4 +353,4 @@ TEST(JobTimers, EachJobHasOneMomentAndTheEarliestComeFirst) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::kit_tests

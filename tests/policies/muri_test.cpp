@@ -5,7 +5,7 @@
 #include "policies/stress.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::muri_tests {
 namespace {
 
 Profile model(const std::string& name, const StageTimes& stages, double memory_mib = 1000) {
@@ -166,4 +166,4 @@ TEST(Muri, SurvivesRandomWorlds) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::muri_tests

@@ -1,7 +1,9 @@
 // Demands, prices and worths that the tests of OASiS' parts are made of.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/rng.h"

@@ -10,6 +10,7 @@
 #include "policies/oasis/speed.h"
 #include "support/run.h"
 #include "support/scaling_models.h"
+#include "support/slotted.h"
 
 namespace berth::test {
 namespace {
@@ -21,18 +22,7 @@ using oasis::Speed;
 /// Slots of a second, a soft utility, prices from the jobs.
 Scenario oasis_on(const std::string& cluster, std::vector<JobSpec> jobs,
                   const Settings& more = {}) {
-  Scenario scenario;
-  scenario.policy = "oasis";
-  scenario.settings = {{"slot", "1"}, {"max_gpus", "4"}};
-  scenario.settings.insert(scenario.settings.end(), more.begin(), more.end());
-  scenario.cluster = cluster;
-  scenario.placement = "best-fit";
-  scenario.profiles = perfect();
-  scenario.edit_cluster = [](Cluster& built) {  // messages take no time
-    built.links.nvlink_latency = built.links.pcie_latency = built.links.socket_latency = 0;
-  };
-  scenario.jobs = std::move(jobs);
-  return scenario;
+  return slotted("oasis", cluster, std::move(jobs), more);
 }
 
 const Settings kFixed{{"elastic", "declared"}};

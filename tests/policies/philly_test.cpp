@@ -5,7 +5,7 @@
 #include "policies/stress.h"
 #include "support/run.h"
 
-namespace berth::test {
+namespace berth::test::philly_tests {
 namespace {
 
 using namespace philly;
@@ -210,4 +210,4 @@ TEST(Philly, SettingsThatMakeNoSenseAreRefused) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::philly_tests

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 
-namespace berth {
+namespace berth::rounds_tests {
 namespace {
 
 using std::chrono::hours;
@@ -148,4 +148,4 @@ TEST(Rounds, HeldLateNeverComeTwiceForOneGridPoint) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::rounds_tests

@@ -8,7 +8,7 @@
 #include "support/run.h"
 #include "support/scaling_models.h"
 
-namespace berth::test {
+namespace berth::test::sia_tests {
 namespace {
 
 class Log final : public Observer {
@@ -121,4 +121,4 @@ TEST(Sia, GangsOfUnknownTypesAreTriedInTheBootstrappedModel) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::sia_tests

@@ -14,9 +14,9 @@ namespace {
 std::uint16_t port_in(const std::string& log) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.value("message", "") == "ready")
-      return json.value("port", std::uint16_t{0});
+    const auto said = nlohmann::json::parse(line, nullptr, false);
+    if (said.is_object() && said.value("message", "") == "ready")
+      return said.value("port", std::uint16_t{0});
   }
   return 0;
 }
