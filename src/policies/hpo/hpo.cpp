@@ -305,7 +305,8 @@ PolicyEntry hpo_entry() {
             "queue of production jobs: others without a class begin in the debug pool; empty: "
             "nobody"},
            {"screen", "5m", "how long they stay there"}},
-      .make = make};
+      .make = make,
+      .test_settings = {{"elastic", "all"}}};
 }
 
 }  // namespace berth
