@@ -20,7 +20,8 @@ struct PolicyEntry {
   Result<std::unique_ptr<Policy>> (*make)(const PolicyEntry& entry, const Params& params);
   std::string estimator = "oracle";  // whom it asks for run times unless the run says otherwise
   /// With these it does within a minute, on a handful of jobs, what it is for: rounds of seconds,
-  /// histories of three jobs.
+  /// histories of three jobs, elastic jobs as in its paper. Every feasible job then ends, also
+  /// under a policy whose point is to refuse some.
   Settings test_settings = {};
 };
 

@@ -270,13 +270,11 @@ Scenario fragmented_scenario(const std::string& policy, std::uint64_t seed) {
       job.deadline = job.submit + static_cast<double>(rng.below(60));
     job.preemptible = rng.below(6) > 0;
   }
+  scenario.settings = (*find_policy(policy))->test_settings;
   if (policy == "priority") {  // it knows nobody who may not be preempted
     scenario.settings = {{"preempt_classes", "all"}};
     for (JobSpec& job : scenario.jobs) job.preemptible = true;
   }
-  if (policy.starts_with("tiresias")) scenario.settings = {{"thresholds", "9,30"}};
-  if (policy == "tiresias-g") scenario.settings.push_back({"min_samples", "3"});
-  if (policy.starts_with("las")) scenario.settings = {{"quantum", "5"}};
   if (seed % 5 == 4) {
     scenario.sim.outages = {{NodeId{0}, seconds_to_time(6), seconds_to_time(15)},
                             {NodeId{0}, seconds_to_time(30), seconds_to_time(31)}};

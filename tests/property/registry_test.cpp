@@ -124,16 +124,6 @@ INSTANTIATE_TEST_SUITE_P(Conserving, SkipPolicies,
                          kByName);
 
 // On a live cluster nobody knows the jobs of tomorrow; what does not peek decides as if it did.
-bool has_param(const std::string& policy, std::string_view key) {
-  return std::ranges::any_of((*find_policy(policy))->params,
-                             [&](const ParamSpec& param) { return param.key == key; });
-}
-
-void set(Settings& settings, const std::string& key, const std::string& value) {
-  std::erase_if(settings, [&](const auto& setting) { return setting.first == key; });
-  settings.emplace_back(key, value);
-}
-
 TEST_P(EveryPolicy, DecidesTheSameWithoutKnowingTheJobsBefore) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Scenario scenario = scenario_for(GetParam(), seed);

@@ -2,7 +2,10 @@
 // placement and estimator, with periods, leases and thresholds as short as the jobs.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/policy_suite.h"
@@ -19,6 +22,60 @@ namespace berth::test {
   return (*make_policy(policy))->traits().needs_devices();
 }
 
+[[nodiscard]] inline const PolicyEntry& entry_of(const std::string& policy) {
+  return **find_policy(policy);
+}
+
+[[nodiscard]] inline bool has_param(const std::string& policy, std::string_view key) {
+  return std::ranges::any_of(entry_of(policy).params, [&](const auto& p) { return p.key == key; });
+}
+
+inline void set(Settings& settings, const std::string& key, const std::string& value) {
+  std::erase_if(settings, [&](const auto& setting) { return setting.first == key; });
+  settings.emplace_back(key, value);
+}
+
+/// What some workloads try beside a policy's test settings, so that its other ways are walked too.
+struct Variation {
+  std::string_view policies;              // names that begin so
+  std::uint64_t of = 1;                   // seeds that leave one of these
+  std::vector<std::uint64_t> remainders;  // after division by `of`
+  Settings settings;
+};
+
+[[nodiscard]] inline const std::vector<Variation>& variations() {
+  static const std::vector<Variation> all{
+      {"tiresias", 2, {0}, {{"promote_knob", "2"}}},
+      // Its own times: leases that outlast every job, one arbiter.
+      {"agents",
+       3,
+       {0},
+       {{"pod_devices", "2000"}, {"lease", "20m"}, {"interval", "60"}, {"exchange", "10"}}},
+      {"chronus", 3, {0}, {{"be_in_milp", "on"}}},
+      {"optimus", 3, {0}, {{"speed", "fit"}}},
+      {"optimus", 4, {1}, {{"work", "estimate"}}},
+      {"optimus", 5, {0}, {{"start", "interval"}}},
+      {"optimus", 7, {0, 1, 2}, {{"place", "even"}}},
+      {"optimus", 2, {0}, {{"look_ahead", "2"}}},
+      {"themis", 5, {2}, {{"lease", "1"}}},
+      {"themis", 3, {0}, {{"elastic", "all"}}},
+      {"themis", 7, {0}, {{"slowdown", "class"}}},
+      {"oasis", 2, {1}, {{"elastic", "declared"}}},
+      {"aonline", 2, {1}, {{"elastic", "declared"}}},
+  };
+  return all;
+}
+
+[[nodiscard]] inline Settings settings_for(const std::string& policy, std::uint64_t seed) {
+  Settings settings = entry_of(policy).test_settings;
+  for (const Variation& each : variations()) {
+    if (!policy.starts_with(each.policies)) continue;
+    if (std::ranges::find(each.remainders, seed % each.of) == each.remainders.end()) continue;
+    for (const auto& [key, value] : each.settings) set(settings, key, value);
+  }
+  return settings;
+}
+
 /// A workload of the suite with settings of the policy that its small times exercise.
 [[nodiscard]] inline Scenario scenario_for(const std::string& policy, std::uint64_t seed) {
   Scenario scenario = suite_scenario(seed);
@@ -27,59 +84,11 @@ namespace berth::test {
   scenario.placement = known[seed % known.size()].name;
   if (needs_devices(policy) && scenario.placement == "count") scenario.placement = "best-fit";
   scenario.estimator = seed % 3 == 0 ? "oracle:1" : seed % 3 == 1 ? "oracle" : "history";
-  if (policy.starts_with("tiresias"))
-    scenario.settings = {{"thresholds", "9,30"}, {"promote_knob", seed % 2 == 0 ? "2" : "off"}};
-  if (policy == "tiresias-g") scenario.settings.push_back({"min_samples", "3"});
-  if (policy.starts_with("las")) scenario.settings = {{"quantum", "5"}};
-  if (policy == "gandiva") {
-    scenario.settings = {{"slice", "3"},     {"tick", "2"},        {"pack_probe", "1"},
-                         {"rebalance", "5"}, {"idle_period", "3"}, {"migrate_cooldown", "4"}};
-  }
-  if (policy == "agents" && seed % 3 != 0) {
-    scenario.settings = {
-        {"pod_devices", "6"}, {"lease", "5"}, {"interval", "2"}, {"exchange", "1"}};
-  }
-  if (policy == "fair-share") {
-    scenario.settings = {
-        {"preempt", "both"}, {"min_run", "5"}, {"advance", "3"}, {"half_life", "30"}};
-  }
-  if (policy.starts_with("gavel")) scenario.settings = {{"round", "4"}};
-  if (policy == "gandiva-fair") scenario.settings = {{"quantum", "3"}};
-  if (policy == "chronus") {
-    scenario.settings = {{"lease", "6"}, {"restart", "2"}, {"be_starve", "5"}};
-  }
-  if (policy == "elasticflow") scenario.settings = {{"slot", "4"}};
-  if (policy == "chronus" && seed % 3 == 0) scenario.settings.push_back({"be_in_milp", "on"});
-  if (policy == "chronus" || policy == "elasticflow") {
-    scenario.settings.push_back({"unmet", "best-effort"});
+  scenario.settings = settings_for(policy, seed);
+  if (has_param(policy, "unmet")) {  // it makes promises, and deadlines are what it promises
     for (std::size_t i = 0; i < scenario.jobs.size(); i += 2)
       scenario.jobs[i].deadline = scenario.jobs[i].submit + 6 + 2.5 * scenario.jobs[i].duration;
   }
-  if (policy == "pollux" || policy == "sia")
-    scenario.settings = {{"interval", "2"}, {"restart", "1"}, {"max_gpus", "4"}};
-  if (policy == "pollux")
-    scenario.settings.insert(scenario.settings.end(), {{"population", "8"}, {"generations", "5"}});
-  if (policy == "optimus") {
-    scenario.settings = {{"interval", "5"},
-                         {"overhead", "1"},
-                         {"speed", seed % 3 == 0 ? "fit" : "profile"},
-                         {"work", seed % 4 == 1 ? "estimate" : "losses"},
-                         {"start", seed % 5 == 0 ? "interval" : "now"},
-                         {"place", seed % 7 < 3 ? "even" : "run"},
-                         {"look_ahead", seed % 2 == 0 ? "2" : "1"}};
-  }
-  if (policy == "themis") {
-    scenario.settings = {{"lease", seed % 5 == 2 ? "1" : "8"}, {"align", "1"}};
-    if (seed % 3 == 0) scenario.settings.push_back({"elastic", "all"});
-    if (seed % 7 == 0) scenario.settings.push_back({"slowdown", "class"});
-  }
-  if (policy == "ftf-fractional") scenario.settings = {{"round", "5"}};
-  if (policy == "shockwave") scenario.settings = {{"round", "5"}, {"window", "4"}};
-  if (policy == "antman") scenario.settings = {{"op", "q1"}, {"op_upgrade", "20"}};
-  if (policy == "oasis" || policy == "aonline")
-    scenario.settings = {{"slot", "2"}, {"elastic", seed % 2 == 0 ? "all" : "declared"}};
-  // Who refuses jobs for their price ends them all the same if told to; see Refusing below.
-  if (policy == "oasis") scenario.settings.push_back({"reject_to_besteffort", "on"});
   return scenario;
 }
 

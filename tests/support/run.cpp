@@ -1,6 +1,7 @@
 #include "support/run.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <gtest/gtest.h>
 
@@ -67,13 +68,11 @@ namespace {
 /// them, with every job elastic, unless the scenario says otherwise.
 Settings with_elastic_jobs(const Scenario& scenario) {
   Settings settings = scenario.settings;
+  const auto is_rule = [](const auto& setting) { return setting.first == "elastic"; };
   const auto entry = find_policy(scenario.policy);
-  const auto is_rule = [](const auto& any) { return any == "elastic"; };
-  const bool has_rule = entry && std::ranges::any_of((*entry)->params, is_rule, &ParamSpec::key) &&
-                        scenario.policy != "themis";
-  const bool is_said =
-      std::ranges::any_of(settings, is_rule, [](const auto& setting) { return setting.first; });
-  if (has_rule && !is_said) settings.emplace_back("elastic", "all");
+  if (!entry || std::ranges::any_of(settings, is_rule)) return settings;
+  const Settings& usual = (*entry)->test_settings;
+  std::ranges::copy_if(usual, std::back_inserter(settings), is_rule);
   return settings;
 }
 

@@ -183,7 +183,9 @@ PolicyEntry agents_entry() {
            {"migration_gain", "0.1", "part of the time left that a move must save"},
            {"migration_least", "30", "seconds that a move must save"},
            {"migration_pause", "30m", "a job moves at most once in this time"}},
-      .make = agents::make};
+      .make = agents::make,
+      .test_settings = {
+          {"pod_devices", "6"}, {"lease", "5"}, {"interval", "2"}, {"exchange", "1"}}};
 }
 
 }  // namespace berth

@@ -313,7 +313,8 @@ PolicyEntry andreas_entry() {
       .summary =
           "preemptive, least energy and tardiness by randomised greedy; sizes jobs, switches nodes",
       .params = andreas_params(),
-      .make = make_andreas};
+      .make = make_andreas,
+      .test_settings = {{"elastic", "all"}}};
 }
 
 }  // namespace berth

@@ -342,7 +342,8 @@ PolicyEntry antman_entry() {
             "seconds at less than a fifth of its kernels after which an opportunistic job moves to "
             "idle GPUs; 0 = never"},
            {"migration_cost", "2", "seconds an opportunistic job pays when it moves"}},
-      .make = antman::make};
+      .make = antman::make,
+      .test_settings = {{"op", "q1"}, {"op_upgrade", "20"}}};
 }
 
 }  // namespace berth

@@ -231,7 +231,8 @@ PolicyEntry aonline_entry() {
   return {.name = "aonline",
           .summary = "batches in doubling windows: the most weight in each, type and size by job",
           .params = aonline::all_params(),
-          .make = aonline::make};
+          .make = aonline::make,
+          .test_settings = {{"slot", "2"}, {"elastic", "all"}}};
 }
 
 }  // namespace berth

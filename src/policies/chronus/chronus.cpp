@@ -190,7 +190,9 @@ PolicyEntry chronus_entry() {
            {"mig_cost", "auto", "speed that moving a job there must gain; auto = restart / lease"},
            {"exact_jobs", "30", "jobs up to which the integer program decides; 0 = never"},
            {"solver_nodes", "200", "size of its search tree at most"}},
-      .make = make};
+      .make = make,
+      .test_settings = {
+          {"lease", "6"}, {"restart", "2"}, {"be_starve", "5"}, {"unmet", "best-effort"}}};
 }
 
 }  // namespace berth

@@ -263,7 +263,8 @@ PolicyEntry elasticflow_entry() {
               "elastic jobs with deadlines on the fewest GPUs that are in time; the rest to "
               "whoever gains",
           .params = params_of_elasticflow(),
-          .make = make};
+          .make = make,
+          .test_settings = {{"slot", "4"}, {"unmet", "best-effort"}, {"elastic", "all"}}};
 }
 
 }  // namespace berth

@@ -505,7 +505,9 @@ PolicyEntry fair_share_entry() {
             "seconds of age that raise a waiting job by one class; 0 = no aging"},
            {"max_class", "10", "class up to which aging raises a job"},
            {"size", "neutral", "between jobs of one standing: neutral, small first, large first"}},
-      .make = fair_share::make};
+      .make = fair_share::make,
+      .test_settings = {
+          {"preempt", "both"}, {"min_run", "5"}, {"advance", "3"}, {"half_life", "30"}}};
 }
 
 }  // namespace berth

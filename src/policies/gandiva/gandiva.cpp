@@ -144,7 +144,13 @@ PolicyEntry gandiva_entry() {
            {"growing", "on", "let jobs with a largest size above their own take idle GPUs"},
            {"idle_period", "5m", "seconds GPUs are idle before a job of their server takes them"},
            {"grow_step", "double", "double: twice the GPUs each time; all: all idle ones at once"}},
-      .make = make};
+      .make = make,
+      .test_settings = {{"slice", "3"},
+                        {"tick", "2"},
+                        {"pack_probe", "1"},
+                        {"rebalance", "5"},
+                        {"idle_period", "3"},
+                        {"migrate_cooldown", "4"}}};
 }
 
 }  // namespace berth

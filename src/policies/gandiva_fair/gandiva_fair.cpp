@@ -210,7 +210,8 @@ PolicyEntry gandiva_fair_entry() {
            {"balancing", "on", "even out tickets per GPU over servers"},
            {"switch_cost", "1", "seconds a job pays when its turn begins"},
            {"migration_cost", "2", "seconds a job pays when it changes server or type"}},
-      .make = make};
+      .make = make,
+      .test_settings = {{"quantum", "3"}}};
 }
 
 }  // namespace berth

@@ -182,7 +182,8 @@ std::vector<PolicyEntry> gavel_entries() {
     entries.push_back({.name = std::string(one.name),
                        .summary = std::string(one.summary),
                        .params = params_of(one.objective),
-                       .make = make});
+                       .make = make,
+                       .test_settings = {{"round", "4"}}});
   }
   return entries;
 }

@@ -362,7 +362,8 @@ PolicyEntry hpo_entry() {
             "queue of production jobs: others without a class begin in the debug pool; empty: "
             "nobody"},
            {"screen", "5m", "how long they stay there"}},
-      .make = hpo::make};
+      .make = hpo::make,
+      .test_settings = {{"elastic", "all"}}};
 }
 
 }  // namespace berth

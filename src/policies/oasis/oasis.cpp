@@ -375,7 +375,8 @@ PolicyEntry oasis_entry() {
       .name = "oasis",
       .summary = "online primal-dual: accepts a job if it is worth the price of its best schedule",
       .params = oasis::all_params(),
-      .make = oasis::make};
+      .make = oasis::make,
+      .test_settings = {{"slot", "2"}, {"reject_to_besteffort", "on"}, {"elastic", "all"}}};
 }
 
 }  // namespace berth

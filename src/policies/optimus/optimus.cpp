@@ -410,7 +410,8 @@ PolicyEntry optimus_entry() {
           .summary =
               "elastic; GPUs go where they shorten the remaining time most, predicted from losses",
           .params = optimus::optimus_params(),
-          .make = optimus::make};
+          .make = optimus::make,
+          .test_settings = {{"interval", "5"}, {"overhead", "1"}, {"elastic", "all"}}};
 }
 
 }  // namespace berth

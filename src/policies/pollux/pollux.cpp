@@ -148,7 +148,13 @@ PolicyEntry pollux_entry() {
             "ten generations"},
            {"genetic_gpus", "1000", "GPUs of a device type up to which it is used; filling above"},
            {"avoid_interference", "on", "at most one job over several nodes on each node"}}),
-      .make = pollux::make};
+      .make = pollux::make,
+      .test_settings = {{"interval", "2"},
+                        {"restart", "1"},
+                        {"max_gpus", "4"},
+                        {"population", "8"},
+                        {"generations", "5"},
+                        {"elastic", "all"}}};
 }
 
 }  // namespace berth

@@ -246,7 +246,8 @@ PolicyEntry rubick_entry() {
                  {"quotas", "",
                   "shares of the cluster by queue, as in a:0.5,b:0.2: beyond it nobody shrinks for "
                   "a job"}},
-      .make = rubick::make};
+      .make = rubick::make,
+      .test_settings = {{"elastic", "all"}}};
   const auto elastic = elastic_params();
   entry.params.insert(entry.params.end(), elastic.begin(), elastic.end());
   return entry;

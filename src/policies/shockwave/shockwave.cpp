@@ -165,7 +165,8 @@ PolicyEntry shockwave_entry() {
                  {"lambda", "5",
                   "weight of the makespan that remains after the window, in windows"},
                  {"swap_jobs", "100", "with more jobs rounds are dealt and not improved"}},
-      .make = make};
+      .make = make,
+      .test_settings = {{"round", "5"}, {"window", "4"}}};
 }
 
 }  // namespace berth

@@ -192,7 +192,9 @@ PolicyEntry sia_entry() {
            {"iterations", "100", "steps of the prices per GPU type"},
            {"exact_jobs", "30", "jobs up to which the exact search is tried"},
            {"search_nodes", "20000", "it may visit"}}),
-      .make = sia::make};
+      .make = sia::make,
+      .test_settings = {
+          {"interval", "2"}, {"restart", "1"}, {"max_gpus", "4"}, {"elastic", "all"}}};
 }
 
 }  // namespace berth

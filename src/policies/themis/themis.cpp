@@ -131,14 +131,16 @@ PolicyEntry themis_entry() {
   return {.name = "themis",
           .summary = "finish-time fairness of apps by auctions of leases",
           .params = std::move(params),
-          .make = make_themis};
+          .make = make_themis,
+          .test_settings = {{"lease", "8"}, {"align", "1"}}};
 }
 
 PolicyEntry ftf_fractional_entry() {
   return {.name = "ftf-fractional",
           .summary = "finish-time fairness in rounds by fractions of time, rigid gangs",
           .params = {{"round", "360", "seconds of a round, aligned to time zero"}},
-          .make = make_rounds};
+          .make = make_rounds,
+          .test_settings = {{"round", "5"}}};
 }
 
 }  // namespace berth

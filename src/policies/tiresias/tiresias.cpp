@@ -292,11 +292,13 @@ std::vector<PolicyEntry> tiresias_entries() {
   return {{.name = "tiresias-l",
            .summary = "preemptive, queues by GPU-seconds attained, first come first served inside",
            .params = tiresias::params_l(),
-           .make = tiresias::make_l},
+           .make = tiresias::make_l,
+           .test_settings = {{"thresholds", "9,30"}}},
           {.name = "tiresias-g",
            .summary = "preemptive, queues by GPU-seconds attained, Gittins index inside",
            .params = tiresias::params_g(),
-           .make = tiresias::make_g}};
+           .make = tiresias::make_g,
+           .test_settings = {{"thresholds", "9,30"}, {"min_samples", "3"}}}};
 }
 
 }  // namespace berth
