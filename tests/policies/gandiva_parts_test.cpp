@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "policies/gandiva/defragment.h"
 #include "policies/gandiva/growth.h"
+#include "policies/gandiva/housing.h"
 #include "policies/gandiva/migration.h"
 #include "policies/gandiva/packing.h"
 #include "policies/gandiva/ring.h"
@@ -223,6 +224,22 @@ TEST(GandivaRing, EverySeatRunsWithinAsManySlicesAsThereAreSeats) {
         ASSERT_LT(++waited[seat.job.value], seats) << "seed " << seed;
     }
   }
+}
+
+TEST(GandivaTimers, KeepOneMomentForEachHomeTheEarliestFirst) {
+  const Home a{PoolId{0}, UnitId{0}};
+  const Home b{PoolId{0}, UnitId{1}};
+  HomeTimers timers;
+  EXPECT_EQ(timers.first(), kNever);
+  timers.set(a, seconds_to_time(30));
+  timers.set(b, seconds_to_time(20));
+  EXPECT_EQ(timers.begin()->home, b);
+  timers.set(b, seconds_to_time(40));  // instead of the one it had
+  EXPECT_EQ(timers.first(), seconds_to_time(30));
+  timers.clear(a);
+  timers.clear(a);
+  EXPECT_FALSE(timers.has(a));
+  EXPECT_EQ(timers.begin()->home, b);
 }
 
 TEST(GandivaPacking, KeepsWhatBeatsTakingTurns) {

@@ -343,6 +343,7 @@ TEST(JobTimers, EachJobHasOneMomentAndTheEarliestComeFirst) {
   timers.set(JobId{2}, at(2));  // replaces the 9
   EXPECT_EQ(timers.due(at(5)), (std::vector<JobId>{JobId{2}, JobId{1}, JobId{3}}));
   EXPECT_EQ(timers.next(), at(2));
+  EXPECT_EQ(timers.first(), JobId{2});
   EXPECT_EQ(timers.next_after(at(2)), at(5));
   EXPECT_EQ(timers.next_after(at(5)), kNever);
   timers.drop(JobId{2});

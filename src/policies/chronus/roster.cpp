@@ -9,7 +9,7 @@ void Roster::take_out(const View& view, JobId job) {
     case Place::BestEffort: best_effort_.erase(job); break;
     case Place::Waiting:
       waiting_.forget(view.jobs.shape[job], job);
-      since_.erase({row.waits_since, job});
+      since_.drop(job);
       break;
     case Place::Starved: starved_.forget(view.jobs.shape[job], job); break;
     case Place::Gone:
@@ -31,7 +31,7 @@ void Roster::file(const View& view, JobId job, Place without_promise) {
     if (waits) idle_.insert({row.idle_end, job});
   } else if (waits) {
     waiting_.push(view.jobs.shape[job], key_of(view, job));
-    since_.insert({row.waits_since, job});
+    since_.set(job, row.waits_since);
   } else {
     best_effort_.insert(job);
   }
@@ -60,9 +60,9 @@ void Roster::put_back(const View& view, JobId job) {
 }
 
 void Roster::note_starved(const View& view) {
-  while (!since_.empty() &&
-         view.now - since_.begin()->first > options_.lease * options_.starve_leases) {
-    const JobId job = since_.begin()->second;
+  const Duration patience = options_.lease * options_.starve_leases;
+  while (!since_.empty() && view.now - since_.next() > patience) {
+    const JobId job = since_.first();
     take_out(view, job);
     rows_[job].place = Place::Starved;
     put_back(view, job);

@@ -10,6 +10,7 @@
 #include "core/view.h"
 #include "policies/chronus/options.h"
 #include "policies/chronus/promises.h"
+#include "policies/kit/job_timers.h"
 #include "policies/kit/waiting_jobs.h"
 
 namespace berth::chronus {
@@ -65,7 +66,7 @@ class Roster {
   std::set<std::pair<Term, JobId>> idle_;
   WaitingByShape waiting_;
   WaitingByShape starved_;
-  std::set<std::pair<Time, JobId>> since_;  // of waiting_, by since when
+  JobTimers since_;  // when jobs in waiting_ began to wait
 };
 
 }  // namespace berth::chronus

@@ -3,72 +3,58 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <tuple>
 
 namespace berth::gandiva {
 
 namespace {
 
-/// Servers in buckets by free GPUs: "fewest that still fits" and "most" are looks at a few buckets.
-class FreeBuckets {
- public:
-  using Place = std::pair<UnitId, std::size_t>;  // the server and its row
-  void insert(std::int32_t free, const Place& place) {
-    if (buckets_.size() <= static_cast<std::size_t>(free))
-      buckets_.resize(static_cast<std::size_t>(free) + 1);
-    buckets_[static_cast<std::size_t>(free)].insert(place);
-  }
-  void erase(std::int32_t free, const Place& place) {
-    if (buckets_.size() > static_cast<std::size_t>(free))
-      buckets_[static_cast<std::size_t>(free)].erase(place);
-  }
-  [[nodiscard]] std::optional<std::size_t> fewest_from(std::int32_t gpus, UnitId except) const {
-    for (std::size_t free = static_cast<std::size_t>(gpus); free < buckets_.size(); ++free) {
-      for (const auto& [server, row] : buckets_[free]) {
-        if (server != except) return row;
-      }
-    }
-    return std::nullopt;
-  }
-  [[nodiscard]] std::optional<std::size_t> most() const {
-    for (std::size_t free = buckets_.size(); free-- > 0;) {
-      if (!buckets_[free].empty()) return buckets_[free].begin()->second;
-    }
-    return std::nullopt;
-  }
+using Ranked = std::set<std::tuple<std::int32_t, UnitId, std::size_t>>;  // free GPUs, server, row
 
- private:
-  std::vector<std::set<Place>> buckets_;
-};
+/// The row of the server with the fewest free GPUs that are enough.
+std::optional<std::size_t> fewest_from(const Ranked& servers, std::int32_t gpus, UnitId except) {
+  auto found = servers.lower_bound({gpus, UnitId{0}, 0});
+  if (found != servers.end() && std::get<UnitId>(*found) == except) ++found;
+  return found == servers.end() ? std::nullopt : std::optional{std::get<std::size_t>(*found)};
+}
+
+/// The row of the server with the most free GPUs, of equal ones the lowest.
+std::optional<std::size_t> most_free(const Ranked& servers) {
+  if (servers.empty()) return std::nullopt;
+  const std::int32_t most = std::get<std::int32_t>(*servers.rbegin());
+  return std::get<std::size_t>(*servers.lower_bound({most, UnitId{0}, 0}));
+}
 
 }  // namespace
 
 std::vector<Move> defragment(std::vector<Occupied> servers, double threshold) {
-  FreeBuckets sources;  // loose enough to give jobs away, and not passed over
-  FreeBuckets targets;
-  const auto place = [&](std::size_t row) { return FreeBuckets::Place{servers[row].server, row}; };
+  Ranked sources;  // loose enough to give jobs away, and not passed over
+  Ranked targets;
+  const auto rank = [&](std::size_t row) {
+    return std::tuple(servers[row].free, servers[row].server, row);
+  };
+  const auto enter = [&](std::size_t row) {
+    targets.insert(rank(row));
+    if (servers[row].free >= threshold * servers[row].gpus) sources.insert(rank(row));
+  };
   for (std::size_t row = 0; row < servers.size(); ++row) {
     std::ranges::sort(servers[row].movable);
-    targets.insert(servers[row].free, place(row));
-    if (servers[row].free >= threshold * servers[row].gpus)
-      sources.insert(servers[row].free, place(row));
+    enter(row);
   }
   const auto change_free = [&](std::size_t row, std::int32_t change) {
-    targets.erase(servers[row].free, place(row));
-    sources.erase(servers[row].free, place(row));
+    targets.erase(rank(row));
+    sources.erase(rank(row));
     servers[row].free += change;
-    if (servers[row].free == servers[row].gpus) return;  // idle: neither gives nor takes any more
-    targets.insert(servers[row].free, place(row));
-    if (servers[row].free >= threshold * servers[row].gpus)
-      sources.insert(servers[row].free, place(row));
+    if (servers[row].free < servers[row].gpus) enter(row);  // idle: neither gives nor takes
   };
   std::vector<Move> moves;
-  while (const auto row = sources.most()) {
+  while (const auto row = most_free(sources)) {
     Occupied& from = servers[*row];
     const auto target = from.movable.empty()
                             ? std::nullopt
-                            : targets.fewest_from(from.movable.front().first, from.server);
+                            : fewest_from(targets, from.movable.front().first, from.server);
     if (!target) {  // its smallest job fits nowhere, so none does
-      sources.erase(from.free, place(*row));
+      sources.erase(rank(*row));
       from.movable.clear();
       continue;
     }

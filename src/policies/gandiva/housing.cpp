@@ -40,11 +40,11 @@ std::vector<JobId> Housing::on_server_down(const View& view, NodeId node) {
 }
 
 const Demand& Housing::demand_of(const View& view, JobId job) {
-  return demands_.of(view.jobs.kind[job], [&] { return reckon_demand(view, job); });
+  return demands_.of(view.jobs.kind[job], [&] { return compute_demand(view, job); });
 }
 
 /// A gang whose cores or memory do not fit into one server counts as the whole servers it needs.
-Demand Housing::reckon_demand(const View& view, JobId job) const {
+Demand Housing::compute_demand(const View& view, JobId job) const {
   const Shape& shape = view.shape(job);
   Demand demand{.gpus = shape.gpus};
   if (options_.limits.host_memory_mib > 0)

@@ -120,7 +120,7 @@ class Housing {
   void end_slice(Home home);
   [[nodiscard]] bool is_changed(Home home) const { return row(home).is_changed; }
   [[nodiscard]] bool is_slice_over(Home home) const { return row(home).is_slice_over; }
-  /// Units of which somebody left in this instant, ascending; with the class they had then.
+  /// Units that a job has left in this instant, ascending, with the class they had before.
   [[nodiscard]] std::vector<std::pair<Home, AffinityClass>> left() const;
   /// Units that have changed in this instant, ascending.
   [[nodiscard]] const std::vector<Home>& sort_changed();
@@ -139,7 +139,7 @@ class Housing {
   };
   struct UnitRow {
     Ring ring;
-    AffinityClass left_by = 0;   // its class when somebody left it in this instant; 0: nobody
+    AffinityClass left_by = 0;   // its class before a job left it in this instant; 0: none did
     bool is_slice_over = false;  // its slice ends in this instant
     bool is_changed = false;     // in this instant
     bool is_touched = false;     // since the last tick
@@ -158,7 +158,7 @@ class Housing {
   void move_out(const View& view, JobId job);
   void send_back(const View& view, JobId job);
   [[nodiscard]] bool try_place(const View& view, JobId job);
-  [[nodiscard]] Demand reckon_demand(const View& view, JobId job) const;
+  [[nodiscard]] Demand compute_demand(const View& view, JobId job) const;
 
   const Options& options_;
   Column<PoolId, PoolRow> pools_;

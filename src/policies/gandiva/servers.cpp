@@ -129,13 +129,16 @@ std::optional<UnitId> unit_in(const Candidate& best) {
 
 }  // namespace
 
+/// Its units by their size: few sizes.
+std::ranges::subrange<Servers::ByClass::const_iterator> Servers::of_class(
+    AffinityClass affinity) const {
+  return {by_class_.lower_bound({affinity, 0}), by_class_.lower_bound({affinity + 1, 0})};
+}
+
 std::optional<UnitId> Servers::find_same_class(const Demand& demand) const {
-  const AffinityClass affinity = class_of(demand.gpus);
   Candidate best;
-  for (auto it = by_class_.lower_bound({affinity, 0});
-       it != by_class_.end() && it->first.first == affinity; ++it) {
-    const ByAlloc& units = it->second;
-    if (units.empty() || units.begin()->first + demand.gpus > it->first.second) continue;
+  for (const auto& [key, units] : of_class(class_of(demand.gpus))) {
+    if (units.empty() || units.begin()->first + demand.gpus > key.second) continue;
     keep_less(best, *units.begin());
   }
   return unit_in(best);
@@ -151,11 +154,9 @@ std::optional<UnitId> Servers::find_relaxed(const Demand& demand) const {
 }
 
 std::optional<UnitId> Servers::find_oversubscribed(const Demand& demand) const {
-  const AffinityClass affinity = class_of(demand.gpus);
   Candidate best;
-  for (auto it = by_class_.lower_bound({affinity, 0});
-       it != by_class_.end() && it->first.first == affinity; ++it) {
-    for (const auto& entry : it->second) {  // only host memory makes it look past the first
+  for (const auto& [key, units] : of_class(class_of(demand.gpus))) {
+    for (const auto& entry : units) {  // only host memory makes it look past the first
       if (may_oversubscribe(units_[entry.second], demand)) {
         keep_less(best, entry);
         break;
@@ -230,11 +231,10 @@ std::optional<UnitId> Servers::highest(AffinityClass affinity) const {
     const Unit& unit = units_[id];
     return std::tuple(-unit.height(), -unit.alloc, id);
   };
-  for (auto it = by_class_.lower_bound({affinity, 0});
-       it != by_class_.end() && it->first.first == affinity; ++it) {
-    if (it->second.empty()) continue;
-    const std::int32_t most = it->second.rbegin()->first;
-    const UnitId id = it->second.lower_bound({most, UnitId{0}})->second;
+  for (const auto& [key, units] : of_class(affinity)) {
+    if (units.empty()) continue;
+    const std::int32_t most = units.rbegin()->first;
+    const UnitId id = units.lower_bound({most, UnitId{0}})->second;
     if (!best || load(id) < load(*best)) best = id;
   }
   return best;
@@ -242,10 +242,8 @@ std::optional<UnitId> Servers::highest(AffinityClass affinity) const {
 
 std::optional<UnitId> Servers::least_loaded(AffinityClass affinity) const {
   Candidate best;
-  for (auto it = by_class_.lower_bound({affinity, 0});
-       it != by_class_.end() && it->first.first == affinity; ++it) {
-    if (!it->second.empty()) keep_less(best, *it->second.begin());
-  }
+  for (const auto& [key, units] : of_class(affinity))
+    if (!units.empty()) keep_less(best, *units.begin());
   return unit_in(best);
 }
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 #include <vector>
@@ -101,11 +102,14 @@ class Servers {
 
  private:
   using ByAlloc = std::set<std::pair<std::int32_t, UnitId>>;
+  using ByClass = std::map<std::pair<AffinityClass, std::int32_t>, ByAlloc>;  // and unit size
   void index(UnitId unit);
   void unindex(UnitId unit);
   void change_alloc(UnitId unit, const Demand& demand, std::int32_t sign);
   [[nodiscard]] bool may_oversubscribe(const Unit& unit, const Demand& demand) const noexcept;
   [[nodiscard]] std::optional<UnitId> find(Step step, const Demand& demand);
+  [[nodiscard]] std::ranges::subrange<ByClass::const_iterator> of_class(
+      AffinityClass affinity) const;
   [[nodiscard]] std::optional<UnitId> find_same_class(const Demand& demand) const;
   [[nodiscard]] std::optional<UnitId> find_relaxed(const Demand& demand) const;
   [[nodiscard]] std::optional<UnitId> find_oversubscribed(const Demand& demand) const;
@@ -118,10 +122,10 @@ class Servers {
   std::map<NodeId, UnitId> server_of_;  // the single unit of a node
   std::map<NodeId, UnitId> set_of_;     // the set it is in, if any
   std::vector<UnitId> spare_sets_;      // ids of dissolved sets, reused lowest last
-  std::map<std::pair<AffinityClass, std::int32_t>, ByAlloc> by_class_;  // and unit size
-  std::map<std::int32_t, ByAlloc> singles_;                             // with residents, by size
-  std::map<std::int32_t, std::set<UnitId>> empty_;                      // by size
-  std::vector<std::set<UnitId>> by_free_;                               // singles with residents
+  ByClass by_class_;
+  std::map<std::int32_t, ByAlloc> singles_;         // with residents, by size
+  std::map<std::int32_t, std::set<UnitId>> empty_;  // by size
+  std::vector<std::set<UnitId>> by_free_;           // singles with residents
   std::map<AffinityClass, ClassLoad> classes_;
   std::int64_t gpus_ = 0;
   std::int32_t largest_ = 0;

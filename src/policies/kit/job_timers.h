@@ -45,6 +45,8 @@ class JobTimers {
   [[nodiscard]] Time next() const noexcept {
     return order_.empty() ? kNever : order_.begin()->first;
   }
+  /// Whose moment is the first; some moment is set.
+  [[nodiscard]] JobId first() const noexcept { return order_.begin()->second; }
   /// The first moment that is still to come; kNever if there is none.
   [[nodiscard]] Time next_after(Time now) const noexcept {
     const auto later = order_.lower_bound({now + Duration{1}, JobId{}});

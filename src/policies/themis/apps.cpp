@@ -93,7 +93,7 @@ void Apps::close_offer(PoolId pool) {
 /// A running job is resized within its lease only after some progress: where many apps want more,
 /// every auction would restart them all and none would progress.
 bool Apps::may_grow(const View& view, JobId job) const {
-  return has_got_on(view, job, rows_[job].work_at_change, options_.lease);
+  return has_progressed(view, job, rows_[job].work_at_change, options_.lease);
 }
 
 void Apps::withdraw(AppId app) {

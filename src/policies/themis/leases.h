@@ -3,43 +3,42 @@
 #pragma once
 
 #include <optional>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "base/rounds.h"
 #include "core/view.h"
+#include "policies/kit/job_timers.h"
 
 namespace berth::themis {
 
 /// Whether the job has made a quarter of a lease of progress since it had done `since`. A job that
 /// has not is left alone: where a restart takes as long as a lease, jobs would otherwise preempt
 /// each other for ever and none would progress.
-[[nodiscard]] bool has_got_on(const View& view, JobId job, Duration since, Duration lease);
+[[nodiscard]] bool has_progressed(const View& view, JobId job, Duration since, Duration lease);
 
 class Leases {
  public:
   Leases(Duration length, Duration align) : length_(length), grid_(align) {}
-  void begin(const View& view) { rows_.resize(view.jobs.size()); }
+  void begin(const View& view) { work_at_start_.resize(view.jobs.size()); }
 
   /// A lease from now on; replaces the present one.
   void grant(const View& view, JobId job);
-  void drop(JobId job);
-  [[nodiscard]] bool has(JobId job) const noexcept { return rows_[job].end != kNever; }
-  [[nodiscard]] bool empty() const noexcept { return by_end_.empty(); }
-  [[nodiscard]] Time first_end() const noexcept { return by_end_.begin()->first; }
+  void drop(JobId job) { ends_.drop(job); }
+  [[nodiscard]] bool has(JobId job) const noexcept { return ends_.is_set(job); }
+  [[nodiscard]] bool empty() const noexcept { return ends_.empty(); }
+  [[nodiscard]] Time first_end() const noexcept { return ends_.next(); }
 
   /// The jobs whose leases end now, earliest end first. A lease is extended instead if its job was
   /// busy restarting, or if it ended earlier and nobody wanted its GPUs then (`was_wanted(job)`).
   template <class WasWanted>
   [[nodiscard]] std::vector<JobId> take_ended(const View& view, const WasWanted& was_wanted) {
     std::vector<JobId> ended;
-    while (!by_end_.empty() && by_end_.begin()->first <= view.now) {
-      const JobId job = by_end_.begin()->second;
-      if (const auto later = renewal(view, job, was_wanted(job))) {
-        set_end(job, *later);
+    while (ends_.next() <= view.now) {  // one by one: a lease may be extended to this very moment
+      const JobId job = ends_.first();
+      if (const auto later = extension(view, job, was_wanted(job))) {
+        ends_.set(job, *later);
       } else {
-        drop(job);
+        ends_.drop(job);
         ended.push_back(job);
       }
     }
@@ -47,17 +46,12 @@ class Leases {
   }
 
  private:
-  struct Row {
-    Time end = kNever;
-    Duration work_at_start{};
-  };
-  [[nodiscard]] std::optional<Time> renewal(const View& view, JobId job, bool was_wanted) const;
-  void set_end(JobId job, Time end);
+  [[nodiscard]] std::optional<Time> extension(const View& view, JobId job, bool was_wanted) const;
 
   Duration length_;
   Grid grid_;
-  Column<JobId, Row> rows_;
-  std::set<std::pair<Time, JobId>> by_end_;
+  JobTimers ends_;
+  Column<JobId, Duration> work_at_start_;
 };
 
 }  // namespace berth::themis
