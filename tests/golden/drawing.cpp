@@ -140,7 +140,8 @@ class Picture {
   [[nodiscard]] char power_sign(NodeId node, Time at) const {
     char sign = '\0';
     for (const ActionRow& action : run_.actions->rows) {
-      if (action.at > at || !powers_node(action.kind)) continue;
+      const bool powers = action.kind == ActionKind::PowerOn || action.kind == ActionKind::PowerOff;
+      if (action.at > at || !powers) continue;
       if (run_.actions->slices[action.first_slice].node != node) continue;
       const bool boots = at < action.at + options_.boot;
       sign = action.kind == ActionKind::PowerOff ? '_' : boots ? '^' : '\0';
