@@ -50,8 +50,8 @@ void CorePlacer::list_sites(const Plan& plan, JobId job, PoolId pool, const Slic
   const auto level_of = [&](const Slice& slice) {
     return beliefs_.rates().servers().inside(slice.node).level_of(slice.devices);
   };
-  const Level farthest = level_of(placed);
-  std::int64_t cores_of_empty = 0;
+  const Level farthest = level_of(placed);  // cores are no reason to tear the gang further apart
+  std::int64_t cores_of_empty = 0;          // of the empty servers listed so far, the most
   add_site(plan, job, placed);
   for (std::int32_t free = shape.gpus; free <= state.largest_node(pool); ++free) {
     const NodeSet& nodes = state.nodes_with(pool, free);

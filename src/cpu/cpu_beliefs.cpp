@@ -115,6 +115,7 @@ double CpuBeliefs::full_rate(const Plan& plan, JobId job) const {
 
 double CpuBeliefs::speed(const Plan& plan, JobId job, std::int32_t cores_milli) const {
   if (const auto known = measured(job, plan.pool_of(job)); !known.empty()) {
+    // Between two whole numbers of cores the speed is taken as linear.
     const std::size_t below =
         std::min<std::size_t>(static_cast<std::size_t>(cores_milli) / 1000, known.size() - 1);
     const std::size_t above = std::min(below + 1, known.size() - 1);
@@ -131,6 +132,7 @@ bool CpuBeliefs::correct(const Plan& plan, JobId job, double measured) {
   Learnt& learnt = curves_[{where.profile, where.pool, where.phase}];
   // Jobs of one class that contradict each other must not keep the cluster busy for ever.
   if (learnt.corrections == kMostCorrections) return false;
+  // Tables were made with the old factor: they are made again when they are asked for.
   learnt = {.factor = measured / unscaled, .corrections = learnt.corrections + 1, .tables = {}};
   return true;
 }

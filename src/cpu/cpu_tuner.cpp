@@ -1,7 +1,6 @@
 #include "cpu/cpu_tuner.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -13,43 +12,42 @@ namespace {
 
 constexpr Duration kLongestWait = std::chrono::seconds{60};
 
-/// A policy that keeps its own books of servers would look for a job where it put it.
-Result<void> check_books(const Policy& policy, const Settings& settings) {
+/// A policy that tracks who is on which server would look for a job where it put it.
+Result<void> check_policy(const Policy& policy, const Settings& settings) {
   if (!policy.traits().shares_devices) return {};
   for (const auto& [key, value] : settings) {
     if (key != "wait" && key != "reschedule") continue;
     const auto time = parse_duration(value);
     if (time && *time == Duration::zero()) continue;
     return fail(
-        fmt::format("--cpu aware:{}={}: policy '{}' keeps its own books of servers, so "
-                    "that nobody waits or moves for cores beside it (leave {} out)",
+        fmt::format("--cpu aware:{}={}: policy '{}' tracks the jobs of its servers itself, so "
+                    "nobody waits or moves for cores beside it (leave {} out)",
                     key, value, policy.name(), key));
   }
   return {};
 }
 
 Result<CpuTunerOptions> aware_options(const Settings& settings, const Policy& policy) {
-  BERTH_TRY_VOID(check_books(policy, settings));
+  BERTH_TRY_VOID(check_policy(policy, settings));
   BERTH_TRY(const Params params,
             Params::make("aware", aware_params(), settings,
                          {.setting = "--cpu aware:", .see = "berth simulate --help"}));
   CpuTunerOptions options;
-  BERTH_TRY(const std::size_t objective,
-            params.choice("objective", {"fair-floor", "sum", "maxmin"}));
-  BERTH_TRY(const std::size_t leftover, params.choice("leftover", {"keep", "deal"}));
-  options.objective =
-      std::array{CpuObjective::FairFloor, CpuObjective::Sum, CpuObjective::MaxMin}[objective];
-  options.leftover = std::array{CpuLeftover::Keep, CpuLeftover::RoundRobin}[leftover];
+  BERTH_TRY(options.objective,
+            params.choice<CpuObjective>("objective", {{"fair-floor", CpuObjective::FairFloor},
+                                                      {"sum", CpuObjective::Sum},
+                                                      {"maxmin", CpuObjective::MaxMin}}));
+  BERTH_TRY(options.leftover,
+            params.choice<CpuLeftover>(
+                "leftover", {{"keep", CpuLeftover::Keep}, {"deal", CpuLeftover::RoundRobin}}));
   BERTH_TRY(options.place, params.flag("place"));
   BERTH_TRY(options.lend, params.flag("lend"));
   BERTH_TRY(options.wait, params.duration("wait"));
-  BERTH_TRY(options.check_interval, params.duration("check"));
+  BERTH_TRY(options.check_interval, params.positive_duration("check"));
   BERTH_TRY(options.reschedule_interval, params.duration("reschedule"));
   BERTH_TRY(options.move_cost, params.duration("move_cost"));
   BERTH_TRY(options.moved_share, params.number("moved_share", 0, 1));
   if (options.wait > kLongestWait) return params.wrong("wait", "no job waits for cores beyond 60s");
-  if (options.check_interval == Duration::zero())
-    return params.wrong("check", "must be more than zero");
   const CpuTunerOptions suits = cpu_options_for(policy);
   options.wait = std::min(options.wait, suits.wait);
   if (suits.reschedule_interval == Duration::zero()) options.reschedule_interval = {};

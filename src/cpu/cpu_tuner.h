@@ -38,8 +38,8 @@ struct CpuTunerOptions {
   MeasuredSpeeds* measured = nullptr;                  // live: what jobs say of themselves
 };
 
-/// What suits the policy: beside one that keeps its own books of servers (it shares devices) nobody
-/// waits or moves for cores, beside any other for 60 s and every 10 min.
+/// What suits the policy: beside one that tracks the jobs of its servers itself (it shares devices)
+/// nobody waits or moves for cores, beside any other for 60 s and every 10 min.
 [[nodiscard]] CpuTunerOptions cpu_options_for(const Policy& policy);
 
 /// The options of `aware` as they are written on the command line.

@@ -71,6 +71,7 @@ void QuotaTuner::offer_cores(const Plan& plan, NodeId node) {
   }
   const double part = total > cores ? cores / total : 1;
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    // Never zero, which would mean "as many as it wants".
     const auto offer =
         static_cast<std::int32_t>(std::max(1.0, std::floor(wanted_[i] * part * 1000)));
     const auto [entry, is_new] = offers_.try_emplace(jobs_[i].job, offer);

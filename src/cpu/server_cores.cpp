@@ -15,6 +15,7 @@ const CoreGrants& ServerCores::share_out(const Plan& plan, std::span<const NodeI
     gather(plan, node);
     allocate_gathered(plan, node);
   }
+  // Now it is known what the poorest worker of each gang has: more would be of no use elsewhere.
   for (const auto& [job, cores_milli] : grants_) {
     if (plan.slices(job).size() > 1) caps_[job] = std::max(cores_milli / 1000, 1);
   }

@@ -84,7 +84,8 @@ FragmentationIndex::Score FragmentationIndex::fraction_score(NodeId node,
   const std::int64_t before = target_.fragment(room, sorted);
   Score best{.version = room.version};
   std::uint16_t best_free = 0;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {  // from the device with the least room on
+  // Equal devices give equal fragments, so each size of room is tried once, the least first.
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i] < demand.gpu_milli || (i > 0 && sorted[i] == sorted[i - 1])) continue;
     std::ranges::copy(sorted, tried.begin());
     const std::span<std::uint16_t> trial{tried.data(), sorted.size()};
@@ -165,6 +166,7 @@ void FragmentationIndex::refresh(Board& board, const NodeDemand& demand) const {
 }
 
 FragmentationIndex::Board& FragmentationIndex::board_of(const NodeDemand& demand) {
+  // Demands of a trace are few, but nothing bounds them; a board costs as much as there are nodes.
   const auto [entry, is_new] = boards_.try_emplace(demand);
   entry->second.used = ++asked_;
   if (is_new && boards_.size() > 1 && boards_.size() * rooms_->size() > kMostScores) {

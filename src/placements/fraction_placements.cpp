@@ -158,7 +158,7 @@ class FractionPlacement final : public Placement {
     NodeDemand demand = demand_of(shape);
     demand.pools = pools;
     if (const auto choice = choose(demand, state.pools(), rng)) {
-      // a look ahead, on a state that nobody follows, is not what usually runs here
+      // A look ahead, on a state that nobody follows, is not what usually runs here.
       if (state.changes() != nullptr) remember(shape, state.pools());
       slices.push_back({.node = choice->node, .gpus = demand.gpus, .devices = choice->devices});
       return state.cluster().nodes[choice->node.value].pool;

@@ -51,7 +51,7 @@ std::optional<NodeId> random_fit_node(const ClusterState& state, const Shape& sh
     candidates += state.nodes_with(pool, free).size();
   }
   if (candidates == 0) return std::nullopt;
-  std::size_t rank = rng.below(candidates);
+  std::size_t rank = rng.below(candidates);  // one draw over all buckets, by size and then id
   for (std::int32_t free = shape.gpus; free <= state.largest_node(pool); ++free) {
     const NodeSet& bucket = state.nodes_with(pool, free);
     if (rank < bucket.size()) {
@@ -87,6 +87,7 @@ bool fewest_by_buckets(const ClusterState& state, PoolId pool, std::int32_t need
     }
     return std::nullopt;
   };
+  // Buckets do not change while slices are chosen, so nodes taken so far are skipped: they are few.
   std::int32_t roomiest = state.largest_node(pool);
   while (need > 0) {
     std::optional<NodeId> node;

@@ -40,7 +40,7 @@ bool best_fit(const ClusterState& state, const Shape& shape, PoolId pool,
 bool consolidated(const ClusterState& state, const Shape& shape, PoolId pool,
                   std::vector<Slice>& slices) {
   const bool placed = best_fit(state, shape, pool, slices);
-  if (placed && slices.size() == 1) return true;
+  if (placed && slices.size() == 1) return true;  // no need to ask how few could ever do
   const auto fewest = static_cast<std::size_t>(fewest_possible(state, shape, pool));
   if (placed && slices.size() <= fewest) return true;
   if (state.racks() <= 1) return false;
@@ -155,6 +155,7 @@ class Random final : public Placement {
     for (std::int32_t free = 1; free <= state.largest_node(pool); ++free) {
       for (const NodeId node : state.nodes_with(pool, free)) nodes_.push_back(node);
     }
+    // A shuffle that stops as soon as the gang has what it needs.
     std::int32_t need = shape.gpus;
     for (std::size_t left = nodes_.size(); left > 0 && need > 0; --left) {
       std::swap(nodes_[rng.below(left)], nodes_[left - 1]);

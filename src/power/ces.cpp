@@ -40,6 +40,7 @@ void Ces::on_arrival(const View&, JobId job) {
 }
 
 void Ces::on_departure(const View& view, JobId) {
+  // Now and then instead of a search for each that leaves: O(1) per departure in the long run.
   if (++departed_ * 2 > active_.size()) forget_departed(view);
 }
 
@@ -83,6 +84,7 @@ void Ces::manage(const View& view, Plan& plan) {
     // it.
     next_tick_ = Grid{options_.tick}.at_or_before(view.now);
   }
+  // Demand between ticks counts by its peak; where it takes a look at every node, only at ticks.
   for (Group& group : groups_) {
     if (group.uniform) group.peak = std::max<double>(group.peak, occupied(group, plan));
   }
@@ -116,7 +118,7 @@ void Ces::tick(const View& view, Plan& plan) {
   const bool stuck = is_stuck(plan);
   note_idle(view, plan);
   std::vector<double> forecast(static_cast<std::size_t>(2 * options_.rule.future));
-  const bool was_quiet = is_quiet();
+  const bool was_quiet = is_quiet();  // then it asked for no wake-up, and ticks passed unseen
   do {  // ticks nobody woke up for had no demand; those that came late had what there is
     const bool is_last = next_tick_ + options_.tick > view.now;
     for (Group& group : groups_) {

@@ -23,6 +23,7 @@ void CesControl::set_total(std::int32_t total) {
 
 std::int32_t CesControl::wake(double used) {
   if (active_ >= used || active_ >= total_) return active_;
+  // Nodes were switched off too early: none follow for a while, or they would go to and fro.
   active_ = with_buffer(used);
   hold_ = tick_ + rule_.keep;
   return active_;

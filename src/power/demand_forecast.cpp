@@ -56,6 +56,7 @@ DemandForecast::Row DemandForecast::features(std::span<const double> series, std
 }
 
 double DemandForecast::naive(std::int64_t tick) const noexcept {
+  // Weeks are alike, but a cluster also stays as busy as it is.
   const double now = used_.back();
   const std::int64_t week_ago = tick - kTicksPerWeek;
   if (week_ago < 0) return now;
@@ -72,6 +73,7 @@ void DemandForecast::train() {
     rows.insert(rows.end(), row.begin(), row.end());
     targets.push_back(used_[static_cast<std::size_t>(tick)]);
   }
+  // A fifth is held back, and boosting stops when it gets worse there.
   model_ = Gbdt::fit(rows, kFeatures, targets, {.held_back = 0.2});
 }
 

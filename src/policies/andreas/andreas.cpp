@@ -86,6 +86,7 @@ bool Andreas::is_due(Time now) const noexcept {
 
 void Andreas::decide(const View& view, Plan& plan, Rng& rng) {
   Pass pass{view, plan, rng};
+  // After a change of policy everybody runs already: to find them a seat is no reason to search.
   const bool keeps = keep_found(pass);
   const bool reschedules = !keeps && is_due(view.now);
   if (keeps || reschedules) {
@@ -142,7 +143,7 @@ void Andreas::start_without_gpus(Plan& plan) {
 
 /// The problem of the moment is written down, solved, and its solution becomes the seats.
 void Andreas::reschedule(Pass& pass) {
-  const std::uint64_t seed = pass.rng.next();
+  const std::uint64_t seed = pass.rng.next();  // also if nobody is there: one draw for each pass
   if (waiting_.empty() && seats_.empty()) return;
   list_nodes(pass.view);
   list_jobs(pass.view);
@@ -240,7 +241,7 @@ void Andreas::take_over(Pass& pass, std::vector<Seat> seats) {
       enqueue(pass.view, job);
     }
   }
-  seats_.sort_pending();
+  seats_.sort_pending();  // the solver's order is by pressure; starts go by JobId
 }
 
 }  // namespace berth::andreas

@@ -74,6 +74,7 @@ ChoiceList Fleet::make_choices(const View& view, JobId job) const {
     if (std::ranges::find(shape.pools, pool_of(type)) != shape.pools.end())
       largest = std::max(largest, room(type, shape));
   }
+  // A gang that no node of any acceptable type can hold keeps the size it asked for.
   for (const PoolId pool : shape.pools) {
     if (shape.gpus > largest) add_gang(view, job, pool, choices);
     for (std::uint32_t type = 0; type < types_.size() && shape.gpus <= largest; ++type) {

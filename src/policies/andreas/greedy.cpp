@@ -11,9 +11,10 @@ namespace {
 
 constexpr double kSwapShare = 0.5;  // how often two neighbours of equal pressure change places
 
+/// Jobs without due date all have the same pressure, infinitely far behind the others.
 bool changes_places(const Instance& instance, const Job& ahead, const Job& behind, Rng& rng) {
   const bool both_lax = behind.due == kNoDueDate && ahead.due == kNoDueDate;
-  if (!both_lax && behind.due == kNoDueDate) return false;  // infinitely far behind
+  if (!both_lax && behind.due == kNoDueDate) return false;
   const double gap = both_lax ? 0 : ahead.pressure - behind.pressure;
   const double near = instance.gap_scale > 0 ? portable_exp(-gap / instance.gap_scale) : 1;
   return rng.uniform() < kSwapShare * near;
@@ -49,6 +50,7 @@ class Construction {
     const Job& row = instance_.jobs[job];
     const std::uint32_t first = rng_ == nullptr ? preferred_choice(instance_, row) : drawn(row);
     if (try_choice(job, first)) return;
+    // What is in time goes by cost, what is late by how late: then every hour costs.
     const auto choices = row.choices->by_cost();
     for (std::uint32_t at = 0; at < choices.size(); ++at) {
       if (at != first && row.is_on_time(choices[at]) && try_choice(job, at)) return;

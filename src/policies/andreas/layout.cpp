@@ -53,6 +53,7 @@ bool Layout::try_place(std::uint32_t job, std::uint32_t at, Rng* rng) {
     return true;
   }
   if (choice.gpus > instance_->types[choice.type].gpus) return false;
+  // Bit k of `filled_` stands for nodes with k + 1 free GPUs: the lowest one left is the best fit.
   const std::uint64_t fitting = filled_[choice.type] >> (choice.gpus - 1);
   if (fitting == 0) {
     const std::uint32_t node = first_empty(choice.type, 0);
@@ -95,6 +96,7 @@ bool Layout::try_stay(std::uint32_t job) {
   return true;
 }
 
+/// Without the idle rate of its node, which depends on who else is there: occupy() adds that.
 double Layout::own_cost(const Job& job, std::uint32_t at, double ready, bool stays) const noexcept {
   const Choice& choice = (*job.choices)[at];
   const NodeType& type = instance_->types[choice.type];
@@ -168,6 +170,7 @@ void Layout::vacate(std::uint32_t node, std::uint32_t job, std::int32_t gpus) {
   row.jobs.erase(std::ranges::find(row.jobs, job));
   row.free += gpus;
   free_gpus_ += gpus;
+  // The node may go off earlier now: when the last of the others ends.
   double last = 0;
   for (const std::uint32_t other : row.jobs) last = std::max(last, ends_[other]);
   cost_ -= instance_->types[instance_->nodes[node].type].idle_rate * (row.last - last);
@@ -232,6 +235,7 @@ Solution Layout::solution() const {
 
 void Layout::restore(const Solution& solution) {
   clear();
+  // Gangs first: the loop below takes whoever is not placed yet for a job of one node.
   for (const auto& [job, shares] : solution.gangs)
     place_gang(job, solution.spots[job].choice, shares);
   for (std::uint32_t job = 0; job < spots_.size(); ++job) {

@@ -11,7 +11,9 @@ namespace berth::andreas {
 
 namespace {
 
-constexpr std::size_t kNodesTried = 8;  // in use, per type and size
+// In use, per type and size. Nodes in use differ in when their last job ends, which only costs the
+// idle rate: a few of the tightest will do.
+constexpr std::size_t kNodesTried = 8;
 
 class LocalSearch {
  public:
@@ -21,7 +23,7 @@ class LocalSearch {
   void run() {
     for (std::int64_t sweep = 0; sweep < options_.sweeps && budget_ > 0; ++sweep) {
       const Score before = layout_.score();
-      serve_postponed();
+      serve_postponed();  // first: a postponed job counts rho times
       move_each();
       swap_pairs();
       if (options_.may_postpone) postpone_each();
@@ -221,6 +223,7 @@ void construct(Layout& layout, std::uint64_t seed, std::int64_t iteration, doubl
     build(layout, movers, nullptr);
     return;
   }
+  // Seeded by number, so that the order in which constructions are made does not matter.
   Digest digest;
   digest.add(seed);
   digest.add(iteration);

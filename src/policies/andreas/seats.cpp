@@ -42,6 +42,7 @@ void Seats::leave(JobId job) {
 
 void Seats::release(Plan& plan, JobId job) {
   if (plan.holds(job)) {
+    // Where it keeps some of its devices it is resized or stays instead of being moved.
     released_[job] = devices_of(plan, job);
     plan.preempt(job, Reason::Power);
   }
@@ -57,6 +58,8 @@ void Seats::start(Plan& plan) {
 bool Seats::try_start(Plan& plan, JobId job) {
   const Seat& own = of(job);
   slices_.clear();
+  // All or nothing: until its last node has booted a gang holds nothing, though others leave its
+  // seat free.
   for (const Share& share : own.shares) {
     if (!plan.cluster().is_up(NodeId{share.node})) return false;
     const Slice slice = choose_devices(plan, job, share);

@@ -91,7 +91,7 @@ void ElasticFlow::decide(const View& view, Plan& plan, Rng& rng) {
 }
 
 void ElasticFlow::begin_slot(Pass& pass) {
-  rounds_.hold_until(pass.view.now, kNever);
+  rounds_.hold_until(pass.view.now, kNever);  // so that coming() is the slot that begins now
   Time next_change = kNever;
   for (std::uint32_t i = 0; i < servers_.size(); ++i) {
     const PoolId pool{i};
@@ -184,6 +184,7 @@ void ElasticFlow::place(Pass& pass, PoolId pool) {
     const bool stays = places[i] && places[i] == tenants[i].own;
     if (!stays && plan.holds(choices_[i].job)) stop(plan, choices_[i].job);
   }
+  // Blocks first: who has none must not take devices out of the block of another.
   for (const bool has_place : {true, false}) {
     for (const Choice& choice : choices_) {
       if (choice.place.has_value() == has_place && !plan.holds(choice.job))

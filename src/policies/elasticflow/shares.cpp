@@ -43,6 +43,7 @@ bool FreeGpus::try_size(const Demand& demand, std::size_t size, double slot_seco
 
 std::optional<Share> FreeGpus::share(const Demand& demand, double slot_seconds) const {
   Share share;
+  // Sizes too slow even with all slots are passed over without a look at what is free.
   const double seconds = slot_seconds * static_cast<double>(demand.slots);
   for (; share.size < demand.curve->sizes(); ++share.size) {
     if (demand.curve->speed[share.size] * seconds < demand.work * (1 - kRounding)) continue;
@@ -100,6 +101,7 @@ bool FreeGpus::try_take(const Share& share) {
   return true;
 }
 
+/// Work done now by the added GPUs, in GPU time of the size its share would do it with later.
 double gain_of_growth(const Grower& job) noexcept {
   const SpeedCurve& curve = *job.curve;
   const double now = job.size == 0 ? 0 : curve.speed[job.size - 1];
@@ -129,7 +131,7 @@ std::int64_t grow(std::span<Grower> jobs, std::int64_t left) {
     Grower& job = jobs[i];
     const std::int32_t held = job.size == 0 ? 0 : job.curve->gpus[job.size - 1];
     const std::int32_t more = job.curve->gpus[job.size] - held;
-    if (more > left) continue;
+    if (more > left) continue;  // and never again: what is left only falls
     left -= more;
     ++job.size;
     wish(i);

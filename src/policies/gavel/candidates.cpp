@@ -9,9 +9,12 @@ namespace berth::gavel {
 namespace {
 
 constexpr std::size_t kFirstChunk = 1024;  // entries
-constexpr double kNeverServed = 1e9;       // times the share: before everybody who was served
+// Times the share: whoever was not served at all has no ratio of share to time. It goes before
+// everybody who was, and among its like the larger share goes first.
+constexpr double kNeverServed = 1e9;
 
-/// Equal within 1e-9 is equal.
+/// Equal within 1e-9 is equal: shares come from a solver, and a last digit must not decide a turn
+/// that the ties below are there for.
 std::int64_t rounded(double value) noexcept { return std::llround(value * 1e9); }
 
 }  // namespace
@@ -142,6 +145,7 @@ std::vector<Pick> Candidates::choose(std::span<const std::int64_t> free,
     if (candidate.partner) taken.insert(*candidate.partner);
     picks.push_back(pick);
   };
+  // Who still pays for its start was promised to go on: before everybody, whatever its priority.
   for (const Pick& pick : kept) try_take(pick);
   // Most rounds are full after the first few: only as much is put in order as is looked at. Who
   // needs no devices fits into a full round too.

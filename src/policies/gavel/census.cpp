@@ -25,6 +25,7 @@ struct Key {
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
+/// Jobs are counted by hash, not sorted: a computation looks at all of them.
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
     std::uint64_t hash = (std::uint64_t{key.kind.value} << 32U) | key.entity;
@@ -102,6 +103,8 @@ void take_means(std::span<const JobFacts> jobs, JobClass& one) {
 }  // namespace
 
 std::vector<JobClass> group_jobs(std::span<const JobFacts> jobs, std::size_t most) {
+  // Only the first census looks at jobs; coarser ones merge the keys found, so that all tries
+  // together cost O(J).
   Census census = Census::take(jobs.size(), [&](std::size_t i) { return key_of(jobs[i]); });
   for (int halvings = 1; census.keys.size() > most && halvings <= kMostHalvings; ++halvings) {
     const Census fewer = Census::take(
@@ -109,6 +112,7 @@ std::vector<JobClass> group_jobs(std::span<const JobFacts> jobs, std::size_t mos
     for (std::uint32_t& at : census.of) at = fewer.of[at];
     census.keys = fewer.keys;
   }
+  // By key, not by appearance: the program must not depend on who came first.
   std::vector<std::uint32_t> order(census.keys.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::sort(order, {}, [&](std::uint32_t at) { return census.keys[at]; });

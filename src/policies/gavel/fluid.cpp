@@ -27,12 +27,10 @@ double FluidClass::best_rate() const noexcept {
 std::vector<double> effective_rates(const Fluid& fluid, const Shares& shares) {
   std::vector<double> rates(fluid.classes.size());
   for (std::size_t type = 0; type < fluid.types(); ++type) {
-    for (std::size_t i = 0; i < fluid.classes.size(); ++i)
-      rates[i] += fluid.classes[i].rates[type] * shares.of_class(i, type);
-    for (std::size_t i = 0; i < fluid.pairs.size(); ++i) {
-      const FluidPair& pair = fluid.pairs[i];
-      rates[pair.first] += pair.first_rates[type] * shares.of_pair(i, type);
-      rates[pair.second] += pair.second_rates[type] * shares.of_pair(i, type);
+    for (std::size_t turn = 0; turn < fluid.turns(); ++turn) {
+      fluid.for_each_runner(turn, [&](std::size_t at, const std::vector<double>& own) {
+        rates[at] += own[type] * shares.of_turn(turn, type);
+      });
     }
   }
   return rates;

@@ -37,34 +37,50 @@ struct Fluid {
   std::vector<FluidPair> pairs;
 
   [[nodiscard]] std::size_t types() const noexcept { return gpus.size(); }
+  /// Turns are what time is given to: each class by itself, then each pair.
+  [[nodiscard]] std::size_t turns() const noexcept { return classes.size() + pairs.size(); }
+  /// Who runs in a turn: visit(class, its rates by type).
+  template <class Visit>
+  void for_each_runner(std::size_t turn, Visit&& visit) const {
+    if (turn < classes.size()) return visit(turn, classes[turn].rates);
+    const FluidPair& pair = pairs[turn - classes.size()];
+    visit(pair.first, pair.first_rates);
+    visit(pair.second, pair.second_rates);
+  }
+  /// That all jobs of a turn take together.
+  [[nodiscard]] double devices(std::size_t turn) const noexcept {
+    if (turn < classes.size()) return classes[turn].count * classes[turn].gpus;
+    return classes[pairs[turn - classes.size()].first].gpus;
+  }
 };
 
-/// Fractions of time by class (or pair) and type.
+/// Fractions of time by turn and type.
 class Shares {
  public:
   Shares() = default;
   explicit Shares(const Fluid& fluid)
-      : types_(fluid.types()),
-        classes_(fluid.classes.size() * types_),
-        pairs_(fluid.pairs.size() * types_) {}
+      : types_(fluid.types()), pairs_(fluid.classes.size()), fractions_(fluid.turns() * types_) {}
 
+  [[nodiscard]] double& of_turn(std::size_t turn, std::size_t type) noexcept {
+    return fractions_[turn * types_ + type];
+  }
+  [[nodiscard]] double of_turn(std::size_t turn, std::size_t type) const noexcept {
+    return fractions_[turn * types_ + type];
+  }
   [[nodiscard]] double& of_class(std::size_t at, std::size_t type) noexcept {
-    return classes_[at * types_ + type];
+    return of_turn(at, type);
   }
   [[nodiscard]] double of_class(std::size_t at, std::size_t type) const noexcept {
-    return classes_[at * types_ + type];
-  }
-  [[nodiscard]] double& of_pair(std::size_t at, std::size_t type) noexcept {
-    return pairs_[at * types_ + type];
+    return of_turn(at, type);
   }
   [[nodiscard]] double of_pair(std::size_t at, std::size_t type) const noexcept {
-    return pairs_[at * types_ + type];
+    return of_turn(pairs_ + at, type);
   }
 
  private:
   std::size_t types_ = 0;
-  std::vector<double> classes_;
-  std::vector<double> pairs_;
+  std::size_t pairs_ = 0;  // the first turn of a pair
+  std::vector<double> fractions_;
 };
 
 /// Work per second of each class's jobs under these shares.

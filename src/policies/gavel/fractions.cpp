@@ -66,13 +66,12 @@ std::uint32_t Fractions::entity_of(const View& view, JobId job) {
   const NameId name = options_.entity == Entity::User    ? request.user
                       : options_.entity == Entity::Group ? request.group
                                                          : request.queue;
-  const auto next = static_cast<std::uint32_t>(rule_.entity_weights.size());
-  const auto [entry, is_new] = entities_.try_emplace(name, next);
-  if (!is_new) return entry->second;
+  const std::uint32_t entity = entities_.of(name).value;
+  if (entity < rule_.entity_weights.size()) return entity;
   const auto given =
       std::ranges::find(options_.weights, view.text(name), &std::pair<std::string, double>::first);
   rule_.entity_weights.push_back(given == options_.weights.end() ? 1 : given->second);
-  return next;
+  return entity;
 }
 
 const std::vector<double>& Fractions::rates(const View& view, JobId job) {
@@ -95,7 +94,7 @@ FluidClass Fractions::fluid_class(const View& view, JobId job) {
 }
 
 void Fractions::compute(const View& view, Candidates& candidates) {
-  candidates.remove_pairs();
+  candidates.remove_pairs();  // who shares with whom is decided anew
   collect_facts(view, candidates);
   // A pair needs both of its jobs to be classes of their own.
   const std::vector<JobClass> classes =
@@ -138,8 +137,9 @@ void Fractions::rank_facts(const View& view) {
   for (std::uint32_t i = 0; i < order.size(); ++i) facts_[order[i].second].rank = i;
 }
 
-/// What a job did since the last computation took so long in isolation as the rate says that it had
-/// then; what is left is believed to go on at the rate it has now.
+/// What a job did since the last computation counts as isolated time at the rate it had then, since
+/// its part of the cluster changes as jobs come and go; what is left goes on at the rate of now.
+/// Both are divided by the work left, so that jobs alike in these form one class.
 void Fractions::add_finish_facts(const View& view) {
   const Fluid devices{.gpus = devices_up(view), .classes = {}, .pairs = {}};
   const auto jobs = static_cast<double>(facts_.size());
@@ -245,7 +245,7 @@ void Fractions::split_in_order(const FluidClass& one, std::span<const std::uint3
 
 void Fractions::add_pair_candidates(const Fluid& fluid, const Shares& shares,
                                     Candidates& candidates) const {
-  constexpr double kWorthATurn = 1e-6;
+  constexpr double kWorthATurn = 1e-6;  // less is rounding of the solver
   for (std::size_t i = 0; i < fluid.pairs.size(); ++i) {
     const FluidPair& pair = fluid.pairs[i];
     std::optional<std::uint32_t> at;

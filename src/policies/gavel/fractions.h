@@ -6,7 +6,6 @@
 // A computation costs O(J log J) and programs whose size depends on the classes, not on the jobs.
 #pragma once
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "policies/gavel/candidates.h"
 #include "policies/gavel/objective.h"
 #include "policies/kit/beliefs.h"
+#include "policies/kit/groups.h"
 
 namespace berth::gavel {
 
@@ -71,7 +71,7 @@ class Fractions {
   ObjectiveRule rule_;
   Beliefs beliefs_;
   Memo<KindId, std::vector<double>> equal_speeds_;  // 1 wherever the kind can go
-  std::map<NameId, std::uint32_t> entities_;
+  Groups<NameId> entities_;
   Column<JobId, std::uint32_t> entity_;
   Column<JobId, Isolated> isolated_;
   std::vector<JobFacts> facts_;  // scratch, by JobId

@@ -15,43 +15,34 @@ constexpr double kPositive = 1e-9;  // a dual price above this is one
 
 FluidColumns::FluidColumns(const Fluid& fluid, LinearProgram& program,
                            std::optional<ColumnId> scale)
-    : fluid_(&fluid),
-      classes_(fluid.classes.size() * fluid.types()),
-      pairs_(fluid.pairs.size() * fluid.types()) {
-  add_columns(program, !scale.has_value());
+    : fluid_(&fluid), columns_(fluid.turns() * fluid.types()) {
+  add_columns(program, {0, scale ? kNoBound : 1});
   add_time_rows(program, scale);
   add_device_rows(program, scale);
 }
 
-void FluidColumns::add_columns(LinearProgram& program, bool bounded) {
-  const Bounds bounds{0, bounded ? 1 : kNoBound};
-  const std::size_t types = fluid_->types();
-  for (std::size_t i = 0; i < fluid_->classes.size(); ++i) {
-    for (std::size_t type = 0; type < types; ++type) {
-      if (fluid_->classes[i].rates[type] > 0)
-        classes_[i * types + type] = program.add_column(0, bounds);
-    }
-  }
-  for (std::size_t i = 0; i < fluid_->pairs.size(); ++i) {
-    for (std::size_t type = 0; type < types; ++type) {
-      if (fluid_->pairs[i].first_rates[type] > 0 && fluid_->pairs[i].second_rates[type] > 0)
-        pairs_[i * types + type] = program.add_column(0, bounds);
+void FluidColumns::add_columns(LinearProgram& program, const Bounds& bounds) {
+  for (std::size_t turn = 0; turn < fluid_->turns(); ++turn) {
+    for (std::size_t type = 0; type < fluid_->types(); ++type) {
+      bool can_run = true;
+      fluid_->for_each_runner(turn, [&](std::size_t, const std::vector<double>& rates) {
+        can_run = can_run && rates[type] > 0;
+      });
+      if (can_run) columns_[turn * fluid_->types() + type] = program.add_column(0, bounds);
     }
   }
 }
 
+/// Nobody runs more than all of the time.
 void FluidColumns::add_time_rows(LinearProgram& program, std::optional<ColumnId> scale) const {
-  const std::size_t types = fluid_->types();
   std::vector<std::vector<LinearTerm>> rows(fluid_->classes.size());
-  for (std::size_t type = 0; type < types; ++type) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (const auto x = classes_[i * types + type]) rows[i].push_back({*x, 1});
-    }
-    for (std::size_t i = 0; i < fluid_->pairs.size(); ++i) {
-      const auto x = pairs_[i * types + type];
+  for (std::size_t type = 0; type < fluid_->types(); ++type) {
+    for (std::size_t turn = 0; turn < fluid_->turns(); ++turn) {
+      const auto x = column(turn, type);
       if (!x) continue;
-      rows[fluid_->pairs[i].first].push_back({*x, 1});
-      rows[fluid_->pairs[i].second].push_back({*x, 1});
+      fluid_->for_each_runner(turn, [&](std::size_t at, const std::vector<double>&) {
+        rows[at].push_back({*x, 1});
+      });
     }
   }
   for (std::vector<LinearTerm>& row : rows) {
@@ -62,19 +53,13 @@ void FluidColumns::add_time_rows(LinearProgram& program, std::optional<ColumnId>
   }
 }
 
+/// No type has more devices than there are.
 void FluidColumns::add_device_rows(LinearProgram& program, std::optional<ColumnId> scale) const {
-  const std::size_t types = fluid_->types();
-  for (std::size_t type = 0; type < types; ++type) {
+  for (std::size_t type = 0; type < fluid_->types(); ++type) {
     std::vector<LinearTerm> row;
     const double unit = std::max(1.0, fluid_->gpus[type]);
-    for (std::size_t i = 0; i < fluid_->classes.size(); ++i) {
-      const FluidClass& one = fluid_->classes[i];
-      if (const auto x = classes_[i * types + type])
-        row.push_back({*x, one.count * one.gpus / unit});
-    }
-    for (std::size_t i = 0; i < fluid_->pairs.size(); ++i) {
-      if (const auto x = pairs_[i * types + type])
-        row.push_back({*x, fluid_->classes[fluid_->pairs[i].first].gpus / unit});
+    for (std::size_t turn = 0; turn < fluid_->turns(); ++turn) {
+      if (const auto x = column(turn, type)) row.push_back({*x, fluid_->devices(turn) / unit});
     }
     if (row.empty()) continue;
     const double devices = fluid_->gpus[type] / unit;
@@ -84,34 +69,26 @@ void FluidColumns::add_device_rows(LinearProgram& program, std::optional<ColumnI
 }
 
 std::vector<LinearTerm> FluidColumns::rate_terms(std::size_t at, double unit) const {
-  const std::size_t types = fluid_->types();
   std::vector<LinearTerm> terms;
-  for (std::size_t type = 0; type < types; ++type) {
-    if (const auto x = classes_[at * types + type])
-      terms.push_back({*x, fluid_->classes[at].rates[type] / unit});
-  }
-  for (std::size_t i = 0; i < fluid_->pairs.size(); ++i) {
-    const FluidPair& pair = fluid_->pairs[i];
-    if (pair.first != at && pair.second != at) continue;
-    const std::vector<double>& rates = pair.first == at ? pair.first_rates : pair.second_rates;
-    for (std::size_t type = 0; type < types; ++type) {
-      if (const auto x = pairs_[i * types + type]) terms.push_back({*x, rates[type] / unit});
-    }
-  }
+  const auto add = [&](std::size_t turn) {
+    fluid_->for_each_runner(turn, [&](std::size_t runner, const std::vector<double>& rates) {
+      for (std::size_t type = 0; runner == at && type < fluid_->types(); ++type) {
+        if (const auto x = column(turn, type)) terms.push_back({*x, rates[type] / unit});
+      }
+    });
+  };
+  add(at);
+  for (std::size_t turn = fluid_->classes.size(); turn < fluid_->turns(); ++turn) add(turn);
   return terms;
 }
 
 Shares FluidColumns::shares(const Solution& solution, double scale) const {
   Shares shares{*fluid_};
-  const std::size_t types = fluid_->types();
-  const auto fraction = [&](std::optional<ColumnId> x) {
-    return x ? std::clamp(solution[*x] / scale, 0.0, 1.0) : 0.0;
-  };
-  for (std::size_t type = 0; type < types; ++type) {
-    for (std::size_t i = 0; i < fluid_->classes.size(); ++i)
-      shares.of_class(i, type) = fraction(classes_[i * types + type]);
-    for (std::size_t i = 0; i < fluid_->pairs.size(); ++i)
-      shares.of_pair(i, type) = fraction(pairs_[i * types + type]);
+  for (std::size_t turn = 0; turn < fluid_->turns(); ++turn) {
+    for (std::size_t type = 0; type < fluid_->types(); ++type) {
+      if (const auto x = column(turn, type))
+        shares.of_turn(turn, type) = std::clamp(solution[*x] / scale, 0.0, 1.0);
+    }
   }
   return shares;
 }
@@ -131,6 +108,7 @@ LevelProgram::LevelProgram(const Fluid& fluid, std::span<const double> value)
     rows_[i].best_rate = fluid.classes[i].best_rate();
     unit = std::min(unit, value[i] * rows_[i].best_rate);
   }
+  // The worst off class sets the unit, so that z is about 1 at the first bottleneck.
   if (std::isfinite(unit)) unit_ = unit;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     Row& row = rows_[i];
@@ -177,6 +155,7 @@ std::optional<Level> LevelProgram::solve() {
 }
 
 std::optional<Shares> LevelProgram::solve_sum() {
+  // The level is pinned at zero: everybody keeps its base, and costs say what counts above it.
   program_.set_cost(z_, 0);
   program_.set_bounds(z_, Bounds::exactly(0));
   std::vector<double> costs(static_cast<std::size_t>(program_.columns()));  // pairs count twice

@@ -26,21 +26,20 @@ class FluidColumns {
 
   /// Work per second of a class over `unit`, as terms of a row.
   [[nodiscard]] std::vector<LinearTerm> rate_terms(std::size_t at, double unit) const;
-  /// The column of a class on a type; nothing if it cannot run there.
+  /// The column of a turn (a class, if it is one) on a type; nothing if it cannot be there.
   [[nodiscard]] std::optional<ColumnId> column(std::size_t at, std::size_t type) const noexcept {
-    return classes_[at * fluid_->types() + type];
+    return columns_[at * fluid_->types() + type];
   }
   /// `scale`: the value of that column.
   [[nodiscard]] Shares shares(const Solution& solution, double scale = 1) const;
 
  private:
-  void add_columns(LinearProgram& program, bool bounded);
+  void add_columns(LinearProgram& program, const Bounds& bounds);
   void add_time_rows(LinearProgram& program, std::optional<ColumnId> scale) const;
   void add_device_rows(LinearProgram& program, std::optional<ColumnId> scale) const;
 
   const Fluid* fluid_;
-  std::vector<std::optional<ColumnId>> classes_;  // by class, type
-  std::vector<std::optional<ColumnId>> pairs_;    // by pair, type
+  std::vector<std::optional<ColumnId>> columns_;  // by turn, type
 };
 
 struct Level {

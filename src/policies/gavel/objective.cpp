@@ -27,21 +27,21 @@ Shares las(const ObjectiveRule& rule, const Fluid& fluid, Classes classes, Jobs 
   for (std::size_t i = 0; i < classes.size(); ++i)
     fill.value[i] /= std::max(of(classes[i], jobs).weight, 1e-6);
   fill.max_levels = rule.max_levels;
-  return water_fill(fluid, fill).shares;
+  return water_fill(fluid, fill);
 }
 
 Shares makespan(const ObjectiveRule& rule, const Fluid& fluid, Classes classes) {
   FillRule fill;
   for (const JobClass& one : classes) fill.value.push_back(1 / std::max(one.first, 1e-6));
   fill.max_levels = rule.max_levels;
-  return water_fill(fluid, fill).shares;
+  return water_fill(fluid, fill);
 }
 
 Shares finish_time(const ObjectiveRule& rule, const Fluid& fluid, Classes classes) {
   std::vector<FinishTerms> terms;
   for (const JobClass& one : classes)
     terms.push_back({.elapsed = one.second, .left = 1, .isolated = std::max(one.first, 1e-9)});
-  return fair_finish(fluid, terms, rule.max_levels).shares;
+  return fair_finish(fluid, terms, rule.max_levels);
 }
 
 /// An entity's weight is split over those of its jobs that can still use more.
@@ -61,7 +61,7 @@ Shares hierarchical(const ObjectiveRule& rule, const Fluid& fluid, Classes class
                                   std::max(members[facts.entity], 1e-9);
     }
   };
-  return water_fill(fluid, fill).shares;
+  return water_fill(fluid, fill);
 }
 
 /// The worth of a job's rate: `of_rate(class, type)` times it.
@@ -76,23 +76,25 @@ std::vector<double> worths(const Fluid& fluid, OfRate&& of_rate) {
   return worth;
 }
 
+/// The largest sum of speeds relative to the best one, where each place further ahead in the order
+/// weighs one more: a program that prefers the front without starving cheap gains behind it.
 Shares in_order(const Fluid& fluid, Classes classes, Jobs jobs) {
   const auto count = static_cast<double>(jobs.size());
-  return maximise(fluid, worths(fluid,
-                                [&](std::size_t i, std::size_t) {
-                                  const double best = fluid.classes[i].best_rate();
-                                  return best > 0 ? (count - classes[i].rank) / best : 0;
-                                }))
-      .shares;
+  return maximise(fluid, worths(fluid, [&](std::size_t i, std::size_t) {
+                    const double best = fluid.classes[i].best_rate();
+                    return best > 0 ? (count - classes[i].rank) / best : 0;
+                  }));
 }
 
 Shares cheapest(const ObjectiveRule& rule, const Fluid& fluid, std::span<const double> floors) {
-  if (rule.cost == CostForm::Ratio) return best_ratio(fluid, rule.prices, floors).shares;
+  if (rule.cost == CostForm::Ratio) return best_ratio(fluid, rule.prices, floors);
   const auto worth =
       worths(fluid, [&](std::size_t, std::size_t type) { return 1 / rule.prices[type]; });
-  return maximise(fluid, worth, floors).shares;
+  return maximise(fluid, worth, floors);
 }
 
+/// Deadlines that cannot all be met fall short by the least first; a floor beyond reach would make
+/// the program infeasible and serve nobody.
 Shares promised(const ObjectiveRule& rule, const Fluid& fluid, Classes classes) {
   std::vector<double> wanted;
   for (std::size_t i = 0; i < classes.size(); ++i)
@@ -116,7 +118,7 @@ Shares shares_for(const ObjectiveRule& rule, const Fluid& fluid, Classes classes
     case Objective::Sjf: return in_order(fluid, classes, jobs);
     case Objective::Throughput: break;
   }
-  return maximise(fluid, worths(fluid, [](std::size_t, std::size_t) { return 1.0; })).shares;
+  return maximise(fluid, worths(fluid, [](std::size_t, std::size_t) { return 1.0; }));
 }
 
 }  // namespace berth::gavel

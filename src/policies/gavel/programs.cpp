@@ -11,6 +11,7 @@ namespace berth::gavel {
 
 namespace {
 
+/// Rows are divided by the class's best rate, so that coefficients stay near 1 for the solver.
 void add_floors(const Fluid& fluid, const FluidColumns& columns, std::span<const double> floors,
                 LinearProgram& program, std::optional<ColumnId> scale) {
   for (std::size_t i = 0; i < floors.size(); ++i) {
@@ -29,8 +30,7 @@ struct Item {
 };
 
 /// One type and no floors: the best worth per device first.
-bool try_greedy(const Fluid& fluid, std::span<const double> worth, Maximised& answer) {
-  if (fluid.types() != 1 || !fluid.pairs.empty()) return false;
+Shares by_density(const Fluid& fluid, std::span<const double> worth) {
   std::vector<Item> order;
   for (std::size_t i = 0; i < fluid.classes.size(); ++i) {
     if (fluid.classes[i].rates[0] > 0 && worth[i] > 0)
@@ -39,36 +39,15 @@ bool try_greedy(const Fluid& fluid, std::span<const double> worth, Maximised& an
   std::ranges::sort(order, [](const Item& a, const Item& b) {
     return a.density != b.density ? a.density > b.density : a.at < b.at;
   });
-  answer.shares = Shares{fluid};
+  Shares shares{fluid};
   double left = fluid.gpus[0];
   for (const Item& item : order) {
     const FluidClass& one = fluid.classes[item.at];
     const double fraction = std::min(1.0, left / (one.count * one.gpus));
-    answer.shares.of_class(item.at, 0) = fraction;
-    answer.value += worth[item.at] * one.count * fraction;
+    shares.of_class(item.at, 0) = fraction;
     left -= fraction * one.count * one.gpus;
   }
-  return true;
-}
-
-double worth_of(const Fluid& fluid, std::span<const double> worth, const Shares& shares) {
-  double sum = 0;
-  for (std::size_t i = 0; i < fluid.classes.size(); ++i) {
-    for (std::size_t type = 0; type < fluid.types(); ++type)
-      sum += worth[i * fluid.types() + type] * fluid.classes[i].count * shares.of_class(i, type);
-  }
-  return sum;
-}
-
-double largest_ratio(const Fluid& fluid, std::span<const FinishTerms> terms, const Shares& shares) {
-  const std::vector<double> rates = effective_rates(fluid, shares);
-  double rho = 0;
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    if (!fluid.classes[i].can_run()) continue;
-    rho = std::max(
-        rho, (terms[i].elapsed + terms[i].left / std::max(rates[i], 1e-12)) / terms[i].isolated);
-  }
-  return rho;
+  return shares;
 }
 
 std::vector<double> values_at(std::span<const FinishTerms> terms, double rho) {
@@ -101,10 +80,19 @@ class FairLevels {
 
 }  // namespace
 
-Maximised maximise(const Fluid& fluid, std::span<const double> worth,
-                   std::span<const double> floors) {
-  Maximised answer;
-  if (floors.empty() && try_greedy(fluid, worth, answer)) return answer;
+double largest_ratio(const Fluid& fluid, std::span<const FinishTerms> terms, const Shares& shares) {
+  const std::vector<double> rates = effective_rates(fluid, shares);
+  double rho = 0;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (!fluid.classes[i].can_run()) continue;
+    rho = std::max(
+        rho, (terms[i].elapsed + terms[i].left / std::max(rates[i], 1e-12)) / terms[i].isolated);
+  }
+  return rho;
+}
+
+Shares maximise(const Fluid& fluid, std::span<const double> worth, std::span<const double> floors) {
+  if (fluid.types() == 1 && fluid.pairs.empty() && floors.empty()) return by_density(fluid, worth);
   LinearProgram program{Sense::Maximise};
   const FluidColumns columns{fluid, program};
   add_floors(fluid, columns, floors, program, std::nullopt);
@@ -115,15 +103,14 @@ Maximised maximise(const Fluid& fluid, std::span<const double> worth,
     }
   }
   const Solution solution = program.solve();
-  answer.shares =
-      solution.status == SolveStatus::Optimal ? columns.shares(solution) : even_split(fluid);
-  answer.value = worth_of(fluid, worth, answer.shares);
-  return answer;
+  return solution.status == SolveStatus::Optimal ? columns.shares(solution) : even_split(fluid);
 }
 
-Maximised best_ratio(const Fluid& fluid, std::span<const double> prices,
-                     std::span<const double> floors) {
+Shares best_ratio(const Fluid& fluid, std::span<const double> prices,
+                  std::span<const double> floors) {
   LinearProgram program{Sense::Maximise};
+  // Columns stand for fractions times `scale`, which is chosen so that the cost is 1: the ratio is
+  // linear then.
   const ColumnId scale = program.add_column(0, {0, kNoBound});
   const FluidColumns columns{fluid, program, scale};
   add_floors(fluid, columns, floors, program, scale);
@@ -139,9 +126,8 @@ Maximised best_ratio(const Fluid& fluid, std::span<const double> prices,
   }
   program.add_row(cost, Bounds::exactly(1));
   const Solution solution = program.solve();
-  if (solution.status != SolveStatus::Optimal || solution[scale] <= 0)
-    return {.shares = even_split(fluid), .value = 0};
-  return {.shares = columns.shares(solution, solution[scale]), .value = solution.objective};
+  if (solution.status != SolveStatus::Optimal || solution[scale] <= 0) return even_split(fluid);
+  return columns.shares(solution, solution[scale]);
 }
 
 std::vector<double> reachable(const Fluid& fluid, std::span<const double> wanted) {
@@ -166,27 +152,22 @@ std::vector<double> reachable(const Fluid& fluid, std::span<const double> wanted
   return rates;
 }
 
-FairFinish fair_finish(const Fluid& fluid, std::span<const FinishTerms> terms, int max_levels) {
-  FairFinish answer{.shares = even_split(fluid), .rho = 0};
-  if (fluid.pairs.empty() && everybody_fits(fluid, answer.shares)) {
-    answer.rho = largest_ratio(fluid, terms, answer.shares);
-    return answer;
-  }
-  answer.shares = even_split(fluid);
-  answer.rho = largest_ratio(fluid, terms, answer.shares);
+Shares fair_finish(const Fluid& fluid, std::span<const FinishTerms> terms, int max_levels) {
+  Shares shares;
+  if (fluid.pairs.empty() && everybody_fits(fluid, shares)) return shares;
+  double rho = largest_ratio(fluid, terms, even_split(fluid));
+  // At a ratio rho a job's level is its rate over the rate it needs to end at rho. The shares with
+  // the highest level have a smaller largest ratio, from which the next step begins.
   FairLevels levels{fluid};
-  constexpr int kMaxSteps = 60;
+  constexpr int kMaxSteps = 60;  // it converges in a few; this is for rounding that never settles
   for (int step = 0; step < kMaxSteps; ++step) {
-    const std::optional<Shares> level = levels.at(values_at(terms, answer.rho));
+    const std::optional<Shares> level = levels.at(values_at(terms, rho));
     if (!level) break;
-    const double rho = largest_ratio(fluid, terms, *level);
-    if (rho >= answer.rho * (1 - 1e-9)) break;
-    answer.rho = rho;
+    const double less = largest_ratio(fluid, terms, *level);
+    if (less >= rho * (1 - 1e-9)) break;
+    rho = less;
   }
-  FillRule rule{.value = values_at(terms, answer.rho)};
-  rule.max_levels = max_levels;
-  answer.shares = water_fill(fluid, rule).shares;
-  return answer;
+  return water_fill(fluid, {.value = values_at(terms, rho), .max_levels = max_levels});
 }
 
 }  // namespace berth::gavel

@@ -37,11 +37,11 @@ std::vector<Placing> placings(const Plan& plan, const Candidates& candidates,
 
 /// GPUs of those that found no place.
 std::int64_t place(Plan& plan, std::span<const Placing> order) {
-  std::int64_t homeless = 0;
+  std::int64_t unplaced = 0;
   for (const Placing& placing : order) {
     const Candidate& candidate = *placing.candidate;
     if (!plan.try_start_in(placing.pool, placing.leader, Reason::TimeSlice)) {
-      homeless += candidate.gpus;
+      unplaced += candidate.gpus;
       continue;
     }
     if (!candidate.partner) continue;
@@ -50,7 +50,7 @@ std::int64_t place(Plan& plan, std::span<const Placing> order) {
     static_cast<void>(plan.try_share_on(other, placing.pool, devices_of(plan, placing.leader), 2,
                                         Reason::Packing));
   }
-  return homeless;
+  return unplaced;
 }
 
 /// Somebody found no place on its type: it may go elsewhere, and others to what it left free.
@@ -95,6 +95,7 @@ void Turns::count_time(const View& view, Candidates& candidates) {
 }
 
 void Turns::count_time(const View& view, JobId job, Candidates& candidates) {
+  // By time held, not by time passed: a job that lost its node in between was not served since.
   Turn& turn = turns_[job];
   const Duration attained = view.jobs.attained(job, view.now);
   const double seconds = to_seconds(attained - turn.attained);
@@ -125,14 +126,14 @@ void Turns::carry_out(Pass& pass, const Candidates& candidates, std::span<const 
   std::ranges::stable_sort(order, {}, [](const Placing& placing) {
     return std::tuple(!placing.stays, -placing.candidate->gpus);
   });
-  if (const std::int64_t homeless = place(plan, order); homeless > 0) {
+  if (const std::int64_t unplaced = place(plan, order); unplaced > 0) {
     // Free devices lie scattered: pack anew, the largest first, if that helps.
     std::vector<Placing> largest_first = order;
     std::ranges::stable_sort(largest_first, {}, [](const Placing& placing) {
       return std::tuple(-placing.candidate->gpus, !placing.stays);
     });
     plan.rollback(empty);
-    if (place(plan, largest_first) >= homeless) {
+    if (place(plan, largest_first) >= unplaced) {
       plan.rollback(empty);
       place(plan, order);
     }
@@ -142,28 +143,22 @@ void Turns::carry_out(Pass& pass, const Candidates& candidates, std::span<const 
 }
 
 void Turns::start_waiting(Pass& pass, const Candidates& candidates) {
+  std::vector<JobId> waiting;
   for (std::uint32_t i = 0; i < candidates.size(); ++i) {
     const JobId job = candidates[i].job;
-    if (!candidates[i].partner && !pass.plan.holds(job))
-      waiting_.push(pass.view.jobs.shape[job], {.job = job});
+    if (!candidates[i].partner && !pass.plan.holds(job)) waiting.push_back(job);
   }
-  const auto start = [&](JobId job) {
-    if (!pass.plan.try_start(job, Reason::Backfill)) return Tried::NoPlace;
-    take_turn(pass, job);
-    return Tried::Started;
-  };
-  waiting_.pass([](ShapeId) { return true; }, start);
-  waiting_.drain(drained_);
-  drained_.clear();
-}
-
-void Turns::take_turn(const Pass& pass, JobId job) {
-  turns_[job] = {.pool = pass.plan.pool_of(job),
-                 .partner = {},
-                 .attained = pass.view.jobs.attained(job, pass.view.now)};
-  // It may be here from the last round, if it has lost its devices since.
-  const auto at = std::ranges::lower_bound(running_, job);
-  if (at == running_.end() || *at != job) running_.insert(at, job);
+  std::ranges::sort(waiting);
+  blocked_.clear();
+  for (const JobId job : waiting) {
+    if (!try_start_unblocked(pass.plan, blocked_, job, Reason::Backfill)) continue;
+    turns_[job] = {.pool = pass.plan.pool_of(job),
+                   .partner = {},
+                   .attained = pass.view.jobs.attained(job, pass.view.now)};
+    // It may be there from the last round, if it has lost its devices since.
+    const auto at = std::ranges::lower_bound(running_, job);
+    if (at == running_.end() || *at != job) running_.insert(at, job);
+  }
 }
 
 void Turns::remember(const Pass& pass, const Candidates& candidates) {

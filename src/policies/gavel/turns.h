@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "policies/gavel/candidates.h"
+#include "policies/kit/blocked_set.h"
 #include "policies/kit/pass.h"
-#include "policies/kit/waiting_jobs.h"
 
 namespace berth::gavel {
 
@@ -44,14 +44,12 @@ class Turns {
   };
 
   void count_time(const View& view, JobId job, Candidates& candidates);
-  void take_turn(const Pass& pass, JobId job);
   void remember(const Pass& pass, const Candidates& candidates);
 
   Column<JobId, Turn> turns_;
   std::vector<JobId> running_;
-  Time counted_{};
-  WaitingByShape waiting_;      // scratch
-  std::vector<JobId> drained_;  // scratch
+  Time counted_{};               // until then
+  BlockedSet<ShapeId> blocked_;  // scratch
 };
 
 }  // namespace berth::gavel

@@ -66,7 +66,7 @@ class OneType {
     for (std::size_t i = 0; i < top_.size(); ++i) shares.of_class(i, type) = fraction(tide, i);
   }
   /// Until some class has all of its time, or the devices are used up; freezes those.
-  double rise(Tide& tide) {
+  void rise(Tide& tide) {
     double use = 0;  // devices per unit of level
     double step = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < top_.size(); ++i) {
@@ -83,7 +83,6 @@ class OneType {
       if (tide.weight[i] > 0 && (full || tide.level[i] >= top_[i] * (1 - 1e-12)))
         tide.frozen[i] = true;
     }
-    return step;
   }
 
  private:
@@ -92,24 +91,16 @@ class OneType {
   double left_;
 };
 
-Filled fill_one_type(const Fluid& fluid, const FillRule& rule, std::size_t type) {
+Shares fill_one_type(const Fluid& fluid, const FillRule& rule, std::size_t type) {
   Tide tide{fluid, rule};
   OneType devices{fluid, rule, type};
-  Filled filled{.shares = Shares{fluid}, .level = {}, .first = 0};
-  for (bool is_first = true; tide.rises(); is_first = false) {
-    const double step = devices.rise(tide);
-    if (is_first) filled.first = step;
+  while (tide.rises()) {
+    devices.rise(tide);
     tide.reweigh(rule);
   }
-  devices.write(tide, type, filled.shares);
-  filled.level = std::move(tide.level);
-  return filled;
-}
-
-std::vector<double> levels_of(const Fluid& fluid, const FillRule& rule, const Shares& shares) {
-  std::vector<double> levels = effective_rates(fluid, shares);
-  for (std::size_t i = 0; i < levels.size(); ++i) levels[i] *= rule.value[i];
-  return levels;
+  Shares shares{fluid};
+  devices.write(tide, type, shares);
+  return shares;
 }
 
 /// Levels a hair below what was reached, so that rounding never makes the next program infeasible.
@@ -122,28 +113,28 @@ void set_program(LevelProgram& program, const Tide& tide) {
   }
 }
 
-Filled fill_by_program(const Fluid& fluid, const FillRule& rule) {
+Shares fill_by_program(const Fluid& fluid, const FillRule& rule) {
   Tide tide{fluid, rule};
   LevelProgram program{fluid, rule.value};
-  Filled filled{.shares = even_split(fluid), .level = {}, .first = 0};
+  Shares shares = even_split(fluid);
   for (int count = 0; tide.rises(); ++count) {
     set_program(program, tide);
+    // Each level is one program; far down the list levels differ by little.
     if (count == rule.max_levels) {
-      if (auto shares = program.solve_sum()) filled.shares = *std::move(shares);
+      if (auto rest = program.solve_sum()) shares = *std::move(rest);
       break;
     }
     auto level = program.solve();
     if (!level) break;  // what was reached so far stands
-    filled.shares = std::move(level->shares);
+    shares = std::move(level->shares);
     tide.raise(level->z);
-    if (count == 0) filled.first = level->z;
+    // In theory some class always has a price. If rounding hid it, all are frozen: no endless loop.
     const bool any = std::ranges::find(level->is_bound, true) != level->is_bound.end();
     for (std::size_t i = 0; i < tide.frozen.size(); ++i)
       tide.frozen[i] = tide.frozen[i] || level->is_bound[i] || !any;
     tide.reweigh(rule);
   }
-  filled.level = levels_of(fluid, rule, filled.shares);
-  return filled;
+  return shares;
 }
 
 }  // namespace
@@ -159,13 +150,10 @@ std::optional<Shares> highest_level(const Fluid& fluid, const FillRule& rule) {
   return shares;
 }
 
-Filled water_fill(const Fluid& fluid, const FillRule& rule) {
+Shares water_fill(const Fluid& fluid, const FillRule& rule) {
   if (const auto type = only_type(fluid)) return fill_one_type(fluid, rule, *type);
-  Filled filled;
-  if (fluid.pairs.empty() && everybody_fits(fluid, filled.shares)) {
-    filled.level = levels_of(fluid, rule, filled.shares);
-    return filled;
-  }
+  Shares shares;
+  if (fluid.pairs.empty() && everybody_fits(fluid, shares)) return shares;
   return fill_by_program(fluid, rule);
 }
 

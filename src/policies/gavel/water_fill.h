@@ -29,13 +29,7 @@ struct FillRule {
   int max_levels = 32;
 };
 
-struct Filled {
-  Shares shares;
-  std::vector<double> level;  // by class, as frozen or at the end
-  double first = 0;           // the level at which the first class was frozen, in units of weight
-};
-
-[[nodiscard]] Filled water_fill(const Fluid& fluid, const FillRule& rule);
+[[nodiscard]] Shares water_fill(const Fluid& fluid, const FillRule& rule);
 
 /// Shares at which the lowest level is as high as it can be, and nobody is above it. Nothing if
 /// there is more than one type to choose from: that takes a program.

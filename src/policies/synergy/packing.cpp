@@ -134,8 +134,9 @@ bool Packer::find_parts(std::int32_t gpus, const Share& share) {
     parts_.push_back({server, gpus});
     return true;
   }
+  // A server has the GPUs but not the cores: the caller takes a smaller share there instead.
   for (auto free = static_cast<std::size_t>(gpus); free < by_free_.size(); ++free) {
-    if (!by_free_[free].empty()) return false;  // one server would do
+    if (!by_free_[free].empty()) return false;
   }
   parts_by_gpus(gpus);
   return !parts_.empty() && std::ranges::all_of(parts_, [&](const Part& part) {
@@ -183,6 +184,7 @@ void Packer::place_by_reverting(Index job) {
   const Share share = mode_ == Mode::Proportional
                           ? axes_->fair
                           : jobs_[job].sensitivity->least_of(jobs_[job].demand);
+  // Servers are overcommitted for a moment, which revert_on() mends.
   commit(job, share);
   for (const Part& part : grants_[job].parts) revert_on(part.server, job);
 }
@@ -250,6 +252,7 @@ bool Packer::can_grow(Index job, const Share& next) const noexcept {
 /// One core for each GPU of the job that gains most by it per core; of equals the one with fewer
 /// cores, then the first of the policy.
 void Packer::hand_out_cores(Index server) {
+  // A gang over several servers grows only if each has the core: can_grow() looks at all of them.
   while (free_[server].cores > 0) {
     double best_gain = 0;
     std::tuple<std::int32_t, Index> best{};

@@ -51,6 +51,7 @@ Result<Sensitivity> Sensitivity::from_matrix(const Axes& axes, std::span<const d
     }
   }
   made.w_.assign(throughput.begin(), throughput.end());
+  // Relative to the proportional share models of any speed compare.
   const double fair = made.at(made.fair_);
   for (double& w : made.w_) w /= fair;
   made.find_demand();

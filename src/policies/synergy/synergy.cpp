@@ -84,7 +84,7 @@ double Synergy::key_of(const View& view, JobId job) const {
 }
 
 void Synergy::sort_jobs(const View& view) {
-  order_.assign(active_.begin(), active_.end());
+  order_.assign(active_.begin(), active_.end());  // by JobId, which is the order of fifo
   if (options_.order == Order::Fifo) return;
   std::vector<std::pair<double, JobId>> keyed;
   keyed.reserve(order_.size());
@@ -108,6 +108,7 @@ void Synergy::decide(const View& view, Plan& plan, Rng& rng) {
   rounds_.hold(view.now);
   sort_jobs(view);
   pack_pools(pass, Running::MayMove);
+  // Nobody fits: that will be so until somebody comes or a node does.
   if (std::ranges::none_of(order_, [&](JobId job) { return plan.holds(job); })) rounds_.settle();
 }
 

@@ -283,7 +283,7 @@ TEST(CpuTuner, SaysWhatIsWrongWithOptions) {
   says("aware:check=0", "must be more than zero", "fifo");
   says("aware:moved_share=2", "from 0 to 1", "fifo");
   says("aware:place=perhaps", "must be on or off", "fifo");
-  says("aware:reschedule=5m", "keeps its own books", "gandiva");
+  says("aware:reschedule=5m", "tracks the jobs of its servers itself", "gandiva");
   EXPECT_EQ(complaint("aware:reschedule=0,wait=0", "gandiva"), "");
 }
 
