@@ -50,9 +50,10 @@ struct ElasticRule {
           {"max_gpus", "16", "jobs that declare no range grow to so many GPUs, or what they ask"}};
 }
 [[nodiscard]] inline Result<ElasticRule> elastic_rule(const Params& params) {
-  BERTH_TRY(const std::size_t which, params.choice("elastic", {"all", "declared"}));
-  BERTH_TRY(const std::int64_t most, params.integer("max_gpus", 1, 1'000'000));
-  return ElasticRule{.all = which == 0, .max_gpus = static_cast<std::int32_t>(most)};
+  ElasticRule rule;
+  BERTH_TRY(rule.all, params.choice<bool>("elastic", {{"all", true}, {"declared", false}}));
+  BERTH_TRY(rule.max_gpus, params.whole<std::int32_t>("max_gpus", 1, 1'000'000));
+  return rule;
 }
 
 }  // namespace berth

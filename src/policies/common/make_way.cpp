@@ -4,8 +4,17 @@
 #include <tuple>
 
 #include "placements/node_picker.h"
+#include "policies/kit/pass.h"
 
 namespace berth {
+
+bool has_room_elsewhere(const View& view, JobId job, PoolId was_in) {
+  if (view.cluster.mode() != ClusterState::Mode::Count) return false;
+  const Shape& shape = view.shape(job);
+  return std::ranges::any_of(shape.pools, [&](PoolId pool) {
+    return pool != was_in && view.cluster.free_gpus(pool) >= shape.gpus;
+  });
+}
 
 void WayMaker::add(const View& view, JobId job) {
   // Who was granted devices in this very plan has done nothing there yet.
@@ -176,14 +185,12 @@ bool WayMaker::try_one_node(Plan& plan, PoolId pool, JobId job, Reason reason) {
   }
   if (best == nullptr || !choose_on(plan, shape, *best)) return false;
   order_ = chosen_;
-  const Plan::Mark mark = plan.mark();
-  if (try_without(plan, pool, job, order_.size(), reason)) {
-    spare(plan, pool);
-    return true;
+  if (!attempt(plan, [&] { return try_without(plan, pool, job, order_.size(), reason); })) {
+    order_.clear();
+    return false;
   }
-  plan.rollback(mark);
-  order_.clear();
-  return false;
+  spare(plan, pool);
+  return true;
 }
 
 bool WayMaker::try_without(Plan& plan, PoolId pool, JobId job, std::size_t count, Reason reason) {
@@ -204,9 +211,7 @@ bool WayMaker::try_without(Plan& plan, PoolId pool, JobId job, std::size_t count
 bool WayMaker::try_in_order(Plan& plan, PoolId pool, JobId job, Reason reason) {
   const Plan::Mark mark = plan.mark();
   const auto is_enough = [&](std::size_t step) {
-    if (try_without(plan, pool, job, steps_[step], reason)) return true;
-    plan.rollback(mark);
-    return false;
+    return attempt(plan, [&] { return try_without(plan, pool, job, steps_[step], reason); });
   };
   std::size_t too_few = 0;  // steps; not even none were enough, or nobody would have asked
   std::size_t enough = 1;
@@ -220,8 +225,7 @@ bool WayMaker::try_in_order(Plan& plan, PoolId pool, JobId job, Reason reason) {
     const std::size_t middle = (too_few + enough) / 2;
     (is_enough(middle - 1) ? enough : too_few) = middle;
   }
-  if (!plan.holds(job)) static_cast<void>(is_enough(enough - 1));
-  if (!plan.holds(job)) return false;
+  if (!plan.holds(job) && !is_enough(enough - 1)) return false;
   spare(plan, pool);
   return true;
 }

@@ -25,6 +25,10 @@
 
 namespace berth {
 
+/// Where GPUs are only counted a job can, in the pass that evicts it, only go back to the pool it
+/// was in. Is there room for it in another, so that the next pass should come at once?
+[[nodiscard]] bool has_room_elsewhere(const View& view, JobId job, PoolId was_in);
+
 class WayMaker {
  public:
   void clear() { candidates_.clear(); }

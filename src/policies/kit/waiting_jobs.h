@@ -42,9 +42,9 @@ class WaitingJobs {
     if (group.value >= heaps_.size()) heaps_.resize(group.value + 1);
     if (key.job.value >= stamps_.size())
       stamps_.resize(std::max<std::size_t>(key.job.value + 1, stamps_.size() * 2));
-    Heap& heap = heaps_[group.value];
+    Heap& heap = heaps_[group];
     if (heap.empty()) active_.push_back(group);
-    heap.push_back({key, ++stamps_[key.job.value]});
+    heap.push_back({key, ++stamps_[key.job]});
     std::ranges::push_heap(heap, Later{});
   }
   /// In order of arrival.
@@ -53,32 +53,32 @@ class WaitingJobs {
   /// Groups with waiting jobs, those that wait longest without a break first.
   [[nodiscard]] const std::vector<Group>& active() const noexcept { return active_; }
   [[nodiscard]] const OrderKey& top(Group group) const noexcept {
-    return heaps_[group.value].front().key;
+    return heaps_[group].front().key;
   }
   [[nodiscard]] bool empty() const noexcept { return active_.empty(); }
   [[nodiscard]] bool empty(Group group) const noexcept {
-    return group.value >= heaps_.size() || heaps_[group.value].empty();
+    return group.value >= heaps_.size() || heaps_[group].empty();
   }
 
   OrderKey pop(Group group) {
     const OrderKey key = top(group);
-    drop_top(heaps_[group.value]);
+    drop_top(heaps_[group]);
     prune(group);
     return key;
   }
   /// The job no longer waits here; nothing happens if it did not.
   void forget(Group group, JobId job) {
     if (job.value >= stamps_.size() || empty(group)) return;
-    ++stamps_[job.value];
+    ++stamps_[job];
     prune(group);
   }
   /// Moves every job out: for re-keying.
   void drain(std::vector<JobId>& out) {
-    for (Heap& heap : heaps_) {
-      for (const Entry& entry : heap) {
+    for (const Group group : active_) {
+      for (const Entry& entry : heaps_[group]) {
         if (is_valid(entry)) out.push_back(entry.key.job);
       }
-      heap.clear();
+      heaps_[group].clear();
     }
     active_.clear();
   }
@@ -132,7 +132,7 @@ class WaitingJobs {
     bool operator()(const Entry& a, const Entry& b) const noexcept { return b.key < a.key; }
   };
   [[nodiscard]] bool is_valid(const Entry& entry) const noexcept {
-    return entry.stamp == stamps_[entry.key.job.value];
+    return entry.stamp == stamps_[entry.key.job];
   }
   static void drop_top(Heap& heap) {
     std::ranges::pop_heap(heap, Later{});
@@ -147,14 +147,14 @@ class WaitingJobs {
     }
   }
   void prune(Group group) {
-    Heap& heap = heaps_[group.value];
+    Heap& heap = heaps_[group];
     while (!heap.empty() && !is_valid(heap.front())) drop_top(heap);
     if (heap.empty()) std::erase(active_, group);
   }
 
-  std::vector<Heap> heaps_;  // by group
+  Column<Group, Heap> heaps_;
   std::vector<Group> active_;
-  std::vector<std::uint32_t> stamps_;  // by JobId: only its entry with this stamp is valid
+  Column<JobId, std::uint32_t> stamps_;  // a job's entry with this stamp is the valid one
   BlockedSet<Group> blocked_;
 };
 

@@ -58,7 +58,7 @@ class Philly final : public Policy {
     Time counted = kNever;  // its last counted attempt
     std::int32_t attempts = 0;
   };
-  struct Vc {
+  struct VirtualCluster {
     std::string name;
     std::deque<Waiting> queue{};
     std::vector<JobId> running{};  // in order of start
@@ -73,15 +73,15 @@ class Philly final : public Policy {
     std::size_t vc = 0;
     JobId job;
   };
-  [[nodiscard]] std::size_t vc_of(const View& view, JobId job);
+  [[nodiscard]] std::size_t cluster_of(const View& view, JobId job);
   void set_quotas(const View& view);
   [[nodiscard]] std::vector<std::size_t> by_use() const;
   [[nodiscard]] std::int32_t level_of(const View& view, const Waiting& waiting) const;
-  [[nodiscard]] bool start(const View& view, Plan& plan, Vc& vc, const Waiting& waiting,
+  [[nodiscard]] bool start(const View& view, Plan& plan, VirtualCluster& vc, const Waiting& waiting,
                            std::int32_t level);
   void serve(const View& view, Plan& plan, std::size_t vc);
   void count_attempt(const View& view, Waiting& waiting) const;
-  void note_start(const View& view, Vc& vc, const Waiting& waiting, std::int32_t level);
+  void note_start(const View& view, VirtualCluster& vc, const Waiting& waiting, std::int32_t level);
   void enforce_quotas(const View& view, Plan& plan);
   [[nodiscard]] std::optional<Victim> next_victim(const View& view, const Plan& plan,
                                                   std::size_t index,
@@ -102,7 +102,7 @@ class Philly final : public Policy {
 
   Options options_;
   std::unordered_map<NameId, std::size_t> index_;  // of virtual clusters; lookup only
-  std::vector<Vc> vcs_;
+  std::vector<VirtualCluster> clusters_;
   BlockedSet<AtLevel> failed_;                                     // found no place in this pass
   std::map<std::pair<std::int32_t, std::int32_t>, double> waits_;  // GPUs, level: moving mean, s
   struct Avoided {
@@ -115,11 +115,11 @@ class Philly final : public Policy {
   std::vector<NodeId> nodes_;  // scratch: servers that the job being started keeps away from
 };
 
-std::size_t Philly::vc_of(const View& view, JobId job) {
+std::size_t Philly::cluster_of(const View& view, JobId job) {
   const NameId name = view.request(job).queue;
-  const auto [entry, is_new] = index_.try_emplace(name, vcs_.size());
+  const auto [entry, is_new] = index_.try_emplace(name, clusters_.size());
   if (is_new) {
-    vcs_.push_back({.name = std::string(view.text(name))});
+    clusters_.push_back({.name = std::string(view.text(name))});
     set_quotas(view);
   }
   return entry->second;
@@ -130,26 +130,26 @@ void Philly::set_quotas(const View& view) {
   const auto gpus = static_cast<double>(view.cluster.cluster().total_gpus());
   double named = 0;
   std::size_t unnamed = 0;
-  for (Vc& vc : vcs_) {
+  for (VirtualCluster& vc : clusters_) {
     const auto found =
         std::ranges::find(options_.quotas, vc.name, [](const auto& q) { return q.first; });
     vc.quota = found == options_.quotas.end() ? -1 : found->second * gpus;
     if (vc.quota < 0) ++unnamed;
     named += std::max(0.0, vc.quota);
   }
-  for (Vc& vc : vcs_) {
+  for (VirtualCluster& vc : clusters_) {
     if (vc.quota < 0) vc.quota = std::max(1.0, (gpus - named) / static_cast<double>(unnamed));
   }
 }
 
 void Philly::on_arrival(const View& view, JobId job) {
-  vcs_[vc_of(view, job)].queue.push_back({.job = job, .since = view.now});
+  clusters_[cluster_of(view, job)].queue.push_back({.job = job, .since = view.now});
 }
 
 void Philly::on_departure(const View& view, JobId job) {
   avoided_.erase(job);
   use_.stop(job);
-  Vc& vc = vcs_[vc_of(view, job)];
+  VirtualCluster& vc = clusters_[cluster_of(view, job)];
   if (const auto running = std::ranges::find(vc.running, job); running != vc.running.end()) {
     vc.running.erase(running);
     vc.used -= view.gpus(job);
@@ -159,14 +159,14 @@ void Philly::on_departure(const View& view, JobId job) {
 }
 
 void Philly::put_back(const View& view, std::size_t index, JobId job) {
-  Vc& vc = vcs_[index];
+  VirtualCluster& vc = clusters_[index];
   std::erase(vc.running, job);
   use_.stop(job);
   vc.used -= view.gpus(job);
   vc.queue.push_front({.job = job, .since = view.now});
 }
 
-void Philly::on_requeue(const View& view, JobId job) { put_back(view, vc_of(view, job), job); }
+void Philly::on_requeue(const View& view, JobId job) { put_back(view, cluster_of(view, job), job); }
 
 bool Philly::retries(const View& view, JobId job, FailureKind kind, std::span<const Slice> slices) {
   if (!may_retry(kind, view.jobs.retries[job] + 1, options_.max_retries)) return false;
@@ -207,10 +207,10 @@ void Philly::keep_apart(const View& view, JobId job, std::int32_t level) {
 }
 
 std::vector<std::size_t> Philly::by_use() const {
-  std::vector<std::size_t> order(vcs_.size());
+  std::vector<std::size_t> order(clusters_.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::sort(order, {}, [&](std::size_t i) {
-    return std::tuple(static_cast<double>(vcs_[i].used) / vcs_[i].quota, i);
+    return std::tuple(static_cast<double>(clusters_[i].used) / clusters_[i].quota, i);
   });
   return order;
 }
@@ -243,7 +243,7 @@ std::int32_t Philly::level_of(const View& view, const Waiting& waiting) const {
   return level;
 }
 
-bool Philly::start(const View& view, Plan& plan, Vc& vc, const Waiting& waiting,
+bool Philly::start(const View& view, Plan& plan, VirtualCluster& vc, const Waiting& waiting,
                    std::int32_t level) {
   const Shape& shape = view.shape(waiting.job);
   find_avoided(view, waiting.job);
@@ -263,7 +263,8 @@ bool Philly::start(const View& view, Plan& plan, Vc& vc, const Waiting& waiting,
   return true;
 }
 
-void Philly::note_start(const View& view, Vc& vc, const Waiting& waiting, std::int32_t level) {
+void Philly::note_start(const View& view, VirtualCluster& vc, const Waiting& waiting,
+                        std::int32_t level) {
   vc.used += view.gpus(waiting.job);
   vc.running.push_back(waiting.job);
   double& wait = waits_.try_emplace({view.gpus(waiting.job), level}, 0.0).first->second;
@@ -277,7 +278,7 @@ void Philly::count_attempt(const View& view, Waiting& waiting) const {
 }
 
 void Philly::serve(const View& view, Plan& plan, std::size_t index) {
-  Vc& vc = vcs_[index];
+  VirtualCluster& vc = clusters_[index];
   std::erase_if(vc.queue, [&](Waiting& waiting) {
     const std::int32_t level = level_of(view, waiting);
     const AtLevel likes = at_level(view.jobs.shape[waiting.job], level);
@@ -297,7 +298,7 @@ void Philly::enforce_quotas(const View& view, Plan& plan) {
   for (const std::size_t index : by_use()) {
     const auto busy = usable - static_cast<double>(plan.cluster().free_gpus());
     if (busy <= options_.busy * usable) return;
-    Vc& vc = vcs_[index];
+    VirtualCluster& vc = clusters_[index];
     if (vc.queue.empty()) continue;
     const Waiting waiting = vc.queue.front();
     const bool below = static_cast<double>(vc.used + view.gpus(waiting.job)) <= vc.quota;
@@ -314,12 +315,12 @@ std::optional<Philly::Victim> Philly::next_victim(const View& view, const Plan& 
                                                   std::span<const std::int64_t> used) const {
   std::optional<Victim> next;
   double most_over = 0;
-  for (std::size_t i = 0; i < vcs_.size(); ++i) {
-    const double over = static_cast<double>(used[i]) - vcs_[i].quota;
+  for (std::size_t i = 0; i < clusters_.size(); ++i) {
+    const double over = static_cast<double>(used[i]) - clusters_[i].quota;
     if (i == index || over <= most_over) continue;
-    const auto& running = vcs_[i].running;
+    const auto& running = clusters_[i].running;
     const auto job = std::find_if(running.rbegin(), running.rend(), [&](JobId each) {
-      const bool keeps_quota = static_cast<double>(used[i] - view.gpus(each)) >= vcs_[i].quota;
+      const bool keeps_quota = static_cast<double>(used[i] - view.gpus(each)) >= clusters_[i].quota;
       return plan.holds(each) && keeps_quota;
     });
     if (job == running.rend()) continue;
@@ -333,9 +334,9 @@ std::optional<Philly::Victim> Philly::next_victim(const View& view, const Plan& 
 bool Philly::preempt_for(const View& view, Plan& plan, std::size_t index, const Waiting& waiting) {
   std::vector<Victim> victims;
   std::vector<std::int64_t> used;
-  for (const Vc& vc : vcs_) used.push_back(vc.used);
+  for (const VirtualCluster& vc : clusters_) used.push_back(vc.used);
   const bool started = attempt(plan, [&] {
-    while (!start(view, plan, vcs_[index], waiting, options_.max_level)) {
+    while (!start(view, plan, clusters_[index], waiting, options_.max_level)) {
       const auto next = next_victim(view, plan, index, used);
       if (!next) return false;
       plan.preempt(next->job, Reason::Guarantee);
@@ -389,7 +390,7 @@ bool Philly::clear_server(const View& view, Plan& plan, std::size_t index, const
         return false;
       moved.emplace_back(job, std::move(slices));
     }
-    return start(view, plan, vcs_[index], waiting, 0);
+    return start(view, plan, clusters_[index], waiting, 0);
   });
   if (!started) return false;
   for (const auto& [job, slices] : moved) {
@@ -402,7 +403,7 @@ bool Philly::clear_server(const View& view, Plan& plan, std::size_t index, const
 /// For the first gang of each virtual cluster that fits on one server and finds none.
 void Philly::defragment(const View& view, Plan& plan) {
   for (const std::size_t index : by_use()) {
-    auto& queue = vcs_[index].queue;
+    auto& queue = clusters_[index].queue;
     const auto gang =
         std::ranges::find_if(queue, [&](const Waiting& other) { return view.gpus(other.job) > 1; });
     if (gang == queue.end()) continue;
@@ -430,7 +431,7 @@ void Philly::decide(const View& view, Plan& plan, Rng&) {
 std::optional<Time> Philly::next_wakeup(const View& view) {
   Time next = kNever;
   const std::int32_t last = options_.max_level * options_.relax_every;
-  for (const Vc& vc : vcs_) {
+  for (const VirtualCluster& vc : clusters_) {
     for (const Waiting& waiting : vc.queue) {
       if (waiting.attempts < last && waiting.counted != kNever)
         next = std::min(next, waiting.counted + options_.backoff);

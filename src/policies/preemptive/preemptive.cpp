@@ -73,7 +73,6 @@ class Preemptive final : public Policy {
   void queue(const View& view, JobId job);
   void absorb_outcome(const View& view);
   void note_overhead(const View& view, JobId job);
-  [[nodiscard]] bool has_room_elsewhere(const View& view, const Grant& stop) const;
   [[nodiscard]] bool looks_again(Time now);
   [[nodiscard]] bool is_holding(JobId job) const noexcept {
     return job.value < rows_.size() && rows_[job].holds;
@@ -434,19 +433,11 @@ void Preemptive::decide(const View& view, Plan& plan, Rng&) {
   }
 }
 
-/// Where GPUs are counted a job can, in the pass that evicts it, only go back to its own pool;
-/// there may be room in another.
-bool Preemptive::has_room_elsewhere(const View& view, const Grant& stop) const {
-  if (view.cluster.mode() != ClusterState::Mode::Count || !view.jobs.is_waiting(stop.key.job))
-    return false;
-  const Shape& shape = view.shapes[stop.shape];
-  return std::ranges::any_of(shape.pools, [&](PoolId pool) {
-    return pool != stop.pool && view.cluster.free_gpus(pool) >= shape.gpus;
-  });
-}
-
 std::optional<Time> Preemptive::next_wakeup(const View& view) {
-  const auto goes_on = [&](const Grant& stop) { return has_room_elsewhere(view, stop); };
+  const auto goes_on = [&](const Grant& stop) {
+    const JobId job = stop.key.job;
+    return view.jobs.is_waiting(job) && has_room_elsewhere(view, job, stop.pool);
+  };
   if (std::ranges::any_of(stopped_, goes_on)) return view.now + Duration{1};
   // With nothing running nothing changes by waiting.
   if (!quanta_.has_period() || waiting_.empty() || holding_.size() == 0) return std::nullopt;

@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "base/rounds.h"
-#include "policies/tiresias/job_timers.h"
+#include "policies/common/make_way.h"
 #include "policies/tiresias/queue_pass.h"
 #include "policies/tiresias/service_queues.h"
+#include "policies/tiresias/timer_heap.h"
 
 namespace berth {
 namespace tiresias {
@@ -54,15 +55,14 @@ class Tiresias final : public Policy {
   void set_timers(const View& view);
   void promote(const View& view, JobId job);
   void note_outcome(const View& view);
-  [[nodiscard]] bool has_room_elsewhere(const View& view, JobId job) const;
 
   std::string name_;
   Options options_;
   ServiceQueues queues_;
   QueuePass pass_;
   Column<JobId, Waits> waits_;
-  JobTimers demotions_;       // of runners
-  JobTimers promotions_;      // of jobs that wait
+  TimerHeap demotions_;       // of runners
+  TimerHeap promotions_;      // of jobs that wait
   std::vector<JobId> fresh_;  // started or kept by the last pass: timers follow once that is known
   std::vector<JobId> stopped_;  // preempted by the last pass
   std::optional<Time> last_pass_;
@@ -167,22 +167,15 @@ void Tiresias::decide(const View& view, Plan& plan, Rng&) {
   note_outcome(view);
 }
 
-/// Where GPUs are counted, who was evicted in this pass was no candidate for other pools in it.
-bool Tiresias::has_room_elsewhere(const View& view, JobId job) const {
-  if (queues_.row(job).runs || view.cluster.mode() != ClusterState::Mode::Count) return false;
-  const Shape& shape = view.shape(job);
-  return std::ranges::any_of(shape.pools, [&](PoolId pool) {
-    return pool != queues_.row(job).pool && view.cluster.free_gpus(pool) >= shape.gpus;
-  });
-}
-
 /// Notes how long the jobs that changed have waited, and whose timers are to be set.
 void Tiresias::note_outcome(const View& view) {
   has_room_elsewhere_ = false;
   const auto stop = [&](JobId job) {
     waits_[job].since = view.now;
     stopped_.push_back(job);
-    has_room_elsewhere_ = has_room_elsewhere_ || has_room_elsewhere(view, job);
+    const ServiceQueues::Row& row = queues_.row(job);
+    has_room_elsewhere_ =
+        has_room_elsewhere_ || (!row.runs && has_room_elsewhere(view, job, row.pool));
   };
   for (const JobId job : pass_.lost()) stop(job);
   for (const JobId job : pass_.moved()) {

@@ -1,5 +1,5 @@
-// Timers of jobs. A job's timers are cancelled together; cancelled ones are dropped when they
-// surface, so that cancelling costs nothing.
+// Timers of jobs in a heap, which allocates nothing once it is warm. A job's timers are cancelled
+// together; cancelled ones are dropped when they surface, so that cancelling costs nothing.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace berth::tiresias {
 
-class JobTimers {
+class TimerHeap {
  public:
   void begin(std::size_t jobs) { generation_.resize(jobs); }
   void set(JobId job, Time at) {
