@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "apps/commands.h"
+#include "apps/policy_settings.h"
 #include "apps/prepare.h"
 #include "apps/progress.h"
 #include "report/figures.h"
@@ -89,7 +90,9 @@ class Comparison {
     RunSpec spec = prepared_.specs[policy];
     spec.seed += seed;
     if (directory_ != nullptr && seed == 0) spec.recording = Recording::Everything;
-    auto data = run_one(prepared_.trace, prepared_.cluster, spec, bar_.of_run(task));
+    auto planned = make_run(prepared_.trace, prepared_.cluster, spec);
+    auto data = planned ? planned->run(bar_.of_run(task))
+                        : Result<RunData>{tl::unexpected<Error>(planned.error())};
     Slot& slot = slots_[policy];
     if (!data) {
       slot.errors[seed] = data.error();
@@ -149,8 +152,9 @@ void tell_rejected(std::span<const RunData> runs) {
     const double count = run.summary.rejected.value_or(0);
     if (run.rejected.empty() || told == count) continue;
     told = count;
-    say(fmt::format("{}: {:.0f} jobs were rejected; the first, job {}: {}", run.summary.label,
-                    count, run.rejected.front().first, run.rejected.front().second));
+    print_note(fmt::format("{}: {:.0f} jobs were rejected; the first, job {}: {}",
+                           run.summary.label, count, run.rejected.front().first,
+                           run.rejected.front().second));
   }
 }
 
@@ -191,7 +195,7 @@ Exit execute(const CompareOptions& options) {
       return complain(Exit::Failure, written.error());
     }
     if (!options.output.quiet)
-      say(fmt::format("wrote {0} (open {0}/report.html in a browser)", options.output.out));
+      print_note(fmt::format("wrote {0} (open {0}/report.html in a browser)", options.output.out));
   }
   if (!options.output.quiet) tell_rejected(runs);
   const Exit printed = write_stdout(options.output.json ? summaries_json(runs) + "\n"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "apps/commands.h"
-#include "apps/prepare.h"
+#include "apps/load_trace.h"
 #include "trace/writer.h"
 
 namespace berth {
@@ -24,8 +24,8 @@ Exit execute(const ConvertOptions& options) {
   if (const auto written = write_trace_csv(*trace, options.out); !written)
     return complain(Exit::Failure, written.error());
   if (!options.quiet)
-    say(fmt::format("wrote {} jobs ({} format) to {}", trace->jobs.size(), trace->format,
-                    options.out));
+    print_note(fmt::format("wrote {} jobs ({} format) to {}", trace->jobs.size(), trace->format,
+                           options.out));
   return Exit::Success;
 }
 

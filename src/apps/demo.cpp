@@ -185,7 +185,7 @@ Exit execute(const DemoOptions& options) {
       {"--cluster", cluster, "--policy", options.policy, "--estimator", "limit"});
   if (!home) return complain(Exit::Failure, home.error());
   const EmbeddedScheduler& here = **home;
-  say(fmt::format(
+  print_note(fmt::format(
       "A scheduler of its own for a minute: {} devices (CPU slots), policy {}, {} training jobs.\n"
       "Look at it meanwhile:  berth top --server {}   (or http://127.0.0.1:{}, with a token)\n",
       kDemoGpus, options.policy, demo_jobs().size(), here.socket(), here.port()));
@@ -197,7 +197,7 @@ Exit execute(const DemoOptions& options) {
   }
   if (*ending == Ending::AllOver) return told_end(demo, options, cluster);
   demo.cancel_all();
-  say("\nstopped: its jobs are cancelled, its directory is removed");
+  print_note("\nstopped: its jobs are cancelled, its directory is removed");
   return Exit::Success;
 }
 

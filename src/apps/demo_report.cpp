@@ -53,7 +53,8 @@ Result<Course> simulated(const Trace& trace, const Cluster& cluster, const std::
   RunSpec spec;
   spec.policy = policy;
   spec.estimator = "limit";  // what the users said, as the live scheduler had it
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   Course course;
   Time last = kTimeZero;
   double held = 0;

@@ -44,7 +44,7 @@ Exit execute(const ExportOptions& options) {
   if (!page) return complain(Exit::Failure, page.error());
   const Trace trace = trace_of_history(page->jobs);
   if (!options.quiet)
-    for (const std::string& note : trace.notes) say(note);
+    for (const std::string& note : trace.notes) print_note(note);
   if (trace.jobs.empty())
     return complain(Exit::Failure, "no job of the history has run: nothing to write");
   std::unordered_map<std::string, double> kwh;
@@ -56,7 +56,8 @@ Exit execute(const ExportOptions& options) {
   if (options.out == "-") return write_stdout(csv);
   if (const auto written = write_file(options.out, csv); !written)
     return complain(Exit::Failure, written.error());
-  if (!options.quiet) say(fmt::format("wrote {} jobs to {}", trace.jobs.size(), options.out));
+  if (!options.quiet)
+    print_note(fmt::format("wrote {} jobs to {}", trace.jobs.size(), options.out));
   return Exit::Success;
 }
 

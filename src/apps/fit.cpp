@@ -234,7 +234,7 @@ Exit execute(const FitOptions& options) {
   }
   const Exit shown = write_stdout(printed(result->rows));
   if (shown == Exit::Success && !options.out.empty())
-    say(fmt::format("wrote {} profiles to {}", result->profiles.size() - 1, options.out));
+    print_note(fmt::format("wrote {} profiles to {}", result->profiles.size() - 1, options.out));
   return shown;
 }
 

@@ -48,7 +48,7 @@ Exit execute(const GenerateCommand& command) {
   if (command.out == "-") return write_stdout(trace_to_csv(*trace));
   if (const auto written = write_trace_csv(*trace, command.out); !written)
     return complain(Exit::Failure, written.error());
-  say(fmt::format("wrote {} jobs to {}", trace->jobs.size(), command.out));
+  print_note(fmt::format("wrote {} jobs to {}", trace->jobs.size(), command.out));
   return Exit::Success;
 }
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "apps/load_trace.h"
 #include "apps/options.h"
 #include "base/result.h"
 #include "model/cluster.h"
 #include "model/trace.h"
 #include "run/run.h"
-#include "trace/reader.h"
 
 namespace berth {
 
@@ -20,17 +20,6 @@ struct Prepared {
   std::vector<RunSpec> specs;  // by policy, in the order asked for
   ReadReport read;
 };
-
-/// "a,b" or "all" as names of the registry, no name twice.
-[[nodiscard]] Result<std::vector<std::string>> policy_list(const std::string& text);
-/// Which settings go to which policy. KEY=VALUE reaches every policy that has the key;
-/// POLICY.KEY=VALUE that one. A key that nobody has is an error.
-[[nodiscard]] Result<std::vector<Settings>> route_settings(const std::vector<std::string>& policies,
-                                                           const std::vector<std::string>& texts);
-/// Reads the trace and keeps the jobs in the window.
-[[nodiscard]] Result<Trace> load_trace(const InputOptions& input, ReadReport* report);
-/// What a reader assumed or dropped, for people.
-void tell_notes(const Trace& trace, const ReadReport& report);
 
 [[nodiscard]] Result<Prepared> prepare(const InputOptions& input, const WorldOptions& world,
                                        const std::vector<std::string>& policies);

@@ -99,7 +99,7 @@ Exit execute(const ReportOptions& options) {
                                 options.dir));
   if (const auto done = rebuild_report(options.dir); !done)
     return complain(Exit::Misuse, done.error());
-  say(fmt::format("wrote {0}/report.html and {0}/figures", options.dir));
+  print_note(fmt::format("wrote {0}/report.html and {0}/figures", options.dir));
   return Exit::Success;
 }
 

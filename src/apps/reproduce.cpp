@@ -101,7 +101,7 @@ Result<std::vector<const Reproduction*>> chosen(const ReproduceCommand& command)
     if (const auto lacking = missing(one, command.data); !lacking.empty()) {
       const std::string text = complaint(one, command.data, lacking);
       if (command.name != "all") return fail(text);
-      say("skipped: " + text);
+      print_note("skipped: " + text);
       continue;
     }
     some.push_back(&one);
@@ -129,7 +129,7 @@ Exit execute(const ReproduceCommand& command) {
     const std::string text = command.markdown ? as_markdown(*one, *result) : as_text(*one, *result);
     if (const Exit exit = write_stdout(text); exit != Exit::Success) return exit;
     sum.add(*one, result->headline);
-    say(fmt::format("{}: {:.1f} s", one->name, wall.count()));
+    print_note(fmt::format("{}: {:.1f} s", one->name, wall.count()));
   }
   if (command.name != "all") return Exit::Success;
   return write_stdout(command.markdown ? sum.as_markdown() : sum.as_text());

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "apps/commands.h"
+#include "apps/policy_settings.h"
 #include "apps/prepare.h"
 #include "apps/progress.h"
 #include "report/figures.h"
@@ -14,12 +15,13 @@ namespace {
 void tell_rejected(const RunData& run) {
   if (run.rejected.empty()) return;
   const double count = run.summary.rejected.value_or(static_cast<double>(run.rejected.size()));
-  say(fmt::format("{:.0f} of {:.0f} jobs were rejected:", count, run.summary.jobs.value_or(0)));
+  print_note(
+      fmt::format("{:.0f} of {:.0f} jobs were rejected:", count, run.summary.jobs.value_or(0)));
   constexpr std::size_t kShown = 5;
   for (std::size_t i = 0; i < std::min(kShown, run.rejected.size()); ++i) {
-    say(fmt::format("  job {}: {}", run.rejected[i].first, run.rejected[i].second));
+    print_note(fmt::format("  job {}: {}", run.rejected[i].first, run.rejected[i].second));
   }
-  if (count > kShown) say(fmt::format("  and {:.0f} more", count - kShown));
+  if (count > kShown) print_note(fmt::format("  and {:.0f} more", count - kShown));
 }
 
 std::string block(const Prepared& prepared, const RunData& run) {
@@ -61,7 +63,9 @@ Exit execute(const SimulateOptions& options) {
   if (!options.output.out.empty()) spec.recording = Recording::Everything;
   ProgressBar bar(1, prepared->trace.jobs.size(),
                   !options.output.no_progress && !options.output.quiet);
-  const auto run = run_one(prepared->trace, prepared->cluster, spec, bar.of_run(0));
+  auto planned = make_run(prepared->trace, prepared->cluster, spec);
+  if (!planned) return complain(Exit::Misuse, planned.error());
+  const auto run = planned->run(bar.of_run(0));
   bar.erase();
   if (!run) return complain(Exit::Failure, run.error());
   if (!options.output.out.empty()) {
@@ -71,7 +75,7 @@ Exit execute(const SimulateOptions& options) {
   if (!options.output.quiet) {
     tell_rejected(*run);
     if (!options.output.out.empty())
-      say(fmt::format("wrote {0} (open {0}/report.html in a browser)", options.output.out));
+      print_note(fmt::format("wrote {0} (open {0}/report.html in a browser)", options.output.out));
   }
   return write_stdout(options.output.json ? summary_json(*run) + "\n" : block(*prepared, *run));
 }

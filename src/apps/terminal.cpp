@@ -23,7 +23,7 @@ Exit complain(Exit code, std::string_view message) {
   return complain(code, Error{std::string(message)});
 }
 
-void say(std::string_view line) {
+void print_note(std::string_view line) {
   const std::string text = fmt::format("{}\n", line);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }

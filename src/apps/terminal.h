@@ -14,7 +14,8 @@ enum class Exit : int { Success = 0, Failure = 1, Misuse = 2 };
 /// Each message on a line of its own; answers `code`, so that a command can return it.
 [[nodiscard]] Exit complain(Exit code, const Error& error);
 [[nodiscard]] Exit complain(Exit code, std::string_view message);
-void say(std::string_view line);
+/// A line to stderr, beside the data.
+void print_note(std::string_view line);
 /// Everything at once; Failure (and a complaint) if standard output takes no more, as on a full
 /// disk.
 [[nodiscard]] Exit write_stdout(std::string_view text);

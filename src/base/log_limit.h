@@ -1,6 +1,6 @@
-// Keeps a cause that comes again and again from filling the log: it is told once a minute, and the
-// next time with how often it came meanwhile. Every occurrence is counted, for a metric. A cause is
-// a fixed word of the program ("run-directory"), never text from outside. Safe from any thread.
+// Keeps a fault that recurs from filling the log: it is logged once a minute, with how often it came
+// in between. Every occurrence is counted, for a metric. A cause is a fixed word of the program
+// ("run-directory"), never text from outside. Safe from any thread.
 //   if (const auto unsaid = limit.admit("run-directory"))
 //     BERTH_LOG(log, Error, "host", "cannot be written", {"why", why}, {"unsaid", *unsaid});
 #pragma once

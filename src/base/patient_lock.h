@@ -1,7 +1,7 @@
-// The lock that says "only one of us". A process that is being made when its parent is killed has
-// a copy of everything the parent had open, locks included, until it becomes another program: so
-// whoever starts right after a kill may find the lock of somebody who is gone. Such a copy lives
-// for milliseconds; who really works there does not leave meanwhile.
+// A lock file that one process may hold, taken with some patience. A child that is forked just
+// before its parent is killed holds a copy of the parent's locks until it calls exec: a process that
+// starts right after the kill may find a lock whose owner is dead. Such a copy lives for
+// milliseconds, a real owner stays: so a lock that is taken is tried again for a moment.
 #pragma once
 
 #include <sys/file.h>

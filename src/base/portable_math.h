@@ -10,8 +10,5 @@ namespace berth {
 [[nodiscard]] double portable_log(double x) noexcept;                      // x > 0
 [[nodiscard]] double portable_pow(double base, double exponent) noexcept;  // base > 0
 [[nodiscard]] double portable_cos_turns(double turns) noexcept;            // cos(2 * pi * turns)
-[[nodiscard]] inline double portable_sin_turns(double turns) noexcept {
-  return portable_cos_turns(turns - 0.25);
-}
 
 }  // namespace berth

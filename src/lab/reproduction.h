@@ -40,10 +40,10 @@ struct Headline {
   Judgement verdict = Judgement::Measured;
 };
 
-/// How many times better than the rival, ours and published; of a published range the lower end.
+/// Both say how many times better than the rival; for a published range take the lower end.
 [[nodiscard]] Judgement judged(double ours, double published) noexcept;
-/// Of several settings the least and the largest gain; where one of them is none, it is in shape at
-/// best.
+/// The least and the largest gain over several settings. If some setting shows none, the verdict is
+/// InShape at best.
 [[nodiscard]] Judgement judged_everywhere(double least, double most, double published) noexcept;
 [[nodiscard]] std::string_view to_string(Judgement verdict) noexcept;
 

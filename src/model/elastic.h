@@ -18,9 +18,9 @@ struct ElasticRange {
   friend auto operator<=>(const ElasticRange&, const ElasticRange&) = default;
 };
 
-/// A job is elastic if its request gives a range; of a range with one end the other is what it asks
-/// for. A fraction of a device is never resized, nor is a job that wants none. Of a JobRequest or a
-/// JobSpec.
+/// A job is elastic if its request gives a range. If it gives one end only, the other end is the
+/// number of devices it asks for. A fraction of a device is never resized, nor is a job without a
+/// device. For a JobRequest or a JobSpec.
 template <class Request>
 [[nodiscard]] ElasticRange agreed_range(const Request& request) noexcept {
   const bool is_elastic = request.gpus_min > 0 || request.gpus_max > 0;

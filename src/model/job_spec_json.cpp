@@ -386,12 +386,6 @@ JobSpec known_part(const json& source) {
   return spec;
 }
 
-Result<JobSpec> parse_job_spec(std::string_view text) {
-  const json source = json::parse(text, nullptr, false);
-  if (source.is_discarded()) return fail("not JSON");
-  return job_spec_from_json(source);
-}
-
 json to_json(const JobSpec& spec) {
   json out = json::object();
   const JobSpec plain;

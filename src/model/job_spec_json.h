@@ -18,7 +18,6 @@ namespace berth {
 
 /// From a request's body. Messages begin with the key they are about.
 [[nodiscard]] Result<JobSpec> job_spec_from_json(const nlohmann::json& json);
-[[nodiscard]] Result<JobSpec> parse_job_spec(std::string_view text);
 /// As much of it as can be read: keys of a newer program are passed over, a value that makes no
 /// sense is left at its default.
 [[nodiscard]] JobSpec known_part(const nlohmann::json& json);

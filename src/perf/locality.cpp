@@ -42,32 +42,4 @@ Level first_level(LocalityLabel label, Level lowest_possible) noexcept {
   return std::max(wanted, lowest_possible);
 }
 
-namespace {
-
-template <class Slowdown>
-InterferenceScores mean_over_others(const ProfileSet& profiles, ProfileId id, Slowdown slowdown) {
-  InterferenceScores sum{0, 0};
-  for (std::uint32_t i = 0; i < profiles.size(); ++i) {
-    sum.give += slowdown(ProfileId{i}, id);
-    sum.take += slowdown(id, ProfileId{i});
-  }
-  const auto count = static_cast<double>(profiles.size());
-  return {sum.give / count, sum.take / count};
-}
-
-}  // namespace
-
-InterferenceScores device_interference(const ProfileSet& profiles, ProfileId id) {
-  return mean_over_others(
-      profiles, id, [&](ProfileId of, ProfileId beside) { return profiles.slowdown(of, beside); });
-}
-
-InterferenceScores server_interference(const ProfileSet& profiles, ProfileId id) {
-  return mean_over_others(profiles, id, [&](ProfileId of, ProfileId beside) {
-    BusPressure pressure(profiles[of].bus);
-    pressure.add_neighbour(profiles[beside].bus);
-    return pressure.slowdown();
-  });
-}
-
 }  // namespace berth

@@ -39,13 +39,4 @@ inline constexpr double kPreferSensitivity = 0.05;
   return seconds_left * (slowdown_ratio - 1) < expected_wait_seconds;
 }
 
-/// Mean slowdown a class causes and suffers beside each of the others on one device.
-struct InterferenceScores {
-  double give = 1;
-  double take = 1;
-};
-[[nodiscard]] InterferenceScores device_interference(const ProfileSet& profiles, ProfileId id);
-/// The same on one server, by the bus both load. Symmetric: give and take differ only in whom.
-[[nodiscard]] InterferenceScores server_interference(const ProfileSet& profiles, ProfileId id);
-
 }  // namespace berth

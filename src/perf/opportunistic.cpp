@@ -30,23 +30,6 @@ double overflow_factor(double overflow_bytes, double iteration_seconds,
   return 1 + overflow_bytes * 2 / (model.pcie_bytes_per_second * iteration_seconds);
 }
 
-std::vector<double> memory_limits(double left, std::span<const double> working_sets) {
-  double total = 0;
-  for (const double set : working_sets) total += set;
-  std::vector<double> limits;
-  limits.reserve(working_sets.size());
-  for (const double set : working_sets)
-    limits.push_back(total > 0 ? std::max(0.0, left) * (set / total) : std::max(0.0, left));
-  return limits;
-}
-
-double next_rate(double rate, double iteration_time, double solo_time,
-                 const Interference& model) noexcept {
-  const bool slow = iteration_time / solo_time - 1 > model.tolerance + kRounding;
-  if (slow) return std::max(model.least_rate, rate * model.rate_cut);
-  return std::min(1.0, rate + model.rate_step);
-}
-
 double settled_rate(double guaranteed, double opportunistic, const Interference& model) noexcept {
   const auto bearable = [&](double rate) {
     return guaranteed_slowdown(guaranteed, rate * opportunistic, model) <=

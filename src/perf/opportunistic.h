@@ -9,8 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 namespace berth {
 
@@ -33,14 +31,10 @@ struct Interference {
 /// How many times longer an iteration takes when `overflow_bytes` of it go to and from the host.
 [[nodiscard]] double overflow_factor(double overflow_bytes, double iteration_seconds,
                                      const Interference& model) noexcept;
-/// What the device leaves to opportunistic jobs, in proportion to their working sets.
-[[nodiscard]] std::vector<double> memory_limits(double left, std::span<const double> working_sets);
 
-/// One step of the local coordinator: halve while the guaranteed job is too slow, else creep up.
-[[nodiscard]] double next_rate(double rate, double iteration_time, double solo_time,
-                               const Interference& model) noexcept;
-/// Where that control loop settles, without simulating it: the largest multiple of the step that
-/// keeps the guaranteed job within tolerance; else the least rate; else zero (paused).
+/// Where the local coordinator settles, which halves the rate while the guaranteed job is too slow
+/// and else raises it by a step: the largest multiple of the step that keeps the guaranteed job
+/// within tolerance; else the least rate; else zero (paused).
 /// `opportunistic` is the sum of d over the opportunistic jobs of the device.
 [[nodiscard]] double settled_rate(double guaranteed, double opportunistic,
                                   const Interference& model) noexcept;

@@ -1,17 +1,19 @@
-// One simulated run behind one call: a trace, a cluster and a RunSpec in, the run's data out. Trace
-// and cluster are only read, so any number of runs may go on at once, each on its own thread. Knows
-// nothing of command lines, files or terminals.
+// One simulated run: make_run() checks a trace, a cluster and a RunSpec, Run::run() gives the run's
+// data. Trace and cluster are only read, so any number of runs may go on at once, each on its own
+// thread. Knows nothing of command lines, files or terminals.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "core/engine.h"
 #include "metrics/run_data.h"
 #include "perf/predict/past.h"
-#include "policies/registry.h"
+#include "run/parts.h"
 #include "sim/outage_generator.h"
 #include "sim/sim_executor.h"
 
@@ -46,13 +48,32 @@ struct RunSpec {
 
 using ProgressFn = std::function<void(const Progress&)>;
 
-/// Everything about the spec that can be wrong without running it; names, keys and values.
-[[nodiscard]] Result<void> check_spec(const Trace& trace, const Cluster& cluster,
-                                      const RunSpec& spec);
-/// Whether some decision of the run rests on what jobs before it did.
-[[nodiscard]] bool learns_run_times(const RunSpec& spec);
-/// Runs to the end. An error is a bad spec, or jobs that could never start.
-[[nodiscard]] Result<RunData> run_one(const Trace& trace, const Cluster& cluster,
-                                      const RunSpec& spec, const ProgressFn& progress = {});
+/// A run that is known to be possible: names, keys and values of its spec are parsed, its outages
+/// drawn. Trace and cluster must outlive it.
+class Run {
+ public:
+  /// Runs to the end; once. An error: some jobs could never start.
+  [[nodiscard]] Result<RunData> run(const ProgressFn& progress = {});
+  /// Whether some decision rests on what jobs before the run did.
+  [[nodiscard]] bool learns_run_times() const {
+    return includes(parts_.policy->traits().needs, Need::RunTime) && parts_.estimator->learns();
+  }
+
+ private:
+  friend Result<Run> make_run(const Trace& trace, const Cluster& cluster, RunSpec spec);
+  Run(const Trace& trace, const Cluster& cluster, RunSpec spec, SchedulerParts parts)
+      : trace_(&trace), cluster_(&cluster), spec_(std::move(spec)), parts_(std::move(parts)) {}
+  [[nodiscard]] std::optional<CheckpointRule> checkpoints() const;
+  [[nodiscard]] bool profiles_matter(const Effects& effects) const;
+
+  const Trace* trace_;
+  const Cluster* cluster_;
+  RunSpec spec_;  // with the outages that were drawn
+  SchedulerParts parts_;
+  bool has_run_ = false;
+};
+
+/// Everything that can be wrong with the spec is said, all of it at once.
+[[nodiscard]] Result<Run> make_run(const Trace& trace, const Cluster& cluster, RunSpec spec);
 
 }  // namespace berth

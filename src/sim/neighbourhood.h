@@ -1,7 +1,6 @@
-// Who runs beside whom, and how fast each job goes there: really, in a simulated world; by belief
-// where nobody measures it. Only jobs
-// in a changed neighbourhood are rated again: those on the same devices, and if servers or links
-// have an effect, those on the same nodes.
+// Which jobs run beside each other, and the rate of each there: the true one in a simulation, the
+// believed one where nobody measures it. Only jobs around a change are rated again: those on the
+// same devices and, if servers or links have an effect, those on the same nodes. Decides nothing.
 #pragma once
 
 #include <cstdint>

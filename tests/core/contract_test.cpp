@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "support/passing_executor.h"
 #include "support/run.h"
 
 namespace berth::test {
@@ -55,6 +56,7 @@ class Diary final : public Policy {
   void decide(const View& view, Plan& plan, Rng&) override {
     note(view, "decide");
     if (script) script(view, plan);
+    if (!starts) return;
     std::erase_if(waiting_, [&](JobId job) { return plan.holds(job) || plan.try_start(job); });
   }
   [[nodiscard]] std::optional<Time> next_wakeup(const View& view) override {
@@ -74,6 +76,7 @@ class Diary final : public Policy {
   PolicyTraits said{};
   std::optional<JobId> refused;
   bool tries_again = false;
+  bool starts = true;  // whoever fits
   std::vector<double> wakeups;
   std::function<void(const View&, Plan&)> script;
   std::vector<std::string> lines;
@@ -344,6 +347,61 @@ TEST(Actions, AreToldToTheObserverBeforeTheExecutorCarriesThemOut) {
       run_with({.cluster = "1x1", .placement = "best-fit", .jobs = {{0, 1, 5}}}, diary, &observer));
   EXPECT_THAT(observer.is_running, ElementsAre(false));
   EXPECT_THAT(observer.running_after, ElementsAre(true, false));
+}
+
+/// Looks in at one moment and calls for a pass there; hears of jobs that are ended while they wait.
+class CallingExecutor final : public PassingExecutor {
+ public:
+  CallingExecutor(std::unique_ptr<Executor> world, Time calls)
+      : PassingExecutor(std::move(world)), calls_(calls) {}
+  [[nodiscard]] std::optional<Time> advance(Time wakeup) override {
+    const auto then = world().advance(now_ < calls_ ? std::min(wakeup, calls_) : wakeup);
+    if (then) now_ = *then;
+    return then;
+  }
+  [[nodiscard]] bool calls_for_pass() const override { return now_ == calls_; }
+  [[nodiscard]] Time stop(Time now, const Action& action, const JobTable& jobs) override {
+    stopped.push_back(action.job);
+    return world().stop(now, action, jobs);
+  }
+  void discard(Time, const Action& action, const JobTable&) override {
+    discarded.push_back(action.job);
+  }
+  std::vector<JobId> stopped, discarded;
+
+ private:
+  Time calls_;
+  Time now_ = kTimeZero;
+};
+
+TEST(Actions, AKilledJobIsStoppedIfItRunsAndDiscardedIfItWaits) {
+  const Trace trace = make_trace({{0, 1, 9}, {0, 1, 9}});
+  const Cluster cluster = *parse_cluster_short("1x1");
+  const RateModel rates{ProfileSet{}, cluster, Effects{}};
+  CallingExecutor executor{std::make_unique<SimExecutor>(trace, cluster, SimOptions{}),
+                           seconds_to_time(4)};
+  Diary diary;
+  diary.script = [&diary](const View& view, Plan& plan) {
+    if (view.now != seconds_to_time(4)) return;
+    diary.starts = false;
+    plan.kill(JobId{0});
+    plan.kill(JobId{1});
+  };
+  auto placement = *make_placement("best-fit");
+  auto estimator = *make_estimator("oracle", 1);
+  Engine engine{{.trace = trace,
+                 .cluster = cluster,
+                 .policy = diary,
+                 .placement = *placement,
+                 .estimator = *estimator,
+                 .executor = executor,
+                 .believed = rates}};
+  ASSERT_TRUE(engine.run().has_value());
+  EXPECT_THAT(executor.stopped, ElementsAre(JobId{0}));
+  EXPECT_THAT(executor.discarded, ElementsAre(JobId{1}));
+  EXPECT_THAT(at(diary, "4"), ElementsAre("decide", "departure (1 free) 0", "departure (1 free) 1"))
+      << "nothing had happened, but the executor called for a pass";
+  EXPECT_EQ(engine.jobs().state[JobId{1}], JobState::Cancelled);
 }
 
 TEST(Open, ARunIsToldOfRatesAndAClosedOneIsNot) {

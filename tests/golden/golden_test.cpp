@@ -64,7 +64,9 @@ std::string digest_of(const Row& row) {
   spec.placement = row.placement;
   spec.estimator = row.estimator;
   spec.sim.costs.resume = std::chrono::seconds{30};
-  const auto run = run_one(*trace, *cluster, spec, {});
+  auto planned = make_run(*trace, *cluster, spec);
+  if (!planned) return planned.error().text();
+  const auto run = planned->run();
   return run ? run->summary.digest : run.error().text();
 }
 

@@ -120,7 +120,9 @@ Stage set_stage(const std::string& policy, const Scene& scene) {
 std::string picture_of(const std::string& policy, const Scene& scene) {
   const Stage stage = set_stage(policy, scene);
   const Trace trace = take(parse_trace(scene.jobs, policy + ".txt", {}));
-  const RunData run = take(run_one(trace, stage.cluster, stage.spec, {}));
+  auto planned = make_run(trace, stage.cluster, stage.spec);
+  if (!planned) throw std::runtime_error(planned.error().text());
+  const RunData run = take(planned->run());
   return draw(run, trace, stage.cluster, stage.draw);
 }
 

@@ -80,14 +80,13 @@ TEST(JobSpec, JsonKeepsEverythingAndOnlyWhatWasSaid) {
 }
 
 TEST(JobSpec, JsonIsToldEverythingThatIsWrong) {
-  const auto spec = parse_job_spec(
-      R"({"gpu": 1, "gpus": "two", "array": "x", "memory_mib": 1e99, "env": {"A": 1}})");
+  const auto spec = job_spec_from_json(nlohmann::json::parse(
+      R"({"gpu": 1, "gpus": "two", "array": "x", "memory_mib": 1e99, "env": {"A": 1}})"));
   ASSERT_FALSE(spec);
   EXPECT_THAT(spec.error().messages, SizeIs(5));
   EXPECT_THAT(spec.error().messages, Contains(HasSubstr("gpus")));
   EXPECT_THAT(spec.error().messages, Contains(HasSubstr("did you mean")));
-  EXPECT_FALSE(parse_job_spec("[1]"));
-  EXPECT_FALSE(parse_job_spec("{"));
+  EXPECT_FALSE(job_spec_from_json(nlohmann::json::parse("[1]")));
 }
 
 TEST(JobSpec, WhatCannotBeRightAnywhereIsSaid) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "perf/locality.h"
+#include "support/interference_scores.h"
 
 namespace berth {
 namespace {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "perf/opportunistic.h"
+#include "support/opportunistic_control.h"
 
 namespace berth {
 namespace {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "perf/parallel_plan.h"
 #include "policies/common/restart_factor.h"
 #include "policies/rubick/rubick.h"
 #include "policies/stress.h"
+#include "support/parallel_plan.h"
 #include "support/run.h"
 
 namespace berth::rubick {

@@ -68,7 +68,8 @@ Result<Cost> cost_of(const Trace& trace, const Cluster& cluster, std::string pol
   spec.effects.device = true;
   spec.sim.costs.resume = std::chrono::seconds{30};
   spec.sim.costs.migrate = std::chrono::seconds{30};
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   const double all = run.summary.energy_kwh.value_or(0) * kEurPerKwh * kPue;
   Cost cost{.busy = run.summary.energy_busy_kwh.value_or(0) * kEurPerKwh * kPue};
   cost.idle = all - cost.busy;

@@ -44,7 +44,8 @@ struct Measured {
 };
 
 Result<Measured> measure(const Trace& trace, const Cluster& cluster, const RunSpec& spec) {
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   Measured measured{.jct = run.summary.avg_jct.value_or(0),
                     .makespan = run.summary.makespan.value_or(0)};
   double guaranteed = 0;

@@ -84,7 +84,8 @@ Result<std::map<std::string, double>> averages(const Mix& mix, const ReproduceOp
     const Trace trace = workload(mix, options.seed + i);
     for (auto& [name, spec] : runs) {
       spec.effects.device = true;
-      BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+      BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+      BERTH_TRY(const RunData run, planned.run());
       sums[name] += weighted_jct(trace, run) / static_cast<double>(seeds);
     }
   }

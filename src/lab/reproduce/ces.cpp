@@ -87,7 +87,8 @@ Result<Summary> venus(const Trace& trace, const std::string& power) {
   BERTH_TRY(const Cluster cluster, parse_cluster_short("133x8:v100"));
   RunSpec spec;
   spec.power = power;
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   return run.summary;
 }
 

@@ -40,7 +40,8 @@ Result<Measured> measure(const Trace& trace, const Cluster& cluster, const std::
   spec.settings = settings;
   spec.sim.costs.resume = std::chrono::seconds{30};
   spec.sim.costs.migrate = std::chrono::seconds{30};
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   Measured measured;
   double promised = 0, others = 0, work = 0;
   for (const JobOutcome& job : run.jobs.rows) {

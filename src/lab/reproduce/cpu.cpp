@@ -90,7 +90,8 @@ Result<Figures> run_mode(std::string_view mode, std::size_t jobs, std::uint64_t 
   spec.effects = {.sharing = false, .cpu = true};
   spec.profiles = profiles;
   spec.cpu = mode;
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   return Figures{run.summary.avg_jct.value_or(0),
                  run.trace.gpu_seconds / 3600 / run.summary.gpu_hours.value_or(1)};
 }

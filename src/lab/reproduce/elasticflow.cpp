@@ -104,7 +104,8 @@ Result<double> share_in_time(const Workload& workload, const Cluster& cluster,
   spec.profiles = workload.profiles;
   spec.sim.costs.resume = std::chrono::seconds{30};
   spec.sim.costs.migrate = std::chrono::seconds{30};
-  BERTH_TRY(const RunData run, run_one(workload.trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(workload.trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   return 1 - run.summary.deadline_misses.value_or(0) / run.summary.deadline_jobs.value_or(1);
 }
 

@@ -45,7 +45,8 @@ struct Measured {
 };
 
 Result<Measured> measure(const Trace& trace, const Cluster& cluster, const RunSpec& spec) {
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   Measured measured;
   double used = 0;
   for (std::size_t i = 0; i < run.jobs.rows.size(); ++i) {

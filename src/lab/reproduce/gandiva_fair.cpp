@@ -52,7 +52,8 @@ Result<Hours> measure(const Trace& trace, const Cluster& cluster, const Measured
   spec.settings = std::move(settings);
   spec.profiles = speeds.profiles;
   spec.effects.device = true;
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   Hours hours{};
   const double each = static_cast<double>(run.jobs.rows.size()) / kOwners.size();
   for (std::size_t i = 0; i < run.jobs.rows.size(); ++i) {

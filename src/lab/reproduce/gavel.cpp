@@ -51,7 +51,8 @@ Result<Measured> measure(const Trace& trace, const Cluster& cluster, const Measu
   spec.settings = std::move(settings);
   spec.profiles = speeds.profiles;
   spec.effects.device = true;
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   Measured measured;
   const std::size_t jobs = run.jobs.rows.size();
   for (std::size_t i = jobs / 4; i < jobs - jobs / 4; ++i)

@@ -49,7 +49,8 @@ Result<Measured> measure(const std::vector<Trace>& traces, const Cluster& cluste
   Measured sum;
   const auto count = static_cast<double>(traces.size());
   for (const Trace& trace : traces) {
-    BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+    BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+    BERTH_TRY(const RunData run, planned.run());
     sum.jct += run.summary.avg_jct.value_or(0) / count;
     sum.wait += run.summary.avg_queue_time.value_or(0) / count;
     sum.p99 += run.summary.p99_jct.value_or(0) / count;

@@ -21,7 +21,8 @@ Result<Summary> run_policy(const MuriWorkload& workload, const Cluster& cluster,
   spec.policy = policy;
   spec.seed = seed;
   spec.profiles = workload.profiles;
-  BERTH_TRY(const RunData run, run_one(workload.trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(workload.trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   return run.summary;
 }
 

@@ -145,7 +145,8 @@ Result<Totals> totals(const OasisMix& mix, const ReproduceOptions& options) {
     sums.alone.utility += all.utility * share;
     sums.alone.worthless += all.worthless * share;
     for (const auto& [name, spec] : specs()) {
-      BERTH_TRY(const RunData run, run_one(workload.trace, cluster, spec));
+      BERTH_TRY(Run planned, make_run(workload.trace, cluster, spec));
+      BERTH_TRY(const RunData run, planned.run());
       Total& total = sums.runs[name];
       total.utility += total_utility(workload, run, Counting::Slots) * share;
       total.by_seconds += total_utility(workload, run, Counting::Seconds) * share;

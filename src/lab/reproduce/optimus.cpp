@@ -67,7 +67,9 @@ Result<Figures> figures_of(const std::string& policy, const Drawn& drawn,
     spec.policy = policy;
     if (policy == "optimus") spec.settings = {{"start", "interval"}, {"elastic", "all"}};
     spec.effects.locality = true;
-    BERTH_TRY(const RunData run, run_one(workload(drawn, options.seed + i), cluster, spec));
+    const Trace trace = workload(drawn, options.seed + i);
+    BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+    BERTH_TRY(const RunData run, planned.run());
     sums.jct += *run.summary.avg_jct / static_cast<double>(seeds);
     sums.makespan += *run.summary.makespan / static_cast<double>(seeds);
     sums.overhead_share += run.summary.overhead_gpu_hours.value_or(0) /

@@ -89,7 +89,8 @@ Result<std::array<double, kGuesses.size()>> waits(const ReproduceOptions& option
       spec.policy = kGuesses[g].policy;
       spec.estimator = kGuesses[g].estimator;
       if (spec.policy == "pai") spec.settings = {{"aging", "0"}};
-      BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+      BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+      BERTH_TRY(const RunData run, planned.run());
       mean[g] += run.summary.avg_queue_time.value_or(0) / static_cast<double>(seeds);
     }
   }
@@ -229,7 +230,8 @@ Result<Delays> delays(const Trace& trace, const Cluster& cluster, Settings setti
   spec.estimator = "oracle";
   spec.profiles = kProfiles;
   spec.effects.device = true;
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   Delays sums;
   double high = 0, all = 0;
   for (std::size_t i = 0; i < run.jobs.rows.size(); ++i) {

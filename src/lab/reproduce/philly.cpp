@@ -126,7 +126,8 @@ Result<Measured> measure(const Trace& trace, const Cluster& cluster, Distances d
   spec.policy = "philly";
   spec.settings = std::move(settings);
   spec.effects.locality = distances == Distances::Matter;
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   Measured measured;
   for (const JobOutcome& job : run.jobs.rows) {
     if (!job.ran_to_an_end()) continue;

@@ -67,7 +67,8 @@ Result<void> measure(const Trace& trace, const std::string& shape, Time from, Me
     spec.settings = one.settings;
     spec.estimator = one.estimator;
     spec.placement = "consolidated";
-    BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+    BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+    BERTH_TRY(const RunData run, planned.run());
     if (one.name == "qssf") measured.error = run.summary.avg_estimate_error.value_or(0);
     for (const JobOutcome& job : run.jobs.rows) {
       if (!job.ran_to_an_end() || job.submit < from) continue;

@@ -38,7 +38,8 @@ Result<Measured> read_measured(const std::string& path) {
 /// Rows of a trace are by submit time; the measured lists are in the order of the file, whose ids
 /// count its rows.
 Result<Times> replay(const Trace& trace, const Cluster& cluster, const RunSpec& spec) {
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   Times times(trace.jobs.size());
   for (const JobOutcome& job : run.jobs.rows) {
     const std::string_view id = run.jobs.names.text(job.id);  // "row-7"

@@ -91,7 +91,8 @@ Result<std::map<std::string, double>> averages(const Setting& setting,
         spec.sim.costs.resume = seconds_to_duration(setting.resume_seconds);
         spec.sim.costs.migrate = spec.sim.costs.resume;
       }
-      BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+      BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+      BERTH_TRY(const RunData run, planned.run());
       sums[policy] += *run.summary.avg_jct / static_cast<double>(seeds);
     }
   }

@@ -118,7 +118,8 @@ Result<Replayed> replay(const MuriWorkload& workload, const MeasuredRun& measure
   spec.profiles = workload.profiles;
   const Duration cost = seconds_to_duration(way.start_seconds);
   spec.sim.costs = {.start = cost, .preempt = {}, .resume = cost, .migrate = cost};
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   std::vector<double> ours, theirs;
   Replayed replayed;
   for (const JobOutcome& job : run.jobs.rows) {

@@ -75,7 +75,8 @@ Result<Measured> measure(const Trace& trace, const Cluster& cluster, const std::
   spec.effects.locality = true;
   spec.sim.costs.resume = std::chrono::seconds{15};
   spec.sim.costs.migrate = std::chrono::seconds{15};
-  BERTH_TRY(const RunData run, run_one(trace, cluster, spec));
+  BERTH_TRY(Run planned, make_run(trace, cluster, spec));
+  BERTH_TRY(const RunData run, planned.run());
   std::vector<AppOutcome> apps;
   Measured measured;
   NameId last{0xffffffffU};

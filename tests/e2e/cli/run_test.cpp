@@ -18,12 +18,15 @@ Trace one_job(int gpus, double seconds) {
   return trace;
 }
 
-TEST(RunOne, RecordsAsMuchAsAsked) {
+TEST(Run, RecordsAsMuchAsAsked) {
   const Trace trace = one_job(2, 10);
   const Cluster cluster = *load_cluster("1x4");
-  const auto none = run_one(trace, cluster, {.recording = Recording::None});
-  const auto totals = run_one(trace, cluster, {.recording = Recording::Totals});
-  const auto everything = run_one(trace, cluster, {.recording = Recording::Everything});
+  const auto recorded = [&](Recording recording) {
+    return make_run(trace, cluster, {.recording = recording})->run();
+  };
+  const auto none = recorded(Recording::None);
+  const auto totals = recorded(Recording::Totals);
+  const auto everything = recorded(Recording::Everything);
   ASSERT_TRUE(none && totals && everything);
   EXPECT_EQ(none->summary.avg_jct, 10);
   EXPECT_EQ(none->summary.digest, everything->summary.digest);
@@ -33,16 +36,51 @@ TEST(RunOne, RecordsAsMuchAsAsked) {
   EXPECT_EQ(everything->actions->rows.size(), 1U);
 }
 
-TEST(RunOne, ABadSpecIsAnErrorNotACrash) {
+TEST(Run, ABadSpecIsAnErrorNotACrash) {
   const Trace trace = one_job(2, 10);
   const Cluster cluster = *load_cluster("1x4");
-  EXPECT_FALSE(run_one(trace, cluster, {.policy = "nobody"}));
-  EXPECT_FALSE(run_one(trace, cluster, {.placement = "nowhere"}));
-  EXPECT_FALSE(run_one(trace, cluster, {.estimator = "nothing"}));
-  const auto all = check_spec(trace, cluster,
-                              {.policy = "nobody", .placement = "nowhere", .estimator = "nothing"});
+  EXPECT_FALSE(make_run(trace, cluster, {.policy = "nobody"}));
+  EXPECT_FALSE(make_run(trace, cluster, {.placement = "nowhere"}));
+  EXPECT_FALSE(make_run(trace, cluster, {.estimator = "nothing"}));
+  const auto all = make_run(trace, cluster,
+                            {.policy = "nobody", .placement = "nowhere", .estimator = "nothing"});
   ASSERT_FALSE(all);
   EXPECT_GE(all.error().messages.size(), 3U);
+}
+
+TEST(Run, RefusesPartsThatLeaveEachOtherNothingToDo) {
+  const Trace trace = one_job(2, 10);
+  const Cluster cluster = *load_cluster("1x4");
+  const auto refusals = [&](const RunSpec& spec) -> std::size_t {
+    const auto made = make_run(trace, cluster, spec);
+    return made ? 0 : made.error().messages.size();
+  };
+  EXPECT_EQ(refusals({.policy = "fifo", .placement = "count"}), 0U);
+  EXPECT_EQ(refusals({.policy = "fifo", .placement = "count", .cpu = "bind"}), 1U);
+  EXPECT_EQ(refusals({.policy = "fifo", .placement = "count", .power = "ces"}), 1U);
+  EXPECT_EQ(refusals({.policy = "gandiva", .placement = "count"}), 1U);  // it shares devices
+  EXPECT_EQ(refusals({.policy = "gandiva"}), 0U);
+  EXPECT_EQ(refusals({.policy = "fifo", .cpu = "nobody", .power = "nobody"}), 2U);
+}
+
+TEST(RunDeathTest, ARunIsRunOnce) {
+  const Trace trace = one_job(2, 10);
+  const Cluster cluster = *load_cluster("1x4");
+  auto run = make_run(trace, cluster, {});
+  ASSERT_TRUE(run.has_value());
+  ASSERT_TRUE(run->run().has_value());
+  EXPECT_DEATH({ const auto again = run->run(); }, "a run is run once");
+}
+
+TEST(Run, KnowsWhetherItsRunTimesAreLearnt) {
+  const Trace trace = one_job(2, 10);
+  const Cluster cluster = *load_cluster("1x4");
+  const auto learns = [&](const RunSpec& spec) {
+    return make_run(trace, cluster, spec)->learns_run_times();
+  };
+  EXPECT_TRUE(learns({.policy = "sjf", .estimator = "history"}));
+  EXPECT_FALSE(learns({.policy = "sjf", .estimator = "limit"}));
+  EXPECT_FALSE(learns({.policy = "fifo", .estimator = "history"}));  // it asks for none
 }
 
 TEST(Outages, AreDrawnFromTheSeedAndDoNotOverlap) {
