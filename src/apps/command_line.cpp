@@ -149,7 +149,7 @@ void CommandLine::add_export() {
   flag(sub, "-q,--quiet", export_.quiet, "no notes", kOutput);
 
   CLI::App* profiles =
-      add("profiles", "write what jobs of a live scheduler have shown of themselves",
+      add("profiles", "write what a live scheduler has measured of its jobs",
           "berth profiles export -o mine.yaml\n"
           "berth simulate --trace last-week.csv --cluster 1x8 --policy srtf --profiles mine.yaml",
           [this]() -> Result<Command> { return profiles_; });
@@ -226,10 +226,11 @@ void CommandLine::add_fit() {
 }
 
 void CommandLine::add_reproduce() {
-  CLI::App* sub = add("reproduce", "run the headline of a paper and set it beside the published",
-                      "berth reproduce\nberth reproduce sjf-bsbf\n"
-                      "berth reproduce all --data ../shared/data --markdown",
-                      [this]() -> Result<Command> { return reproduce_; });
+  CLI::App* sub =
+      add("reproduce", "run the headline experiment of a paper beside its published figure",
+          "berth reproduce\nberth reproduce sjf-bsbf\n"
+          "berth reproduce all --data ../shared/data --markdown",
+          [this]() -> Result<Command> { return reproduce_; });
   take(sub, "NAME", reproduce_.name, "NAME", "which one, or all (default: list them)");
   take(sub, "--data", reproduce_.data, "DIR",
        "folder of public traces and profiles (default: only what needs none)");

@@ -207,7 +207,7 @@ void CommandLine::add_check() {
 }
 
 void CommandLine::add_report() {
-  CLI::App* sub = add("report", "build report.html and the figures of a result folder anew",
+  CLI::App* sub = add("report", "rebuild report.html and the figures of a result folder",
                       "berth report run1\nberth report --live -o energy.html",
                       [this]() -> Result<Command> { return report_; });
   take(sub, "DIR", report_.dir, "DIR", "a folder that --out made");
