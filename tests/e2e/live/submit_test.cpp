@@ -145,7 +145,7 @@ TEST(Submit, HelpIsForTheCommandNotForItsProgram) {
   EXPECT_THAT(scheduler.run("submit --help").out, HasSubstr("berth submit sweep.yaml"));
   EXPECT_THAT(scheduler.run("help submit").out, HasSubstr("berth submit sweep.yaml"));
   EXPECT_EQ(scheduler.run("submit -- prog --help").out, "job 100\n");
-  EXPECT_THAT(scheduler.run("--help").out, HasSubstr("hand a job to the scheduler"));
+  EXPECT_THAT(scheduler.run("--help").out, HasSubstr("submit a job"));
   EXPECT_THAT(scheduler.run("completion bash").out, HasSubstr("submit)"));
 }
 
