@@ -138,6 +138,7 @@ becomes(${host} [[  // A claim is never forgotten while its shim may still be on
 if(CANDIDATES)
   include(${CMAKE_CURRENT_LIST_DIR}/candidates.cmake)
 endif()
+copied(${executor})
 copied(${gates})
 copied(${dependencies})
 write_mutants()

@@ -107,7 +107,7 @@ class Packed {
       const auto shim = holder_of(directory, order->order.attempt);
       ASSERT_TRUE(shim);
       sigval value{};
-      value.sival_int = pack({ShimDeed::Suspend, 0});
+      value.sival_int = pack({ShimAction::Suspend, 0});
       ASSERT_EQ(::sigqueue(*shim, shim_signal(), value), 0);
       return;
     }
