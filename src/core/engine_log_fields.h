@@ -42,9 +42,7 @@ void pass_field(ByteReader& in, T& value) {
     value = in.flag();
   else if constexpr (std::is_floating_point_v<T>)
     value = static_cast<T>(in.real());
-  else if constexpr (std::is_enum_v<T>)
-    value = static_cast<T>(in.natural());
-  else if constexpr (std::is_unsigned_v<T>)
+  else if constexpr (std::is_enum_v<T> || std::is_unsigned_v<T>)
     value = static_cast<T>(in.natural());
   else if constexpr (std::is_integral_v<T>)
     value = static_cast<T>(in.integer());

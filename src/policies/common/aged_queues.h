@@ -33,7 +33,7 @@ class AgedQueues {
     entries_[job] = entry;
     waiting_.push(group_of(job), {entry.key, job});
     if (entry.patient_until == kNever) return;
-    patience_.push_back({entry.patient_until, job});
+    patience_.emplace_back(entry.patient_until, job);
     std::ranges::push_heap(patience_, std::ranges::greater{});
   }
   void forget(JobId job) {
