@@ -162,14 +162,16 @@ PaceView pace_view(const ProgressEstimate& progress, std::int64_t later) {
 
 }  // namespace
 
-JobView StatusBoard::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const {
+namespace {
+
+/// What is on record of a job, whether it is over or not.
+JobView recorded_view(const LedgerJob& job) {
   JobView view;
   view.number = job.number;
   view.array = job.array;
   view.array_index = job.array_index;
   if (job.spec && job.spec->array) view.array_at_once = job.spec->array->at_once;
   view.spec = job.spec;
-  view.state = state_of(job);
   view.submitted = job.submitted_wall;
   view.started = job.first_start_wall;
   view.run_seconds = job.run_seconds;
@@ -178,6 +180,14 @@ JobView StatusBoard::view_of(const LedgerJob& job, std::int64_t wall, Rows rows)
   view.attempts = job.attempts;
   view.preemptions = job.preemptions;
   view.failures = job.failures;
+  return view;
+}
+
+}  // namespace
+
+JobView StatusBoard::view_of(const LedgerJob& job, std::int64_t wall, Rows rows) const {
+  JobView view = recorded_view(job);
+  view.state = state_of(job);
   const auto note = notes_.find(job.number);
   if (note != notes_.end()) {
     view.pid = note->second.pid;
@@ -214,24 +224,11 @@ JobView StatusBoard::view_of(const LedgerJob& job, std::int64_t wall, Rows rows)
 JobView StatusBoard::past_view(const PastJob& past, Rows rows) const {
   LedgerJob job = past.job;
   job.attempt.reset();
-  JobView view;
-  view.number = job.number;
-  view.array = job.array;
-  view.array_index = job.array_index;
-  if (job.spec && job.spec->array) view.array_at_once = job.spec->array->at_once;
-  view.spec = job.spec;
+  JobView view = recorded_view(job);
   view.state = final_state(past.outcome);
   view.reason = past.why;
-  view.submitted = job.submitted_wall;
-  view.started = job.first_start_wall;
   view.last_started = job.first_start_wall;
   view.ended = past.ended_wall;
-  view.run_seconds = job.run_seconds;
-  view.gpu_seconds = job.gpu_seconds;
-  view.energy_kwh = job.joules / kJoulesPerKwh;
-  view.attempts = job.attempts;
-  view.preemptions = job.preemptions;
-  view.failures = job.failures;
   view.where = past.where;
   view.exit_code = past.exit_code;
   view.signal = past.signal;
