@@ -13,6 +13,14 @@ namespace berth {
 
 namespace {
 
+void set_member(std::set<JobNumber>& jobs, JobNumber job, bool is_member) {
+  if (is_member) {
+    jobs.insert(job);
+  } else {
+    jobs.erase(job);
+  }
+}
+
 /// How many events a client that was away can catch up with.
 constexpr std::size_t kKeptEvents = 4096;
 
@@ -74,8 +82,8 @@ void StatusBoard::publish(std::span<const Committed> records, std::int64_t wall)
           held_.erase(number);
         } else {
           by_user_[job->spec->user].insert(number);
-          job->attempt ? live_attempts_.insert(number).second : live_attempts_.erase(number) > 0;
-          job->is_held ? held_.insert(number).second : held_.erase(number) > 0;
+          set_member(live_attempts_, number, job->attempt.has_value());
+          set_member(held_, number, job->is_held);
           if (!job->attempt && notes_.contains(number)) {
             notes_[number].pid = 0;
             notes_[number].is_running = false;
@@ -295,7 +303,7 @@ JobPage StatusBoard::page(const JobFilter& filter, std::int64_t wall) const {
   if (!filter.numbers.empty()) {
     std::vector<JobNumber> numbers = filter.numbers;
     std::ranges::sort(numbers);
-    numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     for (const JobNumber number : numbers) {
       if (const LedgerJob* job = ledger_.find(number)) consider(*job);
     }
