@@ -4,6 +4,7 @@
 
 #include "wire/reader.h"
 #include "wire/requests.h"
+#include "wire/step_fields.h"
 #include "wire/why.h"
 
 template <>
@@ -79,6 +80,10 @@ Result<JobRows> jobs_from(std::string_view body, KeepJson keep) {
   if (const auto next = value.find("next"); next != value.end() && !next->is_null())
     page.next = next->is_string() ? next->get<std::string>() : next->dump();
   return page;
+}
+
+Result<std::vector<JobSteps>> steps_from(std::string_view body) {
+  return rows_from<JobSteps>(body, "jobs");
 }
 
 Result<std::vector<AttemptView>> attempts_from(std::string_view body) {

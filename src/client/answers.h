@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/step.h"
 #include "wire/views.h"
 #include "wire/why.h"
 
@@ -50,6 +51,7 @@ struct TokenRow {
 enum class KeepJson : bool { No, Yes };
 [[nodiscard]] Result<JobRows> jobs_from(std::string_view body, KeepJson keep = KeepJson::No);
 [[nodiscard]] Result<std::vector<AttemptView>> attempts_from(std::string_view body);
+[[nodiscard]] Result<std::vector<JobSteps>> steps_from(std::string_view body);
 /// The user of /whoami.
 [[nodiscard]] Result<std::string> caller_from(std::string_view body);
 [[nodiscard]] Result<Submitted> submit_from(std::string_view body);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "client/last_words.h"
@@ -300,6 +301,20 @@ Result<JobRow> Scheduler::job(JobNumber number) {
 Result<std::vector<AttemptView>> Scheduler::attempts(JobNumber number) {
   BERTH_TRY(const std::string body, get(fmt::format("/jobs/{}/attempts", number)));
   return attempts_from(body);
+}
+
+Result<std::vector<JobSteps>> Scheduler::steps(std::vector<JobNumber> numbers) {
+  constexpr std::size_t kAtOnce = 500;
+  std::ranges::sort(numbers);
+  std::vector<JobSteps> all;
+  for (std::size_t first = 0; first < numbers.size(); first += kAtOnce) {
+    const std::span some =
+        std::span(numbers).subspan(first, std::min(kAtOnce, numbers.size() - first));
+    BERTH_TRY(const std::string body, get(fmt::format("/steps?ids={}", fmt::join(some, ","))));
+    BERTH_TRY(auto rows, steps_from(body));
+    std::ranges::move(rows, std::back_inserter(all));
+  }
+  return all;
 }
 
 Result<std::vector<VerbResult>> Scheduler::act(JobAction action) {

@@ -19,6 +19,7 @@
 #include "client/answers.h"
 #include "client/http.h"
 #include "model/job_spec.h"
+#include "model/step.h"
 #include "wire/requests.h"
 
 namespace berth::client {
@@ -83,6 +84,8 @@ class Scheduler {
   [[nodiscard]] Result<JobRows> jobs(const JobQuery& query);
   [[nodiscard]] Result<JobRow> job(JobNumber number);
   [[nodiscard]] Result<std::vector<AttemptView>> attempts(JobNumber number);
+  /// Of each of these jobs that is known, in the order of their numbers; any number of them.
+  [[nodiscard]] Result<std::vector<JobSteps>> steps(std::vector<JobNumber> numbers);
   [[nodiscard]] Result<JobRows> history(const HistoryQuery& query);
   /// Parts that are empty do not restrict; a user may be kMe.
   [[nodiscard]] Result<std::vector<VerbResult>> act(JobAction action);
