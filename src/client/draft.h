@@ -69,6 +69,8 @@ class OptionTable {
   std::vector<OptionSpec> specs_;  // of rows_, side by side for the parser
 };
 
+/// The rows of sbatch_options(), for commands that share them.
+[[nodiscard]] std::vector<OptionTable::Row> sbatch_rows();
 /// sbatch's options, as on its command line and on #SBATCH lines.
 [[nodiscard]] const OptionTable& sbatch_options();
 /// Those of `berth submit` and of #BERTH lines.

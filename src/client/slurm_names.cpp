@@ -7,6 +7,7 @@
 
 #include "client/commands.h"
 #include "client/draft.h"
+#include "client/interactive/interactive.h"
 #include "client/sbatch_script.h"
 #include "client/submit_command.h"
 
@@ -165,7 +166,8 @@ int run_sbatch(std::span<const std::string> words, Console& console) {
 
 bool is_slurm_name(std::string_view program) {
   const std::string_view name = base_name(program);
-  return name == "sbatch" || name == "squeue" || name == "scancel" || name == "sinfo";
+  return name == "sbatch" || name == "squeue" || name == "scancel" || name == "sinfo" ||
+         name == "srun" || name == "salloc" || name == "sattach";
 }
 
 int run_slurm_name(std::string_view program, std::span<const std::string> words) {
@@ -174,6 +176,9 @@ int run_slurm_name(std::string_view program, std::span<const std::string> words)
   if (name == "sbatch") return run_sbatch(words, console);
   if (name == "squeue") return run_squeue(words, console);
   if (name == "scancel") return run_scancel(words, console);
+  if (name == "srun") return run_srun_outside(words, console);
+  if (name == "salloc") return run_salloc(words, console);
+  if (name == "sattach") return run_sattach(words, console);
   return run_sinfo(words, console);
 }
 

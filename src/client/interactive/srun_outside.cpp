@@ -1,0 +1,96 @@
+// srun where there is no job: one is made whose session runs the same words inside.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "client/interactive/interactive.h"
+#include "client/interactive/session_job.h"
+#include "client/interactive/session_options.h"
+#include "client/interactive/session_words.h"
+#include "client/submit_command.h"
+#include "step/join_request.h"
+#include "step/session.h"
+
+namespace berth::client {
+
+namespace {
+
+constexpr SessionManner kSrun{
+    .name = "srun", .usage = "srun [OPTIONS] COMMAND [ARGS…]", .prefix = "SLURM_"};
+
+step::AttachOptions attach_options(const Parsed& parsed, JobNumber job) {
+  step::AttachOptions options;
+  options.program = kSrun.name;
+  options.what = fmt::format("job {}", job);
+  options.quits_on_interrupt = parsed.has("quit-on-interrupt") || parsed.has("disable-status");
+  options.reads_input = !parsed.has("input");  // then the tasks read it themselves
+  return options;
+}
+
+int run_new_job(std::span<const std::string> words, const Parsed& parsed, Console& console) {
+  auto draft = session_draft(kSrun, srun_options(), parsed);
+  if (!draft) return console.complain(kMisuse, draft.error());
+  const auto wait = start_wait(parsed);
+  if (!wait) return console.complain(kMisuse, wait.error());
+  auto scheduler = local_scheduler(draft->server, console);
+  if (!scheduler) return console.complain(kMisuse, scheduler.error());
+  if (draft->spec.name.empty()) draft->spec.name = last_part(parsed.operands.front());
+  std::vector<std::string> host{"--as", "srun", "--"};
+  if (parsed.has("pty")) host.insert(host.begin(), "--pty");
+  host.insert(host.end(), words.begin(), words.end());
+  make_session(*draft, std::move(host));
+  const auto job = submit_session(*scheduler, *draft, console);
+  if (!job) return job.error();
+  if (const auto started = await_session(*scheduler, *job, *wait, console); !started)
+    return started.error();
+  if (parsed.has("bell")) console.put("\a");
+  auto socket = open_session(*scheduler, *job, step::kSessionSocket);
+  if (!socket) {
+    give_up(*scheduler, *job, "nobody could attach to it", console);
+    return console.complain(kFailure, socket.error());
+  }
+  return attend_session(*scheduler, *job, std::move(*socket), attach_options(parsed, *job), console)
+      .code;
+}
+
+/// Into a job that runs already.
+int run_in_job(std::span<const std::string> words, const Parsed& parsed, Console& console) {
+  const auto number = parse_count(parsed.value("jobid"), 1, std::int64_t{1} << 62U);
+  if (!number) return console.complain(kMisuse, "--jobid: " + number.error().text());
+  const auto job = static_cast<JobNumber>(*number);
+  auto scheduler = local_scheduler(parsed.value("server"), console);
+  if (!scheduler) return console.complain(kMisuse, scheduler.error());
+  const auto context = process_context();
+  if (!context) return console.complain(kFailure, context.error());
+  const auto directory = steps_directory(*scheduler, job);
+  if (!directory) return console.complain(kFailure, directory.error());
+  step::JoinRequest request;
+  request.words = {"srun"};
+  request.words.insert(request.words.end(), words.begin(), words.end());
+  request.on_terminal = parsed.has("pty");
+  request.workdir = context->directory;
+  const auto join = step::put_join(*directory, request);
+  if (!join) return console.complain(kFailure, join.error());
+  const auto asked = scheduler->send("POST", fmt::format("/jobs/{}/join", job),
+                                     nlohmann::json{{"request", *join}}.dump());
+  if (!asked) {
+    step::drop_join(*directory, *join);
+    return console.complain(kFailure, asked.error());
+  }
+  auto socket = open_session(*scheduler, job, step::join_socket(*join));
+  if (!socket) return console.complain(kFailure, socket.error());
+  return attend_session(*scheduler, job, std::move(*socket), attach_options(parsed, job), console)
+      .code;
+}
+
+}  // namespace
+
+int run_srun_outside(std::span<const std::string> words, Console& console) {
+  const Parsed parsed = parse_options(srun_options().specs(), words, OperandOrder::Leading);
+  if (const auto code = first_answer(kSrun, srun_options(), parsed, console)) return *code;
+  if (parsed.operands.empty())
+    return console.complain(kMisuse, "error: No command given to execute.");
+  return parsed.has("jobid") ? run_in_job(words, parsed, console)
+                             : run_new_job(words, parsed, console);
+}
+
+}  // namespace berth::client
