@@ -66,8 +66,8 @@ struct WindowSize {
 
 struct Hello {
   bool takes_over = false;  // from whoever is attached now
-  WindowSize size;
-  std::string term;  // TERM; empty: no terminal
+  WindowSize size{};
+  std::string term{};  // TERM; empty: no terminal
 };
 struct Welcome {
   bool is_terminal = false;  // the program runs on a pseudo-terminal

@@ -33,7 +33,7 @@ class IdleWatch {
  private:
   std::int64_t limit_;
   std::int64_t interval_;
-  std::int64_t used_;       // when it last was in use
+  std::int64_t used_;  // when it last was in use
   std::int64_t last_look_;
   std::int64_t next_look_;
   bool is_warned_ = false;

@@ -4,8 +4,8 @@
 #include <random>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include "base/fd.h"
 #include "step/local_socket.h"

@@ -28,8 +28,7 @@ Place place_of(const std::string& directory, const std::string& name) {
     place.directory.reset();
     errno = ENAMETOOLONG;
   }
-  if (place.directory.is_open())
-    std::memcpy(place.address.sun_path, path.c_str(), path.size() + 1);
+  if (place.directory.is_open()) std::memcpy(place.address.sun_path, path.c_str(), path.size() + 1);
   return place;
 }
 
@@ -57,8 +56,7 @@ Result<Fd> listen_at(const std::string& directory, const std::string& name) {
   if (!socket.is_open()) return fail_by_errno(what);
   ::unlinkat(place.directory.get(), name.c_str(), 0);
   const mode_t before = ::umask(0177);
-  const bool is_bound =
-      ::bind(socket.get(), as_address(place.address), sizeof place.address) == 0;
+  const bool is_bound = ::bind(socket.get(), as_address(place.address), sizeof place.address) == 0;
   ::umask(before);
   if (!is_bound || ::listen(socket.get(), 4) != 0) return fail_by_errno(what);
   return socket;

@@ -14,8 +14,8 @@ namespace berth::step {
 
 struct ProcessUse {
   pid_t pid = 0, parent = 0, session = 0;
-  std::uint64_t start = 0;       // clock ticks since boot
-  std::int64_t cpu_micros = 0;   // its own, and of the children it has waited for
+  std::uint64_t start = 0;      // clock ticks since boot
+  std::int64_t cpu_micros = 0;  // its own, and of the children it has waited for
 };
 
 /// A line of /proc/PID/stat; nothing if it is none.

@@ -85,12 +85,12 @@ class Session {
   KeptOutput kept_;
   std::string input_;  // for the program
   bool input_ends_ = false;
-  std::uint32_t consumed_ = 0;      // input since the last credit
-  std::int64_t alone_until_ = 0;    // without a client; then it ends
-  std::int64_t kill_at_ = 0;        // 0: it was not hung up
-  std::int64_t farewell_at_ = 0;    // of a program that is over
-  std::int64_t quiet_until_ = 0;    // its terminal has nobody on the other side
-  std::string reason_;              // why we ended it
+  std::uint32_t consumed_ = 0;    // input since the last credit
+  std::int64_t alone_until_ = 0;  // without a client; then it ends
+  std::int64_t kill_at_ = 0;      // 0: it was not hung up
+  std::int64_t farewell_at_ = 0;  // of a program that is over
+  std::int64_t quiet_until_ = 0;  // its terminal has nobody on the other side
+  std::string reason_;            // why we ended it
   std::optional<int> code_;
 };
 
@@ -197,13 +197,13 @@ void Session::greet() {
   if (!newcomer_->receive()) return newcomer_.reset();
   const auto first = newcomer_->next();
   if (first && !*first) return;
-  const auto hello = first && (*first)->kind == FrameKind::Hello ? hello_from((*first)->payload)
-                                                                 : std::nullopt;
+  const auto hello =
+      first && (*first)->kind == FrameKind::Hello ? hello_from((*first)->payload) : std::nullopt;
   if (!hello) return newcomer_.reset();
   const bool is_taken = client_ && !hello->takes_over;
   if (is_taken || code_) {
-    newcomer_->send(FrameKind::Refused, is_taken ? "somebody is attached to it already"
-                                                 : "it is just over");
+    newcomer_->send(FrameKind::Refused,
+                    is_taken ? "somebody is attached to it already" : "it is just over");
     static_cast<void>(newcomer_->flush());
     return newcomer_.reset();
   }
@@ -218,7 +218,8 @@ void Session::attach(const Hello& hello) {
   client_ = std::move(newcomer_);
   newcomer_.reset();
   client_->send(FrameKind::Welcome, payload_of(Welcome{options_.program.on_terminal}));
-  const auto waiting = static_cast<std::uint32_t>(std::min<std::size_t>(input_.size(), kFirstCredit));
+  const auto waiting =
+      static_cast<std::uint32_t>(std::min<std::size_t>(input_.size(), kFirstCredit));
   client_->send(FrameKind::Credit, credit_payload(kFirstCredit - waiting));
   consumed_ = 0;
   idle_.note_use(boot_clock_micros());
@@ -264,9 +265,7 @@ void Session::obey(const Frame& said) {
       input_ += said.payload;
       if (input_.size() > 2 * std::size_t{kFirstCredit}) return detach();  // beyond its credit
       return pass_input();
-    case FrameKind::EndOfInput:
-      input_ends_ = true;
-      return pass_input();
+    case FrameKind::EndOfInput: input_ends_ = true; return pass_input();
     case FrameKind::Resize:
       if (const auto size = size_from(said.payload)) program_->resize(*size);
       return;
@@ -396,10 +395,9 @@ void Session::watch_idle() {
   // Everything of the job: what was left in the background is below the shim, our parent.
   auto processes = below(options_.is_whole_job ? ::getppid() : ::getpid(), running_processes());
   std::erase_if(processes, [](const ProcessUse& one) { return one.pid == ::getpid(); });
-  const IdleWatch::Look seen{
-      .now = now,
-      .cpu_micros = cpu_.micros_since(processes),
-      .are_gpus_busy = options_.are_gpus_busy && options_.are_gpus_busy()};
+  const IdleWatch::Look seen{.now = now,
+                             .cpu_micros = cpu_.micros_since(processes),
+                             .are_gpus_busy = options_.are_gpus_busy && options_.are_gpus_busy()};
   const IdleWatch::Verdict verdict = idle_.look(seen);
   const std::string idle = span_text(idle_.idle_micros(now));
   if (verdict == IdleWatch::Verdict::End)
@@ -412,8 +410,6 @@ void Session::watch_idle() {
 
 }  // namespace
 
-Result<int> host_session(SessionOptions options) {
-  return Session(std::move(options)).run();
-}
+Result<int> host_session(SessionOptions options) { return Session(std::move(options)).run(); }
 
 }  // namespace berth::step

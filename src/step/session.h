@@ -23,7 +23,7 @@ inline constexpr const char* kReasonFile = "why";
 inline constexpr std::size_t kKeptOutput = 64U << 10U;
 
 struct SessionOptions {
-  std::string directory;             // of the socket
+  std::string directory;  // of the socket
   std::string socket = kSessionSocket;
   ProgramOrder program;
   std::int64_t first_wait_seconds = 60;  // for the first client

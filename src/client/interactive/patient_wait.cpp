@@ -34,7 +34,8 @@ class Voice {
 
   void waits(const JobRow& job) {
     if (is_quiet_) return;
-    if (!has_begun_) console_.note(fmt::format("job {} queued and waiting for resources", job.number));
+    if (!has_begun_)
+      console_.note(fmt::format("job {} queued and waiting for resources", job.number));
     has_begun_ = true;
     const std::string reason = reason_text(job);
     if (reason == said_ || reason == "None") return;

@@ -70,8 +70,7 @@ pid_t host_of(const std::string& directory, const std::string& socket) {
   if (!connected) return 0;
   ucred peer{};
   socklen_t length = sizeof peer;
-  const bool told =
-      ::getsockopt(connected->get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0;
+  const bool told = ::getsockopt(connected->get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0;
   return told ? peer.pid : 0;
 }
 
@@ -88,10 +87,11 @@ Result<std::string> socket_of_step(const JobSteps& steps, const Target& target) 
     if (std::ranges::any_of(hosted, [&](const auto& one) { return one.pid == step->pid; }))
       return socket;
   }
-  return fail(fmt::format("step {0}.{1} has no session to attach to: its output goes to files "
-                          "(`berth logs {0}`); `srun --jobid={0} --overlap --pty bash` steps into "
-                          "the job",
-                          target.job, target.step));
+  return fail(
+      fmt::format("step {0}.{1} has no session to attach to: its output goes to files "
+                  "(`berth logs {0}`); `srun --jobid={0} --overlap --pty bash` steps into "
+                  "the job",
+                  target.job, target.step));
 }
 
 Result<std::string> socket_of(Scheduler& scheduler, const Target& target) {
@@ -103,9 +103,10 @@ Result<std::string> socket_of(Scheduler& scheduler, const Target& target) {
     return socket_of_step(*found, target);
   for (const std::string& socket : sockets_in(found->directory))
     if (host_of(found->directory, socket) != 0) return socket;
-  return fail(fmt::format("job {0} has no session to attach to; `srun --jobid={0} --overlap --pty "
-                          "bash` steps into it",
-                          target.job));
+  return fail(
+      fmt::format("job {0} has no session to attach to; `srun --jobid={0} --overlap --pty "
+                  "bash` steps into it",
+                  target.job));
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ Attended after_lost(Scheduler& scheduler, JobNumber job, const std::string& why,
     tell_end(*row, console);
     return {.code = std::max(1, exit_code_of(*row))};
   }
-  console.note(fmt::format("the connection to job {} is lost{}{}", job, why.empty() ? "" : ": ",
-                           why));
+  console.note(
+      fmt::format("the connection to job {} is lost{}{}", job, why.empty() ? "" : ": ", why));
   console.note(fmt::format("the job was not seen to end: `sattach {0}` or `squeue -j {0}`", job));
   return {.code = kFailure, .goes_on = true};
 }
@@ -64,9 +64,10 @@ Attended after_lost(Scheduler& scheduler, JobNumber job, const std::string& why,
 Result<Scheduler> local_scheduler(const std::string& server, const Console& console) {
   BERTH_TRY(auto scheduler, patient_scheduler(server, console));
   if (scheduler.endpoint().socket.empty())
-    return fail(fmt::format("terminals do not reach over the network to {}: log in there (ssh) and "
-                            "call it again, or use sbatch",
-                            scheduler.endpoint().text()));
+    return fail(
+        fmt::format("terminals do not reach over the network to {}: log in there (ssh) and "
+                    "call it again, or use sbatch",
+                    scheduler.endpoint().text()));
   return scheduler;
 }
 

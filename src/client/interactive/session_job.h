@@ -35,8 +35,8 @@ void make_session(Draft& draft, std::vector<std::string> host_words);
                                       const std::string& socket);
 
 struct Attended {
-  int code = 0;            // to exit with
-  bool goes_on = false;    // the session is still there
+  int code = 0;          // to exit with
+  bool goes_on = false;  // the session is still there
 };
 /// Attaches and tells how that ended.
 [[nodiscard]] Attended attend_session(Scheduler& scheduler, JobNumber job, Fd socket,

@@ -20,7 +20,7 @@ Row own(char letter, std::string_view name, Takes takes, std::string_view value,
 
 /// Of sbatch alone: what concerns files, scripts and waiting.
 constexpr std::array<std::string_view, 14> kOfSbatch{
-    "array", "wrap",      "wait",    "parsable",   "test-only", "output", "error",
+    "array", "wrap",      "wait",    "parsable",   "test-only", "output",      "error",
     "input", "open-mode", "requeue", "no-requeue", "batch",     "export-file", "ignore-pbs"};
 
 std::vector<Row> both() {
@@ -95,9 +95,8 @@ OptionTable table_of(std::vector<Row> rows) {
                                [&](const Row& row) { return row.spec.name == other.spec.name; });
   };
   const auto has_letter = [&](char letter) {
-    return letter != 0 && std::ranges::any_of(rows, [&](const Row& row) {
-             return row.spec.letter == letter;
-           });
+    return letter != 0 &&
+           std::ranges::any_of(rows, [&](const Row& row) { return row.spec.letter == letter; });
   };
   std::vector<Row> rest;
   for (Row& row : sbatch_rows()) {

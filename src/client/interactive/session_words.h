@@ -12,9 +12,9 @@
 namespace berth::client {
 
 struct SessionManner {
-  std::string_view name;      // "srun"
-  std::string_view usage;     // "srun [OPTIONS] COMMAND [ARGS…]"
-  std::string_view prefix;    // of its variables: "SLURM_", "SALLOC_"
+  std::string_view name;    // "srun"
+  std::string_view usage;   // "srun [OPTIONS] COMMAND [ARGS…]"
+  std::string_view prefix;  // of its variables: "SLURM_", "SALLOC_"
 };
 
 /// --help, --usage, --version and faults: the exit code. Nothing: go on.
