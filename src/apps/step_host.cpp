@@ -7,10 +7,15 @@
 #include <memory>
 #include <optional>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "client/draft.h"
 #include "client/options.h"
+#include "exec/environment.h"
 #include "exec/gpu_energy.h"
 #include "model/step.h"
 #include "step/join_request.h"
@@ -33,6 +38,8 @@ constexpr std::array kOptions{
     OptionSpec{"as", 0, Value, "NAME", "runs this program under this name"},
     OptionSpec{"join", 0, Value, "N", "as the request of this number says"},
     OptionSpec{"hold", 0, Nothing, "", "only waits: the job is held for others to step into"},
+    OptionSpec{"detached", 0, Nothing, "", "begins at once and needs no client"},
+    OptionSpec{"link", 0, Value, "PORT", "{port} is this one, 0: a free one; its link is kept"},
     OptionSpec{"wait", 0, Value, "SECONDS", "for the first client (default 60)"},
     OptionSpec{"grace", 0, Value, "SECONDS", "without a client (default 300)"},
     OptionSpec{"idle", 0, Value, "SECONDS", "unused (default: the limit of the job's queue)"},
@@ -83,6 +90,40 @@ std::function<bool()> gpu_watch() {
   };
 }
 
+/// A port of the loopback that nobody has now.
+Result<std::uint16_t> free_port(std::uint16_t wanted) {
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(wanted);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+  if (wanted != 0 && !is_port_free(wanted))
+    return fail("port " + std::to_string(wanted) + " is in use");
+  if (wanted != 0) return wanted;
+  if (::bind(socket.get(), plain, length) != 0 || ::getsockname(socket.get(), plain, &length) != 0)
+    return fail("there is no free port");
+  return ntohs(address.sin_port);
+}
+
+/// The words say {port}; whoever may look into the directory finds the link there.
+Result<void> put_link(step::SessionOptions& options, std::uint16_t wanted) {
+  const auto port = free_port(wanted);
+  if (!port) {
+    static_cast<void>(put_file(options.directory + "/" + step::kReasonFile, port.error().text()));
+    return tl::unexpected<Error>(port.error());
+  }
+  constexpr std::string_view kPort = "{port}";
+  for (std::string& word : options.program.words)
+    if (const auto at = word.find(kPort); at != std::string::npos)
+      word.replace(at, kPort.size(), std::to_string(*port));
+  const std::string token = variable("JUPYTER_TOKEN");
+  return put_file(
+      options.directory + "/" + step::kLinkFile,
+      "http://127.0.0.1:" + std::to_string(*port) + "/" + (token.empty() ? "" : "?token=" + token));
+}
+
 Result<void> take_request(step::SessionOptions& options, const std::string& text) {
   BERTH_TRY(const auto number, client::parse_count(text, 1, step::kMaxJoin));
   const auto join = static_cast<std::uint32_t>(number);
@@ -111,7 +152,12 @@ Result<step::SessionOptions> options_from(const Parsed& parsed) {
   if (options.idle_seconds > 0) options.are_gpus_busy = gpu_watch();
   if (parsed.operands.empty()) return fail("which program?");
   options.program.on_terminal = parsed.has("pty");
+  options.needs_client = !parsed.has("detached");
   options.program.words = parsed.operands;
+  if (parsed.has("link")) {
+    BERTH_TRY(const auto wanted, client::parse_count(parsed.value("link"), 0, 65'535));
+    BERTH_TRY_VOID(put_link(options, static_cast<std::uint16_t>(wanted)));
+  }
   options.program.file = parsed.operands.front();
   if (parsed.has("as")) {
     options.program.file = kOwnProgram;

@@ -73,8 +73,9 @@ class OptionTable {
 [[nodiscard]] std::vector<OptionTable::Row> sbatch_rows();
 /// sbatch's options, as on its command line and on #SBATCH lines.
 [[nodiscard]] const OptionTable& sbatch_options();
-/// Those of `berth submit` and of #BERTH lines.
+/// Those of `berth submit` and of #BERTH lines, and their rows.
 [[nodiscard]] const OptionTable& own_options();
+[[nodiscard]] std::vector<OptionTable::Row> own_rows();
 
 /// Totals from parts, the environment, the name, the program's own defaults. Afterwards the spec is
 /// complete; `problems()` of model/job_spec_json.h may still find something wrong with it.

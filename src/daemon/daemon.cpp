@@ -164,7 +164,10 @@ Result<void> Daemon::Parts::begin() {
       .job = [this](JobNumber job) { return board.find(job); },
       .order =
           [this](const LedgerJob& job, const Attempt& attempt) {
-            return launch_order(job, attempt, options.cluster, extra_env(job.number, attempt.id));
+            auto extra = extra_env(job.number, attempt.id);
+            for (auto& variable : session_environment(*job.spec, options.admission.queues))
+              extra.push_back(std::move(variable));
+            return launch_order(job, attempt, options.cluster, extra);
           },
       .machine_cores = cores_of_this_machine(),
       .seen_to_run =

@@ -57,6 +57,7 @@ class Session {
   void accept_client();
   void greet();
   void attach(const Hello& hello);
+  void begin(const Hello& hello);
   void detach();
   void hear();
   void obey(const Frame& said);
@@ -110,6 +111,7 @@ Result<void> Session::open() {
 
 Result<int> Session::run() {
   BERTH_TRY_VOID(open());
+  if (!options_.needs_client) begin({});
   while (!is_over()) {
     std::vector<pollfd> fds = awaited();
     ::poll(fds.data(), fds.size(), timeout());
@@ -147,7 +149,7 @@ int Session::timeout() const {
   const auto by = [&](bool applies, std::int64_t at) {
     if (applies) next = std::min(next, at);
   };
-  by(!client_ && !code_, alone_until_);
+  by(options_.needs_client && !client_ && !code_, alone_until_);
   by(kill_at_ != 0, kill_at_);
   by(code_.has_value(), farewell_at_);
   by(newcomer_.has_value(), newcomer_ ? newcomer_->since() + kGreetingTime : 0);
@@ -228,19 +230,25 @@ void Session::attach(const Hello& hello) {
     program_->resize(hello.size);
     if (options_.program.on_terminal) program_->signal(SIGWINCH);  // paint it anew
   } else {
-    ProgramOrder order = options_.program;
-    order.size = hello.size;
-    order.term = hello.term;
-    auto started = HostedProgram::start(order);
-    if (!started) {
-      reason_ = started.error().text();
-      client_->send(FrameKind::Refused, reason_);
-      farewell_at_ = boot_clock_micros() + kFarewellTime;
-      return leave(kFailed);
-    }
-    program_.emplace(*std::move(started));
+    begin(hello);
+    if (!program_) return;
   }
   hear();  // what came with the greeting
+}
+
+void Session::begin(const Hello& hello) {
+  ProgramOrder order = options_.program;
+  order.size = hello.size;
+  order.term = hello.term;
+  auto started = HostedProgram::start(order);
+  if (started) {
+    program_.emplace(*std::move(started));
+    return;
+  }
+  reason_ = started.error().text();
+  if (client_) client_->send(FrameKind::Refused, reason_);
+  farewell_at_ = boot_clock_micros() + kFarewellTime;
+  leave(kFailed);
 }
 
 void Session::detach() {
@@ -380,7 +388,7 @@ void Session::watch_clock() {
   if (kill_at_ != 0 && now >= kill_at_) {
     program_->kill_all();
     kill_at_ = now + kSecond;
-  } else if (kill_at_ == 0 && !client_ && now >= alone_until_) {
+  } else if (options_.needs_client && kill_at_ == 0 && !client_ && now >= alone_until_) {
     end(program_ ? fmt::format("nobody was attached to the session for {}",
                                span_text(options_.grace_seconds * kSecond))
                  : fmt::format("nobody attached to the session within {}",

@@ -20,6 +20,8 @@ namespace berth::step {
 inline constexpr const char* kSessionSocket = "interactive.sock";
 /// In the directory of steps: why the session ended the job, for its record.
 inline constexpr const char* kReasonFile = "why";
+/// In the directory of steps: where a program that listens is found, with its token.
+inline constexpr const char* kLinkFile = "link";
 inline constexpr std::size_t kKeptOutput = 64U << 10U;
 
 struct SessionOptions {
@@ -30,6 +32,7 @@ struct SessionOptions {
   std::int64_t grace_seconds = 300;      // without a client
   std::int64_t kill_seconds = 10;        // from hanging up to the kill
   std::int64_t idle_seconds = 0;         // 0: may be idle for ever
+  bool needs_client = true;              // false: begins at once and runs whoever is there
   bool is_whole_job = true;              // its end is the job's: the reason goes on record
   std::function<bool()> are_gpus_busy{};
 };

@@ -7,6 +7,7 @@
 
 #include "client/commands.h"
 #include "client/console.h"
+#include "client/draft.h"
 
 namespace berth::client {
 
@@ -16,5 +17,6 @@ namespace berth::client {
 [[nodiscard]] int run_salloc(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_sattach(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_notebook(const Call& call);
+[[nodiscard]] const OptionTable& notebook_options();
 
 }  // namespace berth::client
