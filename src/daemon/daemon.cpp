@@ -149,6 +149,7 @@ Result<void> Daemon::Parts::begin() {
     BERTH_LOG(log, Error, "journal", "cannot be written: leaving", {"why", error.text()});
     messages.post(StopOrder{});
   });
+  if (options.helper.empty()) options.helper = own_program();
   BERTH_TRY(host, LocalHost::open({.run_dir = options.run_dir,
                                    .shim = options.shim,
                                    .cgroup_roots = options.cgroup_roots,
@@ -167,7 +168,9 @@ Result<void> Daemon::Parts::begin() {
             auto extra = extra_env(job.number, attempt.id);
             for (auto& variable : session_environment(*job.spec, options.admission.queues))
               extra.push_back(std::move(variable));
-            return launch_order(job, attempt, options.cluster, extra);
+            auto order = launch_order(job, attempt, options.cluster, extra);
+            if (order) order->helper = options.helper;
+            return order;
           },
       .machine_cores = cores_of_this_machine(),
       .seen_to_run =
@@ -318,6 +321,7 @@ void Daemon::Parts::make_service() {
           [this](JobNumber job, int number) {
             if (const Attempt* attempt = supervisor->alive(job)) host->signal(attempt->id, number);
           },
+      .join = [this](AttemptId attempt, std::uint32_t request) { host->join(attempt, request); },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
       .more_metrics = [this] { return trouble_metrics() + energy->metrics(clock.now()); },
       .options = options.service,

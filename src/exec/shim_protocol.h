@@ -18,6 +18,7 @@ enum class ShimAction : std::uint8_t {
   Cores,   // as the file cores.ID says
   Limit,   // value: seconds since it began; 0: none
   Rate,    // value: thousandths of the time in which it runs
+  Join,    // value: number of a request in its directory of steps
 };
 
 struct ShimCommand {

@@ -10,6 +10,7 @@
 
 #include "base/boot_clock.h"
 #include "base/crash_point.h"
+#include "exec/shim/joined.h"
 #include "exec/shim/program.h"
 #include "exec/shim/task.h"
 
@@ -159,6 +160,7 @@ void Keeper::obey(ShimCommand command) {
     case ShimAction::Cores: return read_cores();
     case ShimAction::Limit: return set_limit(command.value);
     case ShimAction::Rate: return set_rate(command.value);
+    case ShimAction::Join: return join(command.value);
   }
 }
 
@@ -186,6 +188,13 @@ void Keeper::set_limit(std::int64_t seconds) {
   // Who was warned of the old limit and has time again is warned of the new one as well.
   was_warned_of_limit_ = was_warned_of_limit_ && seconds > 0 &&
                          active_micros() >= (seconds - order.warn_seconds) * kSecond;
+}
+
+/// It is no task: its end is nobody's business, and it goes when the tasks are over.
+void Keeper::join(std::int64_t request) {
+  if (phase_ != Phase::Running || open_tasks_ == 0) return;
+  // What goes wrong is not told: nobody listens where it is asked for, which its client notices.
+  static_cast<void>(start_joined(directory_, shim_, {.claim = claim_}, request));
 }
 
 void Keeper::set_rate(std::int64_t milli) {
@@ -317,6 +326,8 @@ void Keeper::finish(ExitRecord& record) const {
   if (has_failed_ && family_.was_out_of_memory())
     record.why =
         out_of_memory(shim_.order.memory_mib) + (record.why.empty() ? "" : "; ") + record.why;
+  if (has_failed_ && record.why.empty() && !record.timed_out)
+    record.why = session_reason(directory_.path() + "/steps");
   family_.remove_groups();
   ::unlink(directory_.script(shim_.order.attempt).c_str());
 }

@@ -47,6 +47,7 @@ class Keeper {
   void read_cores();
   void set_limit(std::int64_t seconds);
   void set_rate(std::int64_t milli);
+  void join(std::int64_t request);
   void watch_rate();
   void watch_clock();
   void watch_limit();
