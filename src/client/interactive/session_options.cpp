@@ -110,7 +110,7 @@ OptionTable table_of(std::vector<Row> rows) {
 
 }  // namespace
 
-const OptionTable& srun_options() {
+const OptionTable& srun_outside_options() {
   static const OptionTable table = table_of(of_srun());
   return table;
 }

@@ -6,7 +6,7 @@
 
 namespace berth::client {
 
-[[nodiscard]] const OptionTable& srun_options();
+[[nodiscard]] const OptionTable& srun_outside_options();
 [[nodiscard]] const OptionTable& salloc_options();
 
 }  // namespace berth::client

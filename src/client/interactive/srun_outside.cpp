@@ -27,7 +27,7 @@ step::AttachOptions attach_options(const Parsed& parsed, JobNumber job) {
 }
 
 int run_new_job(std::span<const std::string> words, const Parsed& parsed, Console& console) {
-  auto draft = session_draft(kSrun, srun_options(), parsed);
+  auto draft = session_draft(kSrun, srun_outside_options(), parsed);
   if (!draft) return console.complain(kMisuse, draft.error());
   const auto wait = start_wait(parsed);
   if (!wait) return console.complain(kMisuse, wait.error());
@@ -85,8 +85,8 @@ int run_in_job(std::span<const std::string> words, const Parsed& parsed, Console
 }  // namespace
 
 int run_srun_outside(std::span<const std::string> words, Console& console) {
-  const Parsed parsed = parse_options(srun_options().specs(), words, OperandOrder::Leading);
-  if (const auto code = first_answer(kSrun, srun_options(), parsed, console)) return *code;
+  const Parsed parsed = parse_options(srun_outside_options().specs(), words, OperandOrder::Leading);
+  if (const auto code = first_answer(kSrun, srun_outside_options(), parsed, console)) return *code;
   if (parsed.operands.empty())
     return console.complain(kMisuse, "error: No command given to execute.");
   return parsed.has("jobid") ? run_in_job(words, parsed, console)
