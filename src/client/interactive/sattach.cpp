@@ -95,10 +95,10 @@ Result<std::string> socket_of_step(const JobSteps& steps, const Target& target) 
 }
 
 Result<std::string> socket_of(Scheduler& scheduler, const Target& target) {
+  BERTH_TRY_VOID(steps_directory(scheduler, target.job));
   BERTH_TRY(const auto all, scheduler.steps({target.job}));
   const auto found = std::ranges::find(all, target.job, &JobSteps::job);
-  if (found == all.end() || found->directory.empty())
-    return fail(fmt::format("job {} does not run, or is not yours", target.job));
+  if (found == all.end()) return fail(fmt::format("job {} is just over", target.job));
   if (!target.step.empty() && target.step != kInteractiveStep)
     return socket_of_step(*found, target);
   for (const std::string& socket : sockets_in(found->directory))

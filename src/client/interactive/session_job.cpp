@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -122,6 +123,10 @@ Result<std::string> steps_directory(Scheduler& scheduler, JobNumber job) {
   const auto found = std::ranges::find(all, job, &JobSteps::job);
   if (found == all.end() || found->directory.empty())
     return fail(fmt::format("job {} does not run, or is not yours", job));
+  // An operator sees where it is; what others write is not for an operator's terminal.
+  struct stat what {};
+  if (::stat(found->directory.c_str(), &what) == 0 && what.st_uid != ::geteuid())
+    return fail(fmt::format("job {} is not yours", job));
   return found->directory;
 }
 

@@ -1,4 +1,7 @@
 // srun where there is no job: one is made whose session runs the same words inside.
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +20,62 @@ namespace {
 constexpr SessionManner kSrun{
     .name = "srun", .usage = "srun [OPTIONS] COMMAND [ARGS…]", .prefix = "SLURM_"};
 
+/// What srun inside the job is told again: of the step and its tasks. The rest has been asked of
+/// the scheduler.
+constexpr std::array<std::string_view, 39> kOfTheStep{"chdir",
+                                                      "cpu-bind",
+                                                      "cpus-per-task",
+                                                      "distribution",
+                                                      "error",
+                                                      "exact",
+                                                      "export",
+                                                      "gpu-bind",
+                                                      "gpus",
+                                                      "gpus-per-node",
+                                                      "gpus-per-task",
+                                                      "gres",
+                                                      "gres-flags",
+                                                      "hint",
+                                                      "input",
+                                                      "job-name",
+                                                      "jobid",
+                                                      "kill-on-bad-exit",
+                                                      "label",
+                                                      "mem-bind",
+                                                      "mpi",
+                                                      "multi-prog",
+                                                      "ntasks",
+                                                      "ntasks-per-core",
+                                                      "ntasks-per-gpu",
+                                                      "ntasks-per-node",
+                                                      "ntasks-per-socket",
+                                                      "open-mode",
+                                                      "output",
+                                                      "overcommit",
+                                                      "overlap",
+                                                      "preserve-env",
+                                                      "pty",
+                                                      "quiet",
+                                                      "quit-on-interrupt",
+                                                      "tasks-per-node",
+                                                      "threads-per-core",
+                                                      "unbuffered",
+                                                      "wait"};
+
+std::vector<std::string> step_words(const Parsed& parsed) {
+  std::vector<std::string> words;
+  for (const Given& given : parsed.options) {
+    const std::string_view name = given.option->name;
+    if (std::ranges::find(kOfTheStep, name) == kOfTheStep.end()) continue;
+    const bool has_value = given.option->takes == Takes::Value || !given.value.empty();
+    words.push_back(has_value ? fmt::format("--{}={}", name, given.value)
+                              : fmt::format("--{}", name));
+  }
+  words.emplace_back("--");
+  words.insert(words.end(), parsed.operands.begin(), parsed.operands.end());
+  return words;
+}
+
 step::AttachOptions attach_options(const Parsed& parsed, JobNumber job) {
   step::AttachOptions options;
   options.program = kSrun.name;
@@ -26,7 +85,7 @@ step::AttachOptions attach_options(const Parsed& parsed, JobNumber job) {
   return options;
 }
 
-int run_new_job(std::span<const std::string> words, const Parsed& parsed, Console& console) {
+int run_new_job(const Parsed& parsed, Console& console) {
   auto draft = session_draft(kSrun, srun_outside_options(), parsed);
   if (!draft) return console.complain(kMisuse, draft.error());
   const auto wait = start_wait(parsed);
@@ -36,7 +95,7 @@ int run_new_job(std::span<const std::string> words, const Parsed& parsed, Consol
   if (draft->spec.name.empty()) draft->spec.name = last_part(parsed.operands.front());
   std::vector<std::string> host{"--as", "srun", "--"};
   if (parsed.has("pty")) host.insert(host.begin(), "--pty");
-  host.insert(host.end(), words.begin(), words.end());
+  for (std::string& word : step_words(parsed)) host.push_back(std::move(word));
   make_session(*draft, std::move(host));
   const auto job = submit_session(*scheduler, *draft, console);
   if (!job) return job.error();
@@ -53,7 +112,7 @@ int run_new_job(std::span<const std::string> words, const Parsed& parsed, Consol
 }
 
 /// Into a job that runs already.
-int run_in_job(std::span<const std::string> words, const Parsed& parsed, Console& console) {
+int run_in_job(const Parsed& parsed, Console& console) {
   const auto number = parse_count(parsed.value("jobid"), 1, std::int64_t{1} << 62U);
   if (!number) return console.complain(kMisuse, "--jobid: " + number.error().text());
   const auto job = static_cast<JobNumber>(*number);
@@ -65,7 +124,7 @@ int run_in_job(std::span<const std::string> words, const Parsed& parsed, Console
   if (!directory) return console.complain(kFailure, directory.error());
   step::JoinRequest request;
   request.words = {"srun"};
-  request.words.insert(request.words.end(), words.begin(), words.end());
+  for (std::string& word : step_words(parsed)) request.words.push_back(std::move(word));
   request.on_terminal = parsed.has("pty");
   request.workdir = context->directory;
   const auto join = step::put_join(*directory, request);
@@ -89,8 +148,7 @@ int run_srun_outside(std::span<const std::string> words, Console& console) {
   if (const auto code = first_answer(kSrun, srun_outside_options(), parsed, console)) return *code;
   if (parsed.operands.empty())
     return console.complain(kMisuse, "error: No command given to execute.");
-  return parsed.has("jobid") ? run_in_job(words, parsed, console)
-                             : run_new_job(words, parsed, console);
+  return parsed.has("jobid") ? run_in_job(parsed, console) : run_new_job(parsed, console);
 }
 
 }  // namespace berth::client
