@@ -241,7 +241,7 @@ Result<JobRows> Scheduler::jobs(const JobQuery& query) {
   if (query.ids.empty()) return some_jobs(query, "");
   std::vector<JobNumber> ids = query.ids;
   std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   JobRows all;
   for (std::span<const JobNumber> left = ids; !left.empty();) {
     const IdText part = ids_text(left);

@@ -107,7 +107,6 @@ std::string slurm_help(std::string_view usage, std::span<const OptionSpec> optio
   return text + "\nThis is Berth; its own commands are told by `berth --help`.\n";
 }
 
-/// The options in a paragraph, as --usage has it: "Usage: sbatch [-A NAME] [--array=INDICES] …".
 std::string slurm_usage(std::string_view program, std::string_view operands,
                         std::span<const OptionSpec> options) {
   std::string text = fmt::format("Usage: {}", program);
@@ -165,13 +164,14 @@ int run_sbatch(std::span<const std::string> words, Console& console) {
 
 bool is_slurm_name(std::string_view program) {
   const std::string_view name = base_name(program);
-  return name == "sbatch" || name == "squeue" || name == "scancel" || name == "sinfo";
+  return name == "sbatch" || name == "srun" || name == "squeue" || name == "scancel" || name == "sinfo";
 }
 
 int run_slurm_name(std::string_view program, std::span<const std::string> words) {
   const std::string_view name = base_name(program);
   Console console{std::string(name)};
   if (name == "sbatch") return run_sbatch(words, console);
+  if (name == "srun") return run_srun(words, console);
   if (name == "squeue") return run_squeue(words, console);
   if (name == "scancel") return run_scancel(words, console);
   return run_sinfo(words, console);

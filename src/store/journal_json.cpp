@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "model/job_spec_json.h"
+#include "wire/reader.h"
+#include "wire/step_fields.h"
+#include "wire/tree.h"
 
 namespace berth {
 
@@ -56,6 +59,19 @@ Result<std::vector<HeldDevices>> held_from_json(const json& source) {
     where.push_back({part["node"].get<std::string>(), std::move(devices), std::move(cores)});
   }
   return where;
+}
+
+json to_json(const std::vector<StepView>& steps) {
+  json list = json::array();
+  for (const StepView& step : steps) list.push_back(json::parse(wire::to_sorted_json(step)));
+  return list;
+}
+
+std::vector<StepView> steps_from_json(const json& from) {
+  std::vector<StepView> steps;
+  if (!from.is_array()) return steps;
+  for (const json& each : from) wire::read(each, steps.emplace_back());
+  return steps;
 }
 
 std::string dump(const json& source) {

@@ -50,6 +50,9 @@ json body_of(const EndRecord& r) {
             {"why", r.why}};
   if (!r.attempt.is_none()) body["attempt"] = to_text(r.attempt);
   if (r.joules != 0) body["joules"] = r.joules;
+  if (r.cpu_seconds != 0) body["cpu_seconds"] = r.cpu_seconds;
+  if (r.max_rss_kib != 0) body["max_rss_kib"] = r.max_rss_kib;
+  if (!r.steps.empty()) body["steps"] = to_json(r.steps);
   return body;
 }
 json body_of(const ChangeRecord& r) {
@@ -155,6 +158,9 @@ class BodyReader {
   void read(const char*, const json& from, std::vector<HeldDevices>& to) {
     keep(held_from_json(from), to);
   }
+  void read(const char*, const json& from, std::vector<StepView>& to) {
+    to = steps_from_json(from);
+  }
   void read(const char* key, const json& from, std::vector<JobNumber>& to) {
     const auto is_number = [](const json& value) { return value.is_number_unsigned(); };
     if (!from.is_array() || !std::ranges::all_of(from, is_number))
@@ -218,6 +224,9 @@ Result<RecordBody> read_end(BodyReader reader) {
   reader.take("run_seconds", r.run_seconds);
   reader.take("joules", r.joules);
   reader.take("why", r.why);
+  reader.take("cpu_seconds", r.cpu_seconds);
+  reader.take("max_rss_kib", r.max_rss_kib);
+  reader.take("steps", r.steps);
   return reader.done(std::move(r));
 }
 Result<RecordBody> read_change(BodyReader reader) {

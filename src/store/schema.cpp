@@ -104,7 +104,15 @@ ALTER TABLE jobs ADD COLUMN joules REAL NOT NULL DEFAULT 0;
 ALTER TABLE base_jobs ADD COLUMN joules REAL NOT NULL DEFAULT 0;
 )sql";
 
-constexpr std::array<const char*, 4> kMigrations{kVersion1, kVersion2, kVersion3, kVersion4};
+// What an attempt has used, and its steps: a list as in the record of its end.
+constexpr const char* kVersion5 = R"sql(
+ALTER TABLE attempts ADD COLUMN cpu_seconds REAL NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN max_rss_kib INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN steps TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr std::array<const char*, 5> kMigrations{kVersion1, kVersion2, kVersion3, kVersion4,
+                                                 kVersion5};
 
 /// An empty file, or one of ours; anything else belongs to somebody.
 Result<void> check_owner(Database& database, std::int64_t version, const std::string& path) {

@@ -4,6 +4,9 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "store/journal_json.h"
 
 namespace berth {
 
@@ -92,6 +95,10 @@ Result<AttemptRow> read_attempt(const Statement& row) {
   attempt.signal = row.small(7);
   attempt.gpu_seconds = row.real(8);
   attempt.why = row.text(9);
+  attempt.cpu_seconds = row.real(10);
+  attempt.max_rss_kib = row.integer(11);
+  if (const auto steps = row.text(12); !steps.empty())
+    attempt.steps = steps_from_json(nlohmann::json::parse(steps, nullptr, false));
   return attempt;
 }
 
@@ -105,7 +112,8 @@ Result<std::unique_ptr<StoreReader>> StoreReader::open(Database database) {
             db.prepare(past_query() + "WHERE j.number = ? AND j.outcome IS NOT NULL"));
   BERTH_TRY(reader->attempts_,
             db.prepare("SELECT generation, counter, held, begun_wall, outcome, ended_wall, "
-                       "exit_code, signal, gpu_seconds, why FROM attempts WHERE job = ? "
+                       "exit_code, signal, gpu_seconds, why, cpu_seconds, max_rss_kib, steps FROM "
+                       "attempts WHERE job = ? "
                        "ORDER BY generation, counter"));
   BERTH_TRY(reader->by_key_, db.prepare("SELECT number FROM keys WHERE user = ? AND key = ?"));
   BERTH_TRY(reader->usage_,

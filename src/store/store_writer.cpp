@@ -54,7 +54,8 @@ Result<void> StoreWriter::prepare() {
        "VALUES (?, ?, ?, ?, ?, ?, ?)"},
       {&end_attempt_,
        "UPDATE attempts SET outcome = ?3, ended_wall = ?4, exit_code = ?5, signal = ?6, "
-       "gpu_seconds = ?7, why = ?8, user = ?9, \"group\" = ?10 "
+       "gpu_seconds = ?7, why = ?8, user = ?9, \"group\" = ?10, cpu_seconds = ?11, "
+       "max_rss_kib = ?12, steps = ?13 "
        "WHERE generation = ?1 AND counter = ?2"},
       {&resize_attempt_,
        "UPDATE attempts SET held = ?3, gpus = ?4, gpu_seconds = ?5 "
@@ -140,9 +141,11 @@ struct StoreWriter::TableWriter {
     const LedgerJob& job = job_of(item.change);
     if (!end.attempt.is_none()) {
       const std::string_view user = job.spec->user, group = job.spec->group;
+      const std::string steps = end.steps.empty() ? std::string{} : dump(to_json(end.steps));
       BERTH_TRY_VOID(writer.end_attempt_.run(
           end.attempt.generation, end.attempt.counter, to_string(end.outcome), item.wall,
-          end.exit_code, end.signal, end.gpu_seconds, std::string_view(end.why), user, group));
+          end.exit_code, end.signal, end.gpu_seconds, std::string_view(end.why), user, group,
+          end.cpu_seconds, end.max_rss_kib, std::string_view(steps)));
       BERTH_TRY_VOID(writer.usage_.run(user, group, end.gpu_seconds));
       writer.ended_.push_back({item.wall, {job.spec->user, job.spec->group, end.gpu_seconds}});
     }
