@@ -49,6 +49,7 @@ class ClusterReader {
       yaml_.wrong(groups.Mark(),
                   "groups must be a list with one entry per kind of node (start each with '- ')");
     } else {
+      // Two passes: a rack that is numbered must not take a name that a later group gives.
       for (const YAML::Node& group : groups) reserve_names(group);
       for (const YAML::Node& group : groups) read_group(group);
     }
@@ -79,6 +80,7 @@ class ClusterReader {
       const bool is_latency = i >= 5;
       const NumberRange range = is_latency ? NumberRange{0, 1e6} : NumberRange{0.001, 100'000};
       if (const auto value = yaml_.number(node, kKeys[i], range))
+        // Inside the program: seconds and bytes per second.
         *targets[i] = is_latency ? *value / 1e6 : *value * 1e9;
     }
   }

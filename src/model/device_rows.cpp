@@ -1,3 +1,6 @@
+// Rows under `devices:` extend or change the built-in catalogue. Pools are made when a group first
+// names a type, in the order of the file, so that pool ids do not depend on the catalogue.
+
 #include "model/device_rows.h"
 
 #include <algorithm>
@@ -42,6 +45,7 @@ void DeviceRows::read_device(const YAML::Node& row) {
   if (!type && !yaml_.child(row, "name").IsDefined())
     yaml_.wrong(row.Mark(), "a device needs a name");
   const auto built_in = type ? find_device(*type) : std::nullopt;
+  // A row that names a built-in type starts from it and changes only the keys it gives.
   DeviceType device = built_in.value_or(DeviceType{});
   if (const auto memory = yaml_.number(row, "memory_gb", {1, 10'000}))
     device.memory_mib = std::llround(*memory * 1024);

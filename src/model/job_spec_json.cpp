@@ -1,3 +1,6 @@
+// visit_fields() lists every key of a request once; reading, writing, the list of fields and the
+// check for unknown keys are visitors of it. Faults are collected, so that a user sees all of them.
+
 #include "model/job_spec_json.h"
 
 #include <algorithm>
@@ -161,6 +164,7 @@ class FieldReader {
   template <class T>
   void read(std::string_view key, const json& from, std::optional<T>& to) {
     T value{};
+    // A value of the wrong kind leaves the optional empty: the fault is on record already.
     const std::size_t before = faults_.size();
     read(key, from, value);
     if (faults_.size() == before) to = std::move(value);

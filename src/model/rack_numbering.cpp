@@ -53,6 +53,7 @@ void RackNumbering::finish(Cluster& cluster) {
     if (!rest) rest = numbered_zone();
     zone = rest;
   }
+  // The topology tree needs a root: a cluster has at least one zone.
   if (zones_.empty()) numbered_zone();
   cluster.racks = racks_;
   cluster.zones = zones_;

@@ -1,3 +1,7 @@
+// Builds the tree inside a server from its sockets, switches and NVLink islands. Every group is a
+// set of devices; groups that nest become vertices, largest first, and a kind of group that cuts
+// across another is left out.
+
 #include <algorithm>
 #include <bit>
 
@@ -67,6 +71,7 @@ class Builder {
 
   ServerTree build() {
     add_groups();
+    // Parents before children: a larger set can only contain smaller ones.
     std::ranges::sort(groups_, [](const InnerVertex& a, const InnerVertex& b) {
       const int x = std::popcount(a.devices);
       const int y = std::popcount(b.devices);
@@ -112,6 +117,8 @@ class Builder {
     if (std::popcount(mask) < 2) return;
     if (type == VertexType::Island) islands_.push_back(mask);
     const Level bus = type == VertexType::Switch ? Level::Pcie : Level::Server;
+    // One vertex per set of devices: a socket that is also a switch takes the faster bus of the
+    // two.
     const auto same = std::ranges::find(groups_, mask, &InnerVertex::devices);
     if (same == groups_.end()) {
       groups_.push_back({type, bus, bus, 0, 0, 0, mask, {}});

@@ -13,6 +13,8 @@ namespace berth {
 
 namespace {
 
+// yaml-cpp recurses and expands aliases: both limits are checked on the events of its parser,
+// before it builds a tree that could exhaust stack or memory.
 constexpr std::size_t kMaxDepth = 12;
 constexpr std::size_t kMaxAliases = 1000;
 

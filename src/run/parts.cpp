@@ -68,6 +68,7 @@ Result<SchedulerParts> make_parts(const SchedulerNames& names) {
   check_power(names, parts, error);
   take(make_placement(names.placement, placement_options(names)), parts.placement, error);
   take(make_estimator(estimator_name(names), names.seed), parts.estimator, error);
+  // Everything is tried before anything is reported: a user sees all mistakes of a command at once.
   if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
   return parts;
 }

@@ -1,3 +1,6 @@
+// make_run() checks and resolves everything by name; what is left for run() cannot fail because of
+// a wrong argument.
+
 #include "run/run.h"
 
 #include <algorithm>
@@ -64,6 +67,7 @@ Result<Run> make_run(const Trace& trace, const Cluster& cluster, RunSpec spec) {
   if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
 
   if (spec.past) parts->estimator = with_past(std::move(parts->estimator), spec.past);
+  // The one seed of a run also drives what is random in the simulated world.
   spec.sim.boot_seed = spec.seed;
   spec.sim.outages.insert(spec.sim.outages.end(), outages->begin(), outages->end());
   return Run{trace, cluster, std::move(spec), std::move(*parts)};
@@ -93,11 +97,14 @@ Result<RunData> Run::run(const ProgressFn& progress) {
   const ProfileSet& profiles = spec_.profiles ? *spec_.profiles : built_in_profiles();
   Effects effects = spec_.effects;
   effects.cpu = effects.cpu || spec_.cpu != "off";  // sharing cores out is about their effect
+  // Two models: the executor moves jobs by the truth, the policy sees the other one, which errs if
+  // the user asks for it.
   const RateModel truth{profiles, *cluster_, effects};
   const RateModel believed{profiles.with_error(spec_.profile_error, spec_.seed), *cluster_,
                            effects};
   const bool rates_matter = profiles_matter(effects);
   SimOptions sim = spec_.sim;
+  // Left out, every job runs at the rate of its trace and the executor has nothing to watch.
   if (rates_matter) sim.truth = &truth;
 
   SimExecutor executor{*trace_, *cluster_, sim};

@@ -1,3 +1,7 @@
+// A heap of planned ends drives time. A plan that no longer holds is not searched for: each job has
+// an attempt number that grows with every change, and entries of an older number are dropped when
+// they come up.
+
 #include "sim/sim_executor.h"
 
 #include <algorithm>
@@ -31,6 +35,7 @@ SimExecutor::SimExecutor(const Trace& trace, const Cluster& cluster, const SimOp
     node_changes_.push_back({outage.down, outage.node, EventKind::NodeDown});
     if (outage.up != kNever) node_changes_.push_back({outage.up, outage.node, EventKind::NodeUp});
   }
+  // Downs before ups of the same instant (by kind): a node that only restarts loses its jobs.
   std::ranges::sort(node_changes_, {},
                     [](const NodeChange& c) { return std::tuple(c.at, c.kind, c.node); });
   for (std::uint32_t i = 0; i < trace.jobs.size(); ++i) {
@@ -74,6 +79,7 @@ std::optional<Time> SimExecutor::advance(Time wakeup) {
   if (next_cancel_ < cancels_.size())
     next = std::min(next, *trace_.jobs[cancels_[next_cancel_].value].cancel_at);
   if (next_boot_ < boots_.size()) next = std::min(next, boots_[next_boot_].at);
+  // Computed before outages are looked at: see below.
   const bool work_left = next != kNever;
   if (next_node_change_ < node_changes_.size()) {
     // Outages after the last job are of no interest, unless waiting jobs need a node to come back.
@@ -103,6 +109,7 @@ Event SimExecutor::event_of(const Finish& finish) {
   if (neighbours_) neighbours_->leave(finish.job);
   const TraceJob& job = trace_.jobs[finish.job.value];
   TraceStatus status = job.status;
+  // The trace gives a number of failures: after that many the next attempt completes.
   if (status == TraceStatus::Failed && job.failed_attempts > 0 &&
       failed_[finish.job]++ == job.failed_attempts)
     status = TraceStatus::Completed;
@@ -120,6 +127,7 @@ void SimExecutor::collect(Time now, std::vector<Event>& due) {
     const Finish finish = finishes_.front();
     std::ranges::pop_heap(finishes_, Later{});
     finishes_.pop_back();
+    // Whatever comes next for this job, a planned end of the old attempt is void.
     ++attempt_[finish.job];
     if (finish.turn == Turn::Noise) {
       has_news_ = true;
@@ -207,6 +215,8 @@ void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>&
     }
   }
   std::ranges::sort(in_next_phase_);
+  // An unchanged rate keeps its planned end; replanning it would only move rounding errors about.
+  // After a phase the plan is gone, so these jobs are planned in any case.
   std::erase_if(changes, [&](const RateChange& change) {
     return change.rate == jobs.rate[change.job] &&
            !std::ranges::binary_search(in_next_phase_, change.job);
@@ -220,6 +230,7 @@ void SimExecutor::plan_end(Time now, const RateChange& change, const JobTable& j
   const JobId job = change.job;
   const Rate rate = change.rate;
   ++attempt_[job];
+  // A job held back entirely has no end until its rate changes again.
   if (rate.is_zero()) return;
   const Duration work = jobs.work_done(job, now);
   Duration left = std::max(Duration::zero(), trace_.jobs[job.value].duration - work);
@@ -274,6 +285,7 @@ void SimExecutor::collect_boots(Time now, std::vector<Event>& due) {
   constexpr int kRetries = 2;
   for (; next_boot_ < boots_.size() && boots_[next_boot_].at <= now; ++next_boot_) {
     const Boot boot = boots_[next_boot_];
+    // The number grows with every order to this node, so an older boot is void.
     if (boot.attempt != boot_attempt_[boot.node.value]) continue;  // switched off again meanwhile
     const bool failed = fails(boot);
     if (failed && boot.failed < kRetries) {
