@@ -1,3 +1,6 @@
+// One cell of a table into one field of a job: parse, check the range, report with column and rule.
+// Rules about several fields of a row are in check_row().
+
 #include "trace/cell.h"
 
 #include <array>
@@ -80,6 +83,7 @@ void store_weight(TraceBuilder& builder, const Cell& cell, float& target) {
 }
 
 void reject_word(TraceBuilder& builder, const Cell& cell, std::span<const std::string> known) {
+  // The nearest known words are the remedy of this message.
   // suggestion() brings its own parentheses; the message adds them too.
   std::string remedy = suggestion(trimmed(cell.text), known);
   if (remedy.size() > 3) remedy = remedy.substr(2, remedy.size() - 3);
@@ -102,6 +106,8 @@ void store_kind(TraceBuilder& builder, const Cell& cell, JobKind& target) {
 void store_status(TraceBuilder& builder, const Cell& cell, TraceJob& job) {
   if (const auto status = trace_status_from(trimmed(cell.text))) {
     job.status = *status;
+    // States such as OUT_OF_MEMORY also say why a job failed; a column `error` may say it better
+    // and comes later in the list of columns.
     if (const auto kind = failure_kind_from(trimmed(cell.text))) job.failure = *kind;
     return;
   }
@@ -181,6 +187,7 @@ void check_row(TraceBuilder& builder, TraceJob& job, std::size_t gpus_column) {
   if (job.gpus < 1)
     return builder.problem({.column = gpus_column, .rule = "gpus must be at least 1", .got = "0"});
   if (job.gpus_min != 0 || job.gpus_max != 0) {
+    // One bound alone is a range that ends at the requested size.
     if (job.gpus_min == 0) job.gpus_min = job.gpus;
     if (job.gpus_max == 0) job.gpus_max = job.gpus;
     if (job.gpus_min > job.gpus_max) return broken("gpus_min must not exceed gpus_max");

@@ -116,6 +116,7 @@ constexpr std::array kMitColumns{
 
 // An unknown word for how a job ended is no reason to refuse a published log.
 TraceStatus status_or_completed(std::string_view word) {
+  // Every format that calls this is somebody else's log, which we cannot ask to be corrected.
   return trace_status_from(word).value_or(TraceStatus::Completed);
 }
 
@@ -127,6 +128,7 @@ void run_between(TableRow& row, std::size_t start, std::size_t end) {
   const auto to = parse_instant(row.texts[end], kTicksPerSecond);
   if (!from.is_good()) return row.problem(start, "start time " + std::string(from.broken_rule));
   if (!to.is_good()) return row.problem(end, "end time " + std::string(to.broken_rule));
+  // Some logs write 0 for "never": with a later submit it cannot be a real start.
   if (from.value == kTimeZero && row.job.submit > kTimeZero)
     return row.builder.leave_out("rows that never started");
   if (to.value < from.value) return row.problem(end, "end time must not be before the start");
@@ -151,6 +153,7 @@ void complete_pai_task(TableRow& row) {
   const auto percent = parse_real(row.texts[4]);  // 100 = one GPU per instance
   if (!percent.is_good() || percent.value < 0 || percent.value > 1e6)
     return row.problem(4, "plan_gpu must be a percentage");
+  // A gang gets whole devices; only a single instance may keep a fraction (below).
   const double total = std::ceil(percent.value / 100) * static_cast<double>(instances);
   if (total > static_cast<double>(kMaxGpus)) return row.problem(4, "gpus must be at most 1000000");
   row.job.gpus = static_cast<std::int32_t>(total);
@@ -252,6 +255,7 @@ void complete_mit(TableRow& row) {
       std::min<std::int64_t>(amount_of(resources, "1"), 1'000'000) * 1000);
   row.job.memory_mib = static_cast<std::int32_t>(amount_of(resources, "2"));
   row.job.status = slurm_state(row.texts[0]);
+  // Slurm's INFINITE as it stands in its database: all bits of 32.
   constexpr std::int64_t kUnlimited = 4'294'967'295;
   const auto limit = parse_whole(row.texts[1]);  // minutes
   if (limit.is_good() && limit.value > 0 && limit.value < kUnlimited)

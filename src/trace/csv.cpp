@@ -1,3 +1,6 @@
+// Rows as views into the bytes of the file. The common case, a line without quotes, is split
+// without copying anything; only a field with doubled quotes is written down anew.
+
 #include "trace/csv.h"
 
 #include <algorithm>
@@ -87,6 +90,7 @@ void CsvRows::read_quoted_row() {
 
 std::string_view CsvRows::read_quoted_field() {
   const std::size_t start = ++position_;
+  // unescaped_ must not move its strings: the fields returned earlier point into them.
   std::string* copy = nullptr;  // made at the first doubled quote
   std::size_t piece = start;
   std::string_view field;
@@ -134,6 +138,7 @@ std::string_view likely_delimiter(std::string_view line) noexcept {
   std::ptrdiff_t most = 0;
   for (const std::string_view candidate : kCandidates) {
     const auto count = std::ranges::count(line, candidate.front());
+    // Strictly more: at a tie the comma, which comes first, wins.
     if (count > most) {
       most = count;
       best = candidate;

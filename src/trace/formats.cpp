@@ -1,3 +1,6 @@
+// Every shape a trace can have, and how it is recognised: by the names in its header, or, where
+// there is none, by a test of its own on the first rows.
+
 #include "trace/formats.h"
 
 #include <algorithm>
@@ -104,6 +107,7 @@ Sample sample_of(std::string_view bytes) {
                 .header = {},
                 .row = {}};
   sample.delimiter = likely_delimiter(sample.first_line);
+  // The beginning of a file is enough to recognise it, even if it has a million rows.
   CsvRows rows(bytes.substr(0, 1U << 16U), sample.delimiter);
   const auto copy_row = [&rows](std::vector<std::string>& target) {
     for (const std::string_view field : rows.fields()) target.emplace_back(trimmed(field));

@@ -1,3 +1,7 @@
+// Jobs in cells (virtual cluster and size), cells in bursts of like submissions, bursts on a
+// calendar. Each step draws from a stream of its own, so that an option of one step leaves the
+// numbers of the others as they were.
+
 #include "trace/generator.h"
 
 #include <algorithm>
@@ -103,6 +107,7 @@ class Generator {
 
   [[nodiscard]] int whole_nodes(int gpus) const {
     const int node = options_.gpus_per_node;
+    // Small gangs share nodes; larger ones are taken to ask for whole nodes.
     if (gpus <= 8 || node <= 0) return gpus;
     return (gpus + node - 1) / node * node;
   }
@@ -131,6 +136,7 @@ class Generator {
       cumulative += cell.share;
       const double upto = std::min(std::ceil(cumulative / total * jobs - offset), jobs);
       const std::size_t target =
+          // The last cell takes the rest: rounding must not lose a job.
           &cell == &cells_.back() ? options_.jobs : static_cast<std::size_t>(std::max(upto, 0.0));
       cell.jobs = std::max(target, given) - given;
       given += cell.jobs;
@@ -204,6 +210,7 @@ class Generator {
     const std::size_t i = std::clamp<std::size_t>(above, 1, kLevels.size() - 1);
     const double part = (level - kLevels[i - 1]) / (kLevels[i] - kLevels[i - 1]);
     const double low = log_seconds[i - 1];
+    // Whole seconds, at least one: a job that takes no time puts no load on a cluster.
     return std::max(1.0, std::round(portable_exp(low + part * (log_seconds[i] - low))));
   }
 
@@ -275,6 +282,7 @@ class Generator {
     std::vector<std::pair<Time, std::size_t>> order;
     order.reserve(jobs_.size());
     for (std::size_t i = 0; i < jobs_.size(); ++i) order.emplace_back(jobs_[i].job.submit, i);
+    // By time, then by the order of drawing: a total order, so that ids are the same everywhere.
     std::ranges::sort(order);
     for (std::size_t i = 0; i < order.size(); ++i) {
       TraceJob& job = jobs_[order[i].second].job;

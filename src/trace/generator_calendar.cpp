@@ -1,3 +1,7 @@
+// Where bursts lie in time. Hours of the day have fixed shares of the jobs; days and hours swing at
+// random around them. Placing by shares, not by chance, keeps the daily profile even in short
+// traces.
+
 #include "trace/generator_calendar.h"
 
 #include <algorithm>
@@ -56,6 +60,7 @@ Calendar::Calendar(const SourceTable& source, double amplitude, double span_seco
     const double day_log = day_sigma * rng.normal();
     const bool is_last = day + 1 == static_cast<std::size_t>(days);
     for (std::size_t hour = 0; hour < 24; ++hour) {
+      // An autoregressive process of variance 1: busy hours follow busy hours.
       gust = kMemory * gust + news * rng.normal();
       const double weight = std::max(1e-6, swing(source.days[day % 7], amplitude)) *
                             portable_exp(day_log + hour_sigma * gust);
@@ -96,6 +101,7 @@ void Calendar::place_group(std::span<const std::size_t> group, std::span<const D
   for (const std::size_t run : group) total += static_cast<double>(runs[run].length);
   std::array<double, 25> sums{};
   for (std::size_t hour = 0; hour < 24; ++hour)
+    // An hour that long bursts have already filled wants nothing more, however negative it is.
     sums[hour + 1] = sums[hour] + std::max(0.0, wanted[hour]);
   const double rotation = placing.rng.uniform();
   double before = 0;

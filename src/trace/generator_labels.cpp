@@ -1,3 +1,6 @@
+// What a generated job is called: outcome, queue, user, model, deadline. Queue, user and model
+// belong to the burst, because people submit bursts; outcome and deadline to the job.
+
 #include "trace/generator_labels.h"
 
 #include <algorithm>
@@ -22,6 +25,7 @@ void label_states(const LabelRequest& request) {
   mean /= static_cast<double>(request.jobs.size());
   Rng rng = request.root.fork("states");
   for (DraftJob& draft : request.jobs) {
+    // Long jobs end otherwise than short ones: the odds depend on GPU time relative to the mean.
     const double relative = portable_log(draft.job.gpus * to_seconds(draft.job.duration) / mean);
     const std::array odds{1.0, portable_exp(law.killed_offset + law.killed_slope * relative),
                           portable_exp(law.failed_offset + law.failed_slope * relative)};
@@ -175,6 +179,8 @@ void label_deadlines(const LabelRequest& request) {
   Rng rng = request.root.fork("deadlines");
   for (DraftJob& draft : request.jobs) {
     const bool has_deadline = rng.uniform() < request.options.deadlines;
+    // Drawn also for jobs without a deadline, so that another share of deadlines does not move the
+    // draws of the jobs behind.
     const double slack = 1.05 + 1.95 * rng.uniform();
     if (!has_deadline) continue;
     draft.job.deadline =

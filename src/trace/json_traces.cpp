@@ -1,3 +1,6 @@
+// Philly's JSON log and sacct --json. Documents are read whole and looked through by member(),
+// which never throws: a field of the wrong kind counts as missing.
+
 #include "trace/json_traces.h"
 
 #include <algorithm>
@@ -20,6 +23,7 @@ Result<Json> parse_json(std::string_view bytes, const std::string& file) {
   try {
     return Json::parse(bytes.begin(), bytes.end());
   } catch (const Json::parse_error& error) {
+    // The library counts bytes; people look for lines.
     const std::size_t place = std::min(error.byte, bytes.size());
     const std::string_view before = bytes.substr(0, place);
     const auto line = std::ranges::count(before, '\n') + 1;
@@ -133,6 +137,7 @@ SlurmResources resources_of(const Json& list) {
     if (type == "gres" && name.starts_with("gpu:"))
       typed_gpus = std::min<std::int64_t>(typed_gpus + count, 1'000'000'000'000);
   }
+  // Slurm lists "gpu" and "gpu:a100" for the same devices: the sum would count them twice.
   resources.gpus = std::max(resources.gpus, typed_gpus);
   return resources;
 }

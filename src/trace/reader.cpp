@@ -1,3 +1,6 @@
+// From bytes to a trace: is it text, which shape fits, read it. When nothing fits the message
+// depends on how near the file comes to our own CSV.
+
 #include "trace/reader.h"
 
 #include <algorithm>

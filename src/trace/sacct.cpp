@@ -90,6 +90,7 @@ SlurmResources parse_gres(std::string_view text) {
 }
 
 TraceStatus slurm_status(std::string_view state) {
+  // "CANCELLED by 1000" and "COMPLETED+" are one word with remarks.
   state = state.substr(0, state.find_first_of(" +"));
   if (state == "REQUEUED" || state == "SUSPENDED") return TraceStatus::Killed;
   return trace_status_from(state).value_or(TraceStatus::Completed);
@@ -194,6 +195,7 @@ void set_duration(TableRow& row) {
 }
 
 void set_estimate(TableRow& row) {
+  // Both may be there; the text wins because the raw one is rounded to minutes.
   const auto limit = parse_slurm_span(row.texts[kTimeLimit]);
   const auto minutes = parse_span(row.texts[kTimeLimitRaw], kTicksPerMinute);
   if (limit.is_good())

@@ -1,3 +1,6 @@
+// Standard Workload Format: 18 numbers a line, -1 for "not known", comments behind ';'. CPU logs
+// are useful here as shapes of load, so one processor stands for one GPU.
+
 #include "trace/swf.h"
 
 #include <algorithm>

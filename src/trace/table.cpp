@@ -1,3 +1,7 @@
+// One reader for every format that is a table: a TableFormat says which column is which field, this
+// file maps the header once and then fills jobs cell by cell. What a format cannot say by columns,
+// its own function does at the end of a row.
+
 #include "trace/table.h"
 
 #include <algorithm>
@@ -123,6 +127,7 @@ class TableReader {
       return;
     }
     const auto position = static_cast<std::size_t>(found - header_.begin());
+    // Two columns of one name: taking either would be a guess.
     if (const auto again = std::find(found + 1, header_.end(), column.name);
         again != header_.end()) {
       builder_.fatal(rows_.line(), static_cast<std::size_t>(again - header_.begin()) + 1,

@@ -1,3 +1,6 @@
+// Collects jobs and complaints while a reader goes through a file. A broken row is an error, or is
+// counted and dropped with --skip-invalid; a row that is left out is neither.
+
 #include "trace/trace_builder.h"
 
 #include <algorithm>
@@ -19,6 +22,8 @@ NameId TraceBuilder::intern(std::string_view text) {
   if (text.empty()) return NameId{};
   const auto last = static_cast<unsigned char>(text.back());
   const auto before = static_cast<unsigned char>(text[text.size() / 2]);
+  // A small cache by three cheap features of the text: the same few users and queues come row after
+  // row, and a hit spares the hash table.
   NameId& recent = recent_names_[(last * 31U + before * 7U + text.size()) % recent_names_.size()];
   if (trace_.text(recent) != text) recent = trace_.names.intern(text);
   return recent;
@@ -34,6 +39,7 @@ void TraceBuilder::begin_row(std::size_t line) {
 void TraceBuilder::problem(RowProblem problem) {
   const bool first = !std::exchange(row_broken_, true);
   if (options_.skip_invalid) {
+    // Counted once per row, by the first rule it breaks.
     if (first) ++dropped_by_rule_[problem.rule];
     return;
   }

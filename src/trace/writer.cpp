@@ -1,3 +1,6 @@
+// The native CSV. A column is written if any job uses it; times are on the file's own clock, so
+// that reading gives the same jobs again.
+
 #include "trace/writer.h"
 
 #include <algorithm>
@@ -36,6 +39,7 @@ void put_gigabytes(std::string& out, std::int32_t mib) {
 }
 
 void put_text(std::string& out, std::string_view text) {
+  // Readers trim what is not quoted.
   const bool edge_blank = !text.empty() && (text.front() == ' ' || text.back() == ' ');
   if (!edge_blank && text.find_first_of(",\"\n\r\t;|") == std::string_view::npos) {
     out += text;
