@@ -1,3 +1,7 @@
+// Watches an engine and integrates over time: levels (queue, busy, stranded …) are constant between
+// two instants, so an integral is level times span. Integers of 128 bits keep the sums exact over
+// years and a million devices.
+
 #include "metrics/recorder.h"
 
 #include <algorithm>
@@ -150,6 +154,8 @@ void Recorder::keep(JobId job, const Stretch& stretch, Time start, Time end, Int
   const auto slices = places_.slices(stretch.place);
   for (const Slice& slice : slices) add(slice);
   if (slices.empty()) add({.node = {}, .gpus = stretch.gpus, .devices = 0});
+  // Twice the limit before cutting: the selection costs linear time, so it is paid for by as many
+  // new rows.
   if (intervals_.rows.size() >= 2 * options_.max_intervals) forget_short_intervals();
 }
 
@@ -273,6 +279,7 @@ void Recorder::instant_done(Time now) {
        ++next_arrival_) {
     wait(JobId{static_cast<std::uint32_t>(next_arrival_)}, +1);
   }
+  // Before the levels change: the span that ends now had the old ones.
   integrate(now);
   const ClusterState& state = engine_->cluster();
   const std::int64_t busy =
@@ -291,6 +298,7 @@ void Recorder::instant_done(Time now) {
              boot_milliwatts_,
              occupied_nodes_};
   integrals_.max_queue = std::max(integrals_.max_queue, queue_);
+  // After all changes of the instant: a point of the timeline is what holds from now on.
   if (options_.timeline) {
     timeline_.add(now, {static_cast<double>(queue_), static_cast<double>(queued_gpus_),
                         static_cast<double>(running_), static_cast<double>(busy),

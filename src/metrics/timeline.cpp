@@ -55,6 +55,7 @@ void Timeline::add(Time now, const Levels& levels) {
     started_ = true;
     since_ = stretch_from_ = now;
   }
+  // Several calls at one instant: only the last levels count, nothing has passed in between.
   if (now > since_) {
     if (since_ > stretch_from_ && now - stretch_from_ > width_) close_stretch();
     add_scaled(stretch_integral_, current_, to_seconds(now - since_));

@@ -1,3 +1,6 @@
+// Writing and reading our own CSV. The reader is for files of `--out` directories: it knows that a
+// header is there and complains about at most ten places.
+
 #include "report/csv.h"
 
 #include <algorithm>
@@ -34,6 +37,7 @@ std::string seconds_text(Duration duration) {
   const std::int64_t whole = ticks / 1'000'000;
   const std::int64_t rest = std::abs(ticks % 1'000'000);
   if (rest == 0) return fmt::format("{}", whole);
+  // Exact: six decimals are one tick. Integer division has no "-0", hence the sign by hand.
   std::string text = fmt::format("{}{}.{:06}", ticks < 0 && whole == 0 ? "-" : "", whole, rest);
   text.erase(text.find_last_not_of('0') + 1);
   return text;
@@ -106,6 +110,7 @@ std::optional<double> CsvFile::number(std::string_view column) {
   if (field.empty()) return std::nullopt;
   double value = 0;
   const auto [end, code] = std::from_chars(field.data(), field.data() + field.size(), value);
+  // Beyond this limit a number of seconds would overflow the clock.
   if (code == std::errc{} && end == field.data() + field.size() &&
       std::abs(value) <= kMaxInputSeconds)
     return value;
@@ -120,6 +125,7 @@ std::optional<Time> CsvFile::time(std::string_view column) {
 }
 
 void CsvFile::complain(std::string_view column, std::string_view fact) {
+  // An edited file is wrong in every row; ten places are enough to see how.
   if (error_.messages.size() >= kMaxComplaints) return;
   const auto place = static_cast<std::size_t>(std::ranges::find(head_, column) - head_.begin());
   error_.messages.push_back(

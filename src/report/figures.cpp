@@ -1,3 +1,6 @@
+// Which figures a set of runs has, and the data of each. Units are chosen once per figure, so that
+// lines and bars of one picture can be compared.
+
 #include "report/figures.h"
 
 #include <algorithm>
@@ -24,6 +27,7 @@ LineChart cdf_chart(std::span<const RunData> runs, std::string title, std::strin
   for (const RunData& run : runs) {
     const Cdf& values = run.*cdf;
     Line line{run.summary.label, {}};
+    // The curve rises from zero at the smallest value instead of starting in the air.
     if (!values.x.empty()) line.points.emplace_back(values.x.front(), 0);
     for (std::size_t i = 0; i < values.x.size(); ++i)
       line.points.emplace_back(values.x[i], values.p[i]);
@@ -97,6 +101,7 @@ BarChart average_chart(std::span<const RunData> runs) {
 
 BarChart size_chart(std::span<const RunData> runs) {
   double largest = 0;
+  // Only classes that some run has: a trace of one-GPU jobs gets one group of bars.
   std::vector<std::string> sizes;  // in the order of the classes
   for (const std::string_view label : {"1", "2", "3-4", "5-8", "9-16", "17-32", "33-64", ">64"}) {
     for (const RunData& run : runs) {

@@ -37,6 +37,7 @@ std::string report_json(std::span<const RunData> runs, const ReportLabels& label
   }
   constexpr std::size_t kWithoutGantt = 200'000;  // what the rest of a run takes at most
   std::size_t planned = report_page().size() + runs.size() * kWithoutGantt;
+  // In order until the page is full: the first runs keep their Gantt chart, later ones lose it.
   for (const RunData& run : runs) {
     const bool has_gantt =
         run.gantt && !run.gantt->bars.empty() && planned + gantt_bytes(run) <= kMaxReportBytes;

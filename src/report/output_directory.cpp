@@ -1,3 +1,7 @@
+// Results are written beside their destination and moved there at the end, so that a reader never
+// sees half a run. A directory that holds anything we did not write is refused: nobody loses files
+// to a mistyped --out.
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -96,6 +100,7 @@ Result<OutputDirectory> OutputDirectory::create(const std::string& dir, Overwrit
   }
   if (made.exists_) {
     BERTH_TRY_VOID(admit(dir, overwrite));
+    // Inside the directory, because only there a rename is sure to stay on one file system.
     made.temporary_ = (target / fmt::format("{}{}", kUnfinished, ::getpid())).string();
   } else {
     BERTH_TRY(made.made_, make_parents(target));
@@ -119,6 +124,7 @@ OutputDirectory::OutputDirectory(OutputDirectory&& other) noexcept
 OutputDirectory::~OutputDirectory() {
   std::error_code code;
   if (!temporary_.empty()) fs::remove_all(temporary_, code);
+  // commit() clears the list: these are left only if the run failed.
   for (auto parent = made_.rbegin(); parent != made_.rend(); ++parent) {
     fs::remove(*parent, code);  // only if nothing else came to live there
   }
@@ -225,6 +231,7 @@ std::string directory_name(const std::string& label) {
         std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
     if (!plain) c = '_';
   }
+  // A label such as ".." must not lead out of the directory.
   if (name.front() == '.') name.front() = '_';
   const bool taken = std::ranges::find(kOurFiles, name) != kOurFiles.end();
   return taken ? name + "_" : name;

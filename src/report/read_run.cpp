@@ -1,3 +1,6 @@
+// The reverse of output_directory.cpp, for `berth report`: everything that can be derived from the
+// jobs is derived again, the rest comes from summary.json and the other files.
+
 #include "report/read_run.h"
 
 #include <algorithm>
@@ -66,6 +69,7 @@ JobOutcome read_job(CsvFile& file, Names& names) {
   job.start = file.time("start_time");
   job.finish = file.time("finish_time");
   job.run_time = duration_of(file, "run_time");
+  // Files of older versions lack some columns: what they meant then is put in their place.
   job.service = file.has("service") ? duration_of(file, "service") : job.run_time * job.gpus;
   job.soft_deadline = file.number_or_zero("soft_deadline") != 0;
   job.overhead = duration_of(file, "overhead");
@@ -173,6 +177,7 @@ Result<void> read_files(const fs::path& dir, std::uint64_t intervals, RunData& r
   BERTH_TRY(run.cluster.nodes, read_nodes((dir / "nodes.csv").string()));
   if (!fs::exists(dir / "intervals.csv", code)) return {};
   BERTH_TRY(run.gantt, read_intervals((dir / "intervals.csv").string(), run.cluster.nodes));
+  // The file may hold fewer bars than there were.
   run.gantt->total = std::max(run.gantt->total, intervals);
   return {};
 }
@@ -198,6 +203,7 @@ Result<RunSet> read_all(const fs::path& dir, const json& document) {
           fmt::format("{}: not a summary of Berth (an object with \"policy\" is expected)", path));
     }
     const fs::path sub = file.directory;
+    // The file may come from anybody: it must not make us read elsewhere.
     if (file.directory.find('/') != std::string::npos || file.directory == "..")
       return fail(fmt::format("{}: bad \"directory\" '{}'", path, file.directory));
     const std::uint64_t intervals = file.intervals_total.value_or(0);

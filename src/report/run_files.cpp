@@ -1,3 +1,6 @@
+// One function per file of `--out`. Times are exact to the microsecond and ratios have nine digits:
+// enough to compare, short enough to read.
+
 #include "report/run_files.h"
 
 #include <algorithm>
@@ -59,6 +62,7 @@ std::string device_ranges(std::uint64_t devices) {
     const int length = std::countr_one(devices >> static_cast<unsigned>(from));
     if (!text.empty()) text += '+';
     text += length == 1 ? fmt::format("{}", from) : fmt::format("{}-{}", from, from + length - 1);
+    // A shift by 64 is undefined.
     if (from + length >= 64) break;
     devices = devices >> static_cast<unsigned>(from + length)
                              << static_cast<unsigned>(from + length);

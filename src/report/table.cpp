@@ -1,3 +1,6 @@
+// Tables for the terminal, and comparison.csv. A column of times has one unit, chosen by its
+// median, so that digits can be compared from row to row.
+
 #include "report/table.h"
 
 #include <algorithm>
@@ -50,6 +53,7 @@ std::string cell(const RunData& run, const Metric& metric, double scale) {
 
 const RunData* find_run(std::span<const RunData> runs, const std::optional<std::string>& name) {
   if (!name) return nullptr;
+  // By label first: two runs may share a policy, never a label.
   auto found =
       std::ranges::find_if(runs, [&](const RunData& run) { return run.summary.label == *name; });
   if (found == runs.end())

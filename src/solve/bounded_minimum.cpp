@@ -1,3 +1,6 @@
+// Projected BFGS: a quasi-Newton step, clamped to the bounds, with backtracking. The estimate of
+// the curvature is thrown away when a step fails; if plain descent fails too, this is the minimum.
+
 #include "solve/bounded_minimum.h"
 
 #include <algorithm>
@@ -83,6 +86,7 @@ class Descent {
 
   /// Backtracks along the projected direction; false if nothing is won.
   bool try_step() {
+    // Armijo's condition: a step counts if it wins at least this part of what the slope promises.
     constexpr double kEnough = 1e-4;
     constexpr double kNothing = 1e-12;
     const Vector way = direction();

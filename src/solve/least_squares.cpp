@@ -1,3 +1,7 @@
+// Linear least squares by Householder reflections, non-negative ones by Lawson and Hanson's active
+// sets, curves by Levenberg and Marquardt. Problems here are small (tens of columns), so that
+// clarity wins over blocking and pivoting.
+
 #include "solve/least_squares.h"
 
 #include <algorithm>
@@ -43,6 +47,7 @@ class Triangle {
     if (rest <= kTiny * length(column, 0)) return;  // also an all-zero column
     std::vector<double> normal(a_.rows() - pivot);
     for (std::size_t i = 0; i < normal.size(); ++i) normal[i] = a_(pivot + i, column);
+    // Away from zero: the difference of two close numbers would lose all digits.
     normal[0] += normal[0] < 0 ? -rest : rest;
     double squared = 0;
     for (const double v : normal) squared += v * v;
@@ -149,6 +154,7 @@ class Marquardt {
     problem_.residuals(parameters, residuals);
     double sum = 0;
     for (const double r : residuals) sum += r * r;
+    // Outside its range a model may give NaN; infinity is simply a step that is not taken.
     return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
   }
 
@@ -225,6 +231,7 @@ class Marquardt {
       fit.parameters = std::move(next);
       fit.sum_of_squares = sum;
       now_.swap(trial_);
+      // Success means more trust in the linear model; each failure above takes a factor of 4 back.
       damping_ = std::max(damping_ / 8, 1e-12);
       return gain > 1e-13;
     }

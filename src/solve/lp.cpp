@@ -1,3 +1,6 @@
+// Clp and Cbc behind a small face. Columns and rows are collected and handed over in one call; a
+// second solve goes on from the last basis, by the dual simplex if only bounds have changed.
+
 #include "solve/lp.h"
 
 #include <algorithm>
@@ -108,6 +111,8 @@ Solution LinearProgram::Model::answer_without_columns() const {
 Solution LinearProgram::Model::relaxed(const SolveLimits& limits) {
   flush();
   if (kinds.empty()) return answer_without_columns();
+  // Seconds depend on the machine. Who must decide the same everywhere limits nodes and sets the
+  // seconds far beyond what the nodes take.
   simplex.setMaximumSeconds(limits.seconds);
   if (!has_basis) {
     ClpSolve how;
@@ -162,6 +167,7 @@ Solution LinearProgram::Model::search(const SolveLimits& limits, std::span<const
       static_cast<int>(std::min<std::int64_t>(limits.nodes, std::numeric_limits<int>::max())));
   tree.setAllowableFractionGap(limits.gap);
   tree.setAllowableGap(1e-9);
+  // -1: a kind of cut that does not help at the root of the tree is switched off.
   CglProbing probing;
   CglGomory gomory;
   CglKnapsackCover cover;
@@ -175,6 +181,7 @@ Solution LinearProgram::Model::search(const SolveLimits& limits, std::span<const
   tree.addHeuristic(&nearest);
   tree.addHeuristic(&pump);
   if (start.size() == kinds.size()) {
+    // A start that is feasible gives the search a bound from its first node on.
     double value = 0;
     for (std::size_t i = 0; i < start.size(); ++i) value += simplex.objective()[i] * start[i];
     tree.setBestSolution(start.data(), static_cast<int>(start.size()), value, true);
