@@ -1,3 +1,7 @@
+// Two branches, ln C + C below a sweet point and a constant above it. The sweet point lies between
+// two measured counts, so each such gap is fitted by linear least squares and the best one wins: no
+// iteration, no starting values.
+
 #include "perf/cpu_fit.h"
 
 #include <algorithm>
@@ -147,6 +151,7 @@ Result<CpuFit> fit_cpu_curve(std::span<const CpuPoint> points, const CpuFitOptio
   for (std::size_t below = 1; below < samples.size(); ++below) {
     const Split split = fit_split(samples, below);
     fit.gaps.push_back({samples[below - 1].cores, samples[below].cores, split.sse});
+    // Of equal fits the smaller sweet point: it needs fewer cores.
     if (below > 1 && split.sse >= best.sse) continue;
     best = split;
     fit.gap = fit.gaps.back();

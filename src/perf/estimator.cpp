@@ -1,3 +1,6 @@
+// What is believed of run times. Estimates are never below one tick: policies divide by them, and a
+// job of no length would be ordered by chance.
+
 #include "perf/estimator.h"
 
 #include <algorithm>
@@ -78,6 +81,7 @@ class History final : public Estimator {
     [[nodiscard]] Duration mean() const {
       const auto used = std::min<std::size_t>(count, ring.size());
       std::int64_t sum = 0;
+      // Divided before summing: eight times the longest duration would overflow.
       for (std::size_t i = 0; i < used; ++i) sum += ring[i] / static_cast<std::int64_t>(used);
       return Duration{sum};
     }

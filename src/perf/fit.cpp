@@ -1,3 +1,6 @@
+// Fits to measurements of other parts than the iteration. All work on sorted points, so that which
+// ones are held back, and every sum, is the same for the same data in any order.
+
 #include "perf/fit.h"
 
 #include <algorithm>
@@ -92,6 +95,7 @@ Result<LocalityFit> fit_locality(std::vector<LocalityPoint> points,
   problem.residuals = [&](std::span<const double> x, std::span<double> out) {
     for (std::size_t i = 0; i < training.size(); ++i) {
       const LocalityPoint& point = points[training[i]];
+      // Logarithms: twice too fast and twice too slow are equally wrong.
       out[i] = tamed(std::log(spread_slowdown(options.links, point, x) * point.relative_speed));
     }
   };
@@ -117,6 +121,7 @@ Result<LinkSharing> check_link_sharing(std::vector<LinkPoint> points) {
   Matrix a(alone.size(), 2);
   const std::vector<double> ones(alone.size(), 1.0);
   for (std::size_t i = 0; i < alone.size(); ++i) {
+    // Each equation divided by its time: relative errors count, not seconds.
     a(i, 0) = 1 / alone[i].seconds;
     a(i, 1) = alone[i].bytes / alone[i].seconds;
   }

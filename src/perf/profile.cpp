@@ -1,3 +1,6 @@
+// Profiles by name and by id. Names are compared without case and punctuation; the first profile is
+// the class default, which stands for every model that nobody described.
+
 #include "perf/profile.h"
 
 #include <algorithm>
@@ -54,6 +57,8 @@ ProfileId ProfileSet::add(Profile profile) {
   if (is_new) {
     profiles_.push_back(std::move(profile));
   } else {
+    // A profile of the same name replaces the old one under its id: pairs that refer to it stay
+    // valid.
     profiles_[id.value] = std::move(profile);
   }
   return id;

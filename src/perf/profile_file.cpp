@@ -1,3 +1,6 @@
+// Reads the YAML of profiles. Every number has a range, every key is known, and all faults of a
+// file are collected; what passes cannot lead to a speed of zero or an endless iteration.
+
 #include "perf/profile_file.h"
 
 #include <algorithm>
@@ -176,6 +179,8 @@ class ProfileReader {
     if (!log_gain || !linear_gain || !plateau || !theta) return;
     cpu = {
         .log_gain = *log_gain, .linear_gain = *linear_gain, .plateau = *plateau, .theta = *theta};
+    // Checked at every count that can be granted below the sweet point: a job must get on with any
+    // of them.
     for (std::int32_t cores = 1; cores <= cpu.theta; ++cores) {
       if (cpu.feed(cores) > 0) continue;
       return yaml_.wrong(node.Mark(), fmt::format("{} cores would feed nothing: the curve is not "
@@ -349,6 +354,7 @@ class ProfileReader {
     read_memory(YamlFields::child(row, "memory"), profile.memory);
     read_cpu(YamlFields::child(row, "cpu"), profile.cpu);
     read_validation(YamlFields::child(row, "validation"), profile.validation);
+    // What a file says counts; what `like` or the default brought along does not.
     const auto is_said = [&](const char* key) { return YamlFields::child(row, key).IsDefined(); };
     if (is_said("cpu") && !is_said("iteration") && !is_said("like")) follow_plateau(profile);
     read_data(YamlFields::child(row, "data"), profile.data);
@@ -400,6 +406,7 @@ class ProfileReader {
 
 Result<ProfileSet> parse_profiles(const std::string& text, const std::string& name,
                                   ProfileSet base) {
+  // Before the parser sees it.
   if (text.size() > kMaxFileBytes)
     return fail(fmt::format("{}: {} MB is too large for a profile file (16 MB at most)", name,
                             text.size() >> 20U));

@@ -1,3 +1,7 @@
+// Rates relative to the reference placement: iteration time there over iteration time here. The
+// formula is in rate_function.cpp; this file finds its conditions (level, link, speed, batch) for a
+// job where it stands, and remembers answers, because policies ask the same again and again.
+
 #include "perf/rate_model.h"
 
 #include <algorithm>
@@ -90,6 +94,7 @@ RateModel::RateModel(ProfileSet profiles, const Cluster& cluster, Effects effect
     const Node& node = cluster.nodes[i];
     racks[node.pool.value][node.rack.value] += node.gpus;
     const std::uint32_t build = servers_.build_of(NodeId{i});
+    // Servers are built alike in thousands: each kind is looked at once.
     if (seen[node.pool.value][build]) continue;
     seen[node.pool.value][build] = true;
     auto& levels = level_of_size_[node.pool.value];
@@ -159,6 +164,7 @@ Conditions RateModel::conditions(const Standing& standing) const noexcept {
 
 const MeasuredTime* RateModel::measured(const Standing& standing) const noexcept {
   const Profile& profile = profiles_[standing.profile];
+  // A measured time is of whole batches; accumulation changes it.
   if (profile.measured.empty() || standing.terms.sub_steps > 1) return nullptr;
   const std::int32_t batch = batch_of(standing);
   const std::string device = plain_model_name(cluster_->pools[standing.pool.value].name);
@@ -172,6 +178,7 @@ const MeasuredTime* RateModel::measured(const Standing& standing) const noexcept
 IterationTime RateModel::iteration(const Standing& standing) const noexcept {
   const Conditions now = conditions(standing);
   IterationTime time = iteration_time(profiles_[standing.profile], now);
+  // Measured alone on its links: with company there the formula is all there is.
   if (const MeasuredTime* row = measured(standing); row != nullptr && standing.link_jobs <= 1) {
     time.gpu = row->seconds;
     time.total = std::max({time.gpu, time.cpu, time.data});

@@ -1,3 +1,6 @@
+// Rows of the tables as jobs of the ledger, and back. `jobs` and `base_jobs` have the same columns,
+// so that one list of them serves both sides; positions are those of kColumns.
+
 #include "store/job_rows.h"
 
 #include <algorithm>
@@ -53,6 +56,8 @@ std::vector<JobNumber> numbers_from(std::string_view text) {
 Time time_of(std::int64_t ticks) { return Time{Duration{ticks}}; }
 
 Result<LiveAttempt> read_attempt(const Statement& row, JobNumber job) {
+  // The job says that it runs, so its attempt must be there: the two are written in one
+  // transaction.
   if (row.is_null(kAttemptColumn))
     return fail(fmt::format("job {}: its attempt is not in the table", job));
   LiveAttempt attempt;
@@ -119,6 +124,7 @@ void advance(StateRow& state, const Record& record, const Ledger::Change& change
     state.next_number = submit->first + static_cast<JobNumber>(change.count);
   if (const auto* intent = std::get_if<IntentRecord>(&record.body))
     state.last_attempt = intent->attempt;
+  // The clock of a journal never goes back, whatever a record says.
   state.now = std::max(state.now, record.at);
 }
 
@@ -136,6 +142,7 @@ Result<std::shared_ptr<const JobSpec>> SpecRows::get(std::int64_t id) {
   if (!has_row) return fail(fmt::format("spec {} is not in the table", id));
   BERTH_TRY(JobSpec spec, kept_spec(select_.text(0)));
   select_.reset();
+  // Shared: all jobs of an array, and both sides of a check, refer to one spec.
   known = std::make_shared<const JobSpec>(std::move(spec));
   return known;
 }
@@ -228,6 +235,7 @@ Result<std::vector<HeldDevices>> read_held(std::string_view text) {
 Result<Ledger> load_ledger(Database& database, Side side) {
   std::map<JobNumber, LedgerJob> jobs;
   BERTH_TRY(SpecRows specs, SpecRows::open(database));
+  // `jobs` also keeps what is over; the base holds only jobs that were alive then.
   const std::string_view which = side == Side::Now ? "WHERE j.outcome IS NULL " : "";
   BERTH_TRY(Statement select,
             database.prepare(fmt::format("{}{}ORDER BY j.number", job_query(side), which)));

@@ -1,3 +1,8 @@
+// The fold: one function applies a record to the state, while the scheduler runs and when it
+// recovers. A record is refused before anything has changed, so a refused one leaves no trace. What
+// is on disk is replayed with fewer checks of amounts: an older version may have written them, and
+// they must open.
+
 #include "store/ledger.h"
 
 #include <algorithm>
@@ -64,6 +69,8 @@ struct Ledger::Folder {
   Source source;
 
   [[nodiscard]] Result<void> check_numbers(JobNumber job, const JobSpec& spec) const {
+    // A number that is impossible today was accepted once: the job is set aside later, the journal
+    // opens.
     if (source == Source::OnDisk) return {};
     const auto faults = impossible_numbers(spec);
     if (faults.empty()) return {};
@@ -118,6 +125,7 @@ struct Ledger::Folder {
   }
   [[nodiscard]] Result<void> check_submit(const SubmitRecord& submit) const {
     const JobSpec& spec = submit.spec;
+    // Numbers are dense and never used twice: a lost submit would show as a gap.
     if (submit.first != ledger.next_number_ || submit.first >= kMaxNumber)
       return fail(fmt::format("job {} is not the next one, {}", submit.first, ledger.next_number_));
     if (spec.array && (spec.array->indices.empty() || spec.array->indices.size() > kMaxArraySize))
@@ -136,6 +144,8 @@ struct Ledger::Folder {
     if (job->attempt)
       return fail(
           fmt::format("job {}: attempt {} is still alive", intent.job, to_text(job->attempt->id)));
+    // Attempts only grow. A shim of an earlier life can therefore never be taken for one of this
+    // life.
     if (intent.attempt.generation != ledger.generation_ || intent.attempt <= ledger.last_attempt_)
       return fail(fmt::format("job {}: attempt {} cannot follow {} in life {}", intent.job,
                               to_text(intent.attempt), to_text(ledger.last_attempt_),
@@ -173,6 +183,8 @@ struct Ledger::Folder {
 
   Result<Change> operator()(const WishRecord& wish) const {
     BERTH_TRY(LedgerJob * job, alive(wish.job));
+    // A frozen job may have lost its devices meanwhile: then there is no attempt to resume, only
+    // the mark to remove.
     const bool is_thaw = wish.wish == Wish::Resume && job->is_frozen && is_person(wish);
     const bool needs_attempt = wish.wish != Wish::Hold && wish.wish != Wish::Release &&
                                wish.wish != Wish::Cancel && !is_thaw;
@@ -191,6 +203,7 @@ struct Ledger::Folder {
       case Wish::Cancel:
       case Wish::Preempt:
       case Wish::Requeue:
+        // Of equal wishes the first stays.
         if (!job->stopping || strength(wish.wish) > strength(*job->stopping))
           job->stopping = wish.wish;
         make_way(*job, wish.for_jobs);
@@ -241,6 +254,7 @@ struct Ledger::Folder {
     Change change{.job = end.job, .count = 1, .live = std::nullopt, .past = PastJob{}};
     PastJob& past = *change.past;
     past.job = std::move(*job);
+    // From here on `job` dangles; everything below uses `past`.
     ledger.jobs_.erase(end.job);
     forget_key(past.job);
     past.outcome = end.outcome;
@@ -274,6 +288,7 @@ struct Ledger::Folder {
     job.joules += end.joules;
     if (end.outcome == Outcome::Failed || end.outcome == Outcome::TimedOut) ++job.failures;
     if (end.outcome == Outcome::Preempted) ++job.preemptions;
+    // It never ran: its first start is still to come.
     if (end.outcome == Outcome::NotStarted && job.first_start == job.attempt->since) {
       job.first_start.reset();
       job.first_start_wall = 0;
@@ -285,6 +300,7 @@ struct Ledger::Folder {
   void forget_key(const LedgerJob& job) const {
     if (job.spec->key.empty()) return;
     const auto found = ledger.keys_.find({job.spec->user, job.spec->key});
+    // An array has one key for all its jobs; the key goes with the first of them.
     if (found != ledger.keys_.end() && found->second == job.number) ledger.keys_.erase(found);
   }
 
@@ -345,6 +361,7 @@ void Ledger::restore(std::map<JobNumber, LedgerJob> jobs,
   last_attempt_ = last_attempt;
   keys_.clear();
   for (const auto& [number, job] : jobs_) {
+    // As in a submit: only the first job of an array carries the key.
     const bool is_first = job.array == 0 || job.array == number;
     if (is_first && !job.spec->key.empty())
       keys_.emplace(std::pair{job.spec->user, job.spec->key}, number);

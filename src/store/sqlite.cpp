@@ -1,3 +1,7 @@
+// A thin layer over SQLite: statements that reset themselves, errors with what a person can do
+// about them. Connections are opened without SQLite's own mutex, because each has one user at a
+// time.
+
 #include "store/sqlite.h"
 
 #include <cstring>
@@ -44,6 +48,7 @@ Result<bool> Statement::step() {
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
   auto error = failed(sqlite3_db_handle(statement_.get()));
+  // An open statement would keep its locks.
   sqlite3_reset(statement_.get());
   return error;
 }

@@ -1,3 +1,7 @@
+// One connection writes, two read: one answers short questions, one makes lists, so that a long
+// list does not hold up a submit. Durability is SQLite's WAL with synchronous = FULL: a commit
+// returns after its sync.
+
 #include "store/sqlite_store.h"
 
 #include <algorithm>
@@ -106,6 +110,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Options& options) {
   BERTH_TRY(DirectoryLock lock, DirectoryLock::take(options.directory));
   const std::string path = options.directory + "/berth.db";
   BERTH_TRY_VOID(make_private(path));
+  // The lock comes first: opening and migrating already write.
   BERTH_TRY(Database writing, open_writer(path, options));
   BERTH_TRY(StoreWriter writer, StoreWriter::open(std::move(writing)));
   BERTH_TRY(Database reading, Database::open(path, Database::Access::ReadOnly, options.vfs));
@@ -155,6 +160,7 @@ Result<void> SqliteStore::append(const Record& record, const Ledger::Change& cha
 
 Result<void> SqliteStore::commit() {
   BERTH_TRY_VOID(usable());
+  // Nothing to sync, and no crash point: a commit of nothing does not count.
   if (parts_->writer.is_empty()) return {};
   crash_point("store.committing");
   {
@@ -210,6 +216,7 @@ Result<std::vector<Store::Usage>> SqliteStore::usage(std::int64_t now_wall, doub
   if (!(half_life > 0)) return parts_->reader->plain_usage();
   const std::lock_guard lock(parts_->usage_mutex);
   if (!parts_->usage.has(half_life)) {
+    // Filled on a copy: a failed read leaves the sums as they were.
     DecayedUsage begun = parts_->usage;
     begun.open(half_life, now_wall);
     BERTH_TRY_VOID(parts_->reader->fill(begun, half_life, now_wall));

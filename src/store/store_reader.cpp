@@ -1,3 +1,6 @@
+// Questions about the past, each with a statement prepared once. Lists are built from conditions;
+// every value is bound, none is put into the text.
+
 #include "store/store_reader.h"
 
 #include <algorithm>
@@ -231,6 +234,7 @@ Result<std::vector<Store::Usage>> StoreReader::plain_usage() {
 
 Result<void> StoreReader::fill(DecayedUsage& usage, double half_life, std::int64_t now_wall) {
   const std::lock_guard lock(mutex_);
+  // What ended before this weighs too little to be seen.
   const double oldest =
       std::max(static_cast<double>(now_wall) - DecayedUsage::kSpan * half_life * 1e6, -9e18);
   ended_.bind(static_cast<std::int64_t>(oldest));

@@ -1,3 +1,6 @@
+// Collects records and writes them with all their tables in one transaction. Encoding happens in
+// append(), so that the transaction itself only writes.
+
 #include "store/store_writer.h"
 
 #include <fmt/format.h>
@@ -96,6 +99,7 @@ void StoreWriter::append(const Record& record, const Ledger::Change& change) {
     item.body = encode(record.body);
     item.record = record.body;
   }
+  // next_ is what will hold after the batch; committed_ stays until the sync is done.
   advance(next_, record, change);
   batch_.push_back(std::move(item));
 }
@@ -167,6 +171,7 @@ struct StoreWriter::TableWriter {
 Result<void> StoreWriter::commit() {
   ended_.clear();
   StateRow state = next_;
+  // Numbers and checksums are given here: only what is committed has a place in the chain.
   state.sequence = committed_.sequence;
   state.checksum = committed_.checksum;
   BERTH_TRY_VOID(begin_.run());
