@@ -1,3 +1,6 @@
+// Answers of the API as rows. Readers are tolerant: unknown fields are skipped and missing ones
+// keep their default, so that a newer scheduler and an older client understand each other.
+
 #include "client/answers.h"
 
 #include <nlohmann/json.hpp>
@@ -52,6 +55,7 @@ JobRow job_of(const json& object, KeepJson keep) {
   JobRow row;
   wire::read(object, static_cast<JobView&>(row));
   if (row.spec->array) row.array_at_once = row.spec->array->at_once;
+  // As it came, for --json: fields that this program does not know are not lost.
   if (keep == KeepJson::Yes) row.json = object.dump(-1, ' ', false, json::error_handler_t::replace);
   return row;
 }

@@ -39,6 +39,7 @@ Result<Scheduler> patient_scheduler(std::string_view server, const Console& cons
 
 int exit_code_of(const JobRow& job) {
   if (job.state == LiveState::Completed) return kSuccess;
+  // As a shell reports a program that a signal ended.
   if (job.signal != 0) return 128 + job.signal;
   return job.exit_code != 0 ? job.exit_code : kFailure;
 }

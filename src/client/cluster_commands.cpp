@@ -209,6 +209,7 @@ int run_token(const Call& call) {
       if (const auto fine = parse_moment(call.value("expires"), unix_now()); !fine)
         return misuse(call, "token: --expires: " + fine.error().text());
     const int code = ask(call, make_token, show_new_token);
+    // Only people need to be told; a script gets the token alone.
     if (code == kSuccess && call.console.is_terminal())
       call.console.note("shown once: keep it in ~/.config/berth/token (chmod 600) or BERTH_TOKEN");
     return code;

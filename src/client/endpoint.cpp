@@ -1,3 +1,7 @@
+// Where the scheduler is: an option, then variables, then the usual sockets. Tokens come from a
+// variable or from a private file, and are never sent in the clear beyond this machine unless the
+// user insists.
+
 #include "client/endpoint.h"
 
 #include <algorithm>
@@ -74,6 +78,7 @@ Result<std::string> find_token(const Variables& variables) {
       BERTH_TRY(token, read_token_file(path));
     }
   }
+  // It becomes a header line: a line break in it would add headers.
   const bool is_plain = std::ranges::all_of(token, [](char c) { return c > ' ' && c < 127; });
   if (!is_plain) return fail("the token holds blanks or control characters: it was copied wrongly");
   return token;
@@ -92,6 +97,7 @@ Result<Endpoint> at_url(std::string_view url, const Variables& variables) {
   }
   while (rest.ends_with('/')) rest.remove_suffix(1);
   std::string_view port;
+  // An IPv6 address has colons of its own: brackets tell where it ends.
   if (rest.starts_with('[')) {
     const auto close = rest.find(']');
     endpoint.host = std::string(rest.substr(1, close == rest.npos ? close : close - 1));

@@ -88,6 +88,7 @@ class Listener {
 };
 
 std::string event_path(const std::vector<JobNumber>& jobs) {
+  // A list that long does not fit a request line; all events are a few more to skip.
   if (jobs.size() > 500) return "/events";
   return fmt::format("/events?job={}", fmt::join(jobs, ","));
 }
@@ -195,6 +196,7 @@ int follow_output(const Call& call, Scheduler& scheduler, JobNumber job, const s
         if (!piece) error = piece.error();
         if (!piece || piece->empty()) break;
         patience.answered();
+        // Counted before it is written: after a reconnect no byte is asked for twice.
         offset += piece->size();
         if (!call.console.put(*piece)) return call.console.done();
       }

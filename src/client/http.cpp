@@ -1,3 +1,7 @@
+// One connection that is kept for the next request. A request is repeated by itself only if that is
+// harmless: it was never sent, or the connection that was kept turned out to be closed and the
+// request may be repeated.
+
 #include "client/http.h"
 
 #include <algorithm>
@@ -88,6 +92,8 @@ std::string HttpClient::text_of(const HttpRequest& request) const {
 Result<HttpReply> HttpClient::exchange(const std::string& text, const std::string& method) {
   was_closed_ = false;
   failure_ = Failure::Other;
+  // A server may refuse and close before it has read everything: its answer is read even if writing
+  // failed.
   auto written = wire_->write(text);
   AnswerReader reader(source_of(*wire_));
   auto reply = reader.head(method != "HEAD");
@@ -133,6 +139,7 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
     auto reply = exchange(text, request.method);
     if (reply) return reply;
     wire_.reset();
+    // At most once more: the next connection is a fresh one.
     if (!is_fresh && was_closed_ && request.is_repeatable()) continue;
     return fail(fmt::format(
         "{}: {}{}", endpoint_.text(), reply.error().text(),

@@ -1,3 +1,7 @@
+// YAML to the JSON that the API takes: scalars become what their key says, and everything else is
+// checked by the reader of requests, so that files and requests cannot differ. Complaints carry the
+// place of the key.
+
 #include "client/job_file.h"
 
 #include <algorithm>
@@ -69,6 +73,7 @@ class JobFileReader {
     }
     json all = defaults;
     const json own = read_keys(node);
+    // Defaults may give the one and a job the other; both together would be something else.
     if (own.contains("script")) all.erase("command");  // the one replaces the other
     if (own.contains("command") && !own.contains("script")) all.erase("script");
     if (own.contains("env") && all.contains("env")) {

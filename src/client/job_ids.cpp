@@ -1,3 +1,6 @@
+// Names of jobs as people write them: 12, 12_3, 12_[0-9], joined by commas. Indices of an array are
+// turned into numbers with one question to the scheduler.
+
 #include "client/job_ids.h"
 
 #include <algorithm>
@@ -57,6 +60,7 @@ Result<std::vector<JobName>> parse_job_names(std::string_view text) {
   std::vector<JobName> names;
   std::string one;
   int depth = 0;
+  // A comma inside brackets belongs to the name.
   for (const char c : std::string(text) + ",") {
     if (c == '[') ++depth;
     if (c == ']') --depth;

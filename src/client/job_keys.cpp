@@ -1,3 +1,6 @@
+// KEY=VALUE of `--set`, `change` and job files as JSON. The kind of each key comes from the list of
+// fields; spans, memory, signals and moments have their own notation.
+
 #include "client/job_keys.h"
 
 #include <algorithm>
@@ -35,6 +38,7 @@ bool is_number(std::string_view text) {
 Result<json> whole(std::string_view key, std::string_view text) {
   const bool is_span =
       key == "time_limit" || key == "estimate" || key == "warn_seconds" || key == "grace_seconds";
+  // Zero in any notation, and "unlimited", ask for as long as the queue gives.
   if (key == "time_limit" && (!is_number(text) || text.find_first_not_of('0') == text.npos)) {
     BERTH_TRY(const auto seconds, parse_job_limit(text));
     return json(seconds);

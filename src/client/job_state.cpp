@@ -1,3 +1,6 @@
+// Our states in Slurm's words, for squeue and for people who type them. The table is in the order
+// of LiveState: names_of() indexes it.
+
 #include <array>
 #include <cctype>
 #include <utility>
@@ -82,6 +85,7 @@ std::vector<LiveState> states_from(std::string_view text) {
   std::vector<LiveState> found;
   const std::string word = upper(text);
   for (const StateNames& names : kStates) {
+    // Not a state one can ask for.
     if (names.state == LiveState::Unknown) continue;
     if (names.code == word || names.slurm == word || upper(to_string(names.state)) == word)
       found.push_back(names.state);

@@ -44,6 +44,7 @@ LastWords::~LastWords() {
 }
 
 void LastWords::set(std::string line) {
+  // Old lines stay in memory: the handler may be reading one of them right now.
   said_.push_back(std::move(line) + "\n");
   words = said_.back().c_str();
 }

@@ -1,3 +1,6 @@
+// Times as people write them: Slurm's notation for --begin, spans for --since. `direction` says
+// where a bare time of day lies: the next one for what is to come, the last one for what was.
+
 #include "client/moment.h"
 
 #include <algorithm>
@@ -45,6 +48,7 @@ std::tm local(std::int64_t seconds) {
 std::int64_t midnight(std::int64_t now, int days) {
   std::tm parts = local(now);
   parts.tm_hour = parts.tm_min = parts.tm_sec = 0;
+  // mktime() carries over months and years, and knows about daylight saving.
   parts.tm_mday += days;
   parts.tm_isdst = -1;
   return std::mktime(&parts);
@@ -108,6 +112,7 @@ std::optional<std::int64_t> time_of_day(std::string text) {
   if (*hour < 0 || *hour > (offset < 0 ? 23 : 12) || *minute < 0 || *minute > 59 || *second < 0 ||
       *second > 59)
     return std::nullopt;
+  // 12am is midnight, 12pm noon.
   if (offset >= 0) hour = *hour % 12 + offset;
   return *hour * 3'600 + *minute * 60 + *second;
 }
@@ -181,6 +186,7 @@ std::optional<std::int64_t> moment(std::string_view given, std::int64_t now, int
     return today;
   }
   if (const auto time = absolute(text, now)) return time;
+  // "2h" alone means two hours ago; a bare number is no span here, it may be Unix time.
   if (direction < 0 && !text.empty() &&
       std::isdigit(static_cast<unsigned char>(text.back())) == 0) {
     if (const auto span = span_of(text)) return now - *span;
@@ -227,6 +233,7 @@ Result<std::int32_t> parse_memory_mib(std::string_view text) {
   if (error != std::errc{} || !(mib >= 0) || mib > 2e9)
     return fail(
         fmt::format("'{}' is no amount of memory (as in 512M, 16G; MiB without unit)", text));
+  // Rounded up: nobody gets less than they asked for.
   return static_cast<std::int32_t>(std::ceil(mib));
 }
 

@@ -1,3 +1,7 @@
+// Options as getopt_long reads them, from a table: short ones joined, values attached or not, long
+// names cut where they stay unique. All faults of a line are collected, with the word they are
+// about.
+
 #include "client/options.h"
 
 #include <algorithm>
@@ -28,6 +32,7 @@ class Reader {
         long_option(word);
       } else if (is_short(word)) {
         short_options(word);
+        // `berth submit train.sh --fast`: from the program on, words belong to it.
       } else if (order == OperandOrder::Leading) {
         take_rest();
       } else {
@@ -41,6 +46,7 @@ class Reader {
  private:
   static bool is_short(std::string_view word) {
     return word.size() >= 2 && word[0] == '-' &&
+           // "-5" is a number, as in a priority, not an option.
            std::isdigit(static_cast<unsigned char>(word[1])) == 0;
   }
   void take_rest() {

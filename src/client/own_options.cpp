@@ -49,6 +49,7 @@ Result<void> take_gpus(Draft& draft, Text value) {
   const auto dash = value.find('-', 1);
   BERTH_TRY(const auto low, parse_count(value.substr(0, dash), 0, kMany));
   draft.gpus = low;
+  // A later option wins over #SBATCH lines that counted GPUs otherwise.
   draft.gpus_per_node = draft.gpus_per_task = std::nullopt;
   draft.spec.gpus_min = draft.spec.gpus_max = 0;
   if (dash == Text::npos) return {};
@@ -111,6 +112,7 @@ Result<void> take_env(Draft& draft, Text value) {
 Result<void> take_set(Draft& draft, Text value) {
   const std::vector<std::string> one{std::string(value)};
   BERTH_TRY(const auto changes, json_of_settings(one));
+  // Through JSON, so that --set obeys exactly the rules of a job file.
   auto all = to_json(draft.spec);
   all.update(changes);
   BERTH_TRY(draft.spec, job_spec_from_json(all));

@@ -62,6 +62,7 @@ int watch(const Call& call, Scheduler& scheduler, const JobQuery& query, double 
   bool is_first = true;
   while (true) {
     auto text = queue_page(call, scheduler, query);
+    // Later the screen shows the error and goes on: the scheduler may be restarting.
     if (!text && is_first) return call.console.complain(kFailure, text.error());
     if (call.console.is_terminal()) call.console.put("\x1b[H\x1b[J");
     if (!call.console.put(text ? *text : fmt::format("{}\n", harmless(text.error().text()))))

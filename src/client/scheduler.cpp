@@ -1,3 +1,6 @@
+// One call per route of the API. A scheduler that restarts is waited for, as long as repeating the
+// request is harmless; a submit has a key of its own, which makes it so.
+
 #include "client/scheduler.h"
 
 #include <algorithm>
@@ -84,6 +87,7 @@ Result<JobRows> all_pages(Query question, std::string_view cursor, std::size_t m
   JobRows all;
   if (rows != Rows::WithJson) question.add(rows == Rows::Folded ? "fold" : "brief", "1");
   while (true) {
+    // Pages of a bounded size: neither side holds a million jobs in one answer.
     const std::size_t wanted = most == 0 ? kPage : std::min(kPage, most - all.jobs.size());
     const std::string from = all.next;
     Query text = question;
@@ -95,6 +99,7 @@ Result<JobRows> all_pages(Query question, std::string_view cursor, std::size_t m
     all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
                     std::make_move_iterator(page.jobs.end()));
     const bool is_enough = most != 0 && all.jobs.size() >= most;
+    // A cursor that does not move would be an endless loop.
     if (page.next.empty() || page.next == from || is_enough) return all;
   }
 }

@@ -1,3 +1,6 @@
+// The terminal of `berth top`: alternate screen, raw keys, and one poll() for keys, signals and
+// news. Signal handlers only write a byte into a pipe; everything else happens in the loop.
+
 #include "client/screen.h"
 
 #include <array>
@@ -96,6 +99,7 @@ void Screen::draw(const std::vector<std::string>& lines) {
     frame += lines[i] + "\x1b[K";
   }
   frame += "\x1b[J";
+  // An unchanged screen costs nothing and does not flicker, also over a slow line.
   if (frame == last_) return;
   put(frame);
   last_ = std::move(frame);

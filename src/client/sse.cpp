@@ -34,6 +34,7 @@ std::optional<ServerEvent> EventReader::next() {
     open_ = {};
     has_data_ = false;
     event.id = last_id_;
+    // A block without data is a heartbeat or a comment.
     if (is_event) return event;
   }
 }

@@ -1,3 +1,6 @@
+// Tables and texts for people. Whatever comes from a user is made harmless and cut before it is
+// printed; widths count columns of the terminal, not bytes.
+
 #include "client/tables.h"
 
 #include <algorithm>
@@ -40,6 +43,7 @@ std::string fitted(const std::string& table, int width) {
 
 std::string gpus_of(const JobRow& job) {
   if (job.spec->gpu_milli < 1'000) return fmt::format("{:.2g}", job.spec->gpu_milli / 1'000.0);
+  // An elastic job: what it has, of what it asked for.
   if (job.granted > 0 && job.granted != job.spec->gpus)
     return fmt::format("{}/{}", job.granted, job.spec->gpus);
   return fmt::format("{}", job.spec->gpus);

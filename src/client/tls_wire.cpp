@@ -1,3 +1,6 @@
+// TLS by OpenSSL. Certificates are always verified, with the system's CAs or BERTH_CA_FILE, and the
+// name must match: there is no switch to turn that off.
+
 #include <cerrno>
 #include <cstring>
 #include <limits>

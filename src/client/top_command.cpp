@@ -34,6 +34,7 @@ class Top {
 
  private:
   void press(const Input& input) {
+    // A question takes the next key, whatever it is: only y does anything.
     if (!choice_.question.empty()) return answer(input);
     if (choice_.is_typing) return type(input);
     switch (input.key) {

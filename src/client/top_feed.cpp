@@ -1,3 +1,7 @@
+// Two threads beside the screen: one asks for snapshots and carries out actions, one listens to
+// events and tells the first that its snapshot is stale. The lock is never held while talking to
+// the scheduler.
+
 #include "client/top_feed.h"
 
 #include <chrono>
@@ -52,6 +56,7 @@ TopFeed::~TopFeed() {
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
+    // The listener may be blocked in a read; this ends it.
     if (stream_) stream_->interrupt();
   }
   wanted_.notify_all();
@@ -94,6 +99,7 @@ void TopFeed::ask() {
       lock.lock();
       message_ = std::move(text);
     }
+    // Before asking: an event that comes during the question means asking again.
     is_stale_ = false;
     lock.unlock();
     TopSnapshot snapshot = ask_for_snapshot(scheduler, user_);

@@ -1,3 +1,7 @@
+// From a snapshot and what the user has chosen to the lines of the screen, as a pure function:
+// tests need no terminal. Nodes get a quarter of the height, jobs the rest, and the selected job
+// stays visible.
+
 #include "client/top_view.h"
 
 #include <algorithm>
@@ -162,6 +166,7 @@ std::vector<std::string> top_lines(const TopSnapshot& snapshot, const TopChoice&
     if (jobs[i]->number == choice.selected)
       line =
           size.has_colour
+              // Without colours inside: a reset in the middle would end the inverse video.
               ? "\x1b[7m" + clipped_line(job_line(*jobs[i], snapshot.at, false), width) + "\x1b[0m"
               : ">" + line.substr(1);
     lines.push_back(std::move(line));

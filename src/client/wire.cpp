@@ -1,3 +1,6 @@
+// Connections: Unix sockets and TCP, with a timeout on every read and write. Errors say what to do,
+// and whether waiting may help.
+
 #include "client/wire.h"
 
 #include <cerrno>
@@ -122,9 +125,11 @@ Connected connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds timeou
     set_timeout(socket, timeout);
     if (::connect(socket, one->ai_addr, one->ai_addrlen) == 0) {
       const int yes = 1;
+      // Requests are small and each waits for its answer: delaying them would only add time.
       ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
       return socket;
     }
+    // With a send timeout connect() reports an expired one as EINPROGRESS.
     error = errno == EINPROGRESS ? ETIMEDOUT : errno;
     ::close(socket);
   }
@@ -135,6 +140,8 @@ Connected connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds timeou
 
 bool is_quiet(int socket) noexcept {
   pollfd waiting{.fd = socket, .events = POLLIN, .revents = 0};
+  // Nothing to read on an idle connection is good: anything, also the end, means that the other
+  // side has closed it or is out of step.
   return ::poll(&waiting, 1, 0) == 0;
 }
 
