@@ -17,6 +17,7 @@ constexpr double kLargestWhole = 2000;          // millions of parameters that r
 void memory_by_rule(const Recipe& recipe, Profile& profile) {
   const MemoryParams usual;
   const double samples_mib = usual.per_sample_mib * Profile{}.batch;
+  // Sharded models are cut until they fit: their parameters say nothing about one device.
   if (recipe.steps == StepSource::Rubick &&
       (recipe.parameters == 0 || recipe.parameters > kLargestWhole))
     profile.memory.fixed_mib = kShardedMib;

@@ -42,6 +42,7 @@ Result<Table> Table::parse(std::string text, const std::string& name) {
           fmt::format("{}:{}:1: {} fields where the header has {} (fill or drop "
                       "the row)",
                       name, rows.line(), rows.fields().size(), table.columns_.size()));
+      // A wrong delimiter makes every row wrong; twenty are enough to see that.
       if (error.messages.size() == kMaxMessages) break;
       continue;
     }

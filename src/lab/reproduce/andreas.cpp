@@ -121,6 +121,8 @@ Result<Reproduced> reproduce_andreas(const ReproduceOptions& options) {
       for (Savings& other : others) {
         BERTH_TRY(const Cost theirs, cost_of(trace, cluster, other.policy));
         other.total += 1 - ours.total() / theirs.total();
+        // Ours with all its idle power against theirs without any: what is left cannot be the
+        // switching off.
         other.without_idle += 1 - ours.total() / (theirs.busy + theirs.late);
         other.late += theirs.late / theirs.total();
       }

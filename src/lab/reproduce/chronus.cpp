@@ -86,6 +86,7 @@ Cutting cutting(const Trace& trace, double lease) {
   for (const TraceJob& job : trace.jobs) {
     if (!job.deadline) continue;
     const double leases = std::ceil(kSlack * to_seconds(job.duration) / (lease - kRestart));
+    // Planned from the next term on, and done by the last term that ends before the deadline.
     const double first = std::ceil(to_seconds(job.submit.time_since_epoch()) / lease);
     const double end = std::floor(to_seconds(job.deadline->time_since_epoch()) / lease);
     ++jobs;

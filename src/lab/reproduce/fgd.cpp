@@ -97,6 +97,7 @@ double unallocated(const Setting& setting, const Contender& contender, std::uint
   const std::int64_t capacity = setting.gpus * kWholeDevice;
   std::int64_t asked = 0;
   std::int64_t given = 0;
+  // Refused tasks count as asked too: otherwise a bad placement would be asked for more.
   while (asked < capacity) {
     const NodeDemand& demand = setting.pods[draws.below(setting.pods.size())];
     const std::int64_t milli = std::int64_t{demand.gpus} * demand.gpu_milli;

@@ -55,6 +55,7 @@ Result<Measured> measure(const Trace& trace, const Cluster& cluster, const Measu
   BERTH_TRY(const RunData run, planned.run());
   Measured measured;
   const std::size_t jobs = run.jobs.rows.size();
+  // The middle half: the cluster fills up before it and drains after it.
   for (std::size_t i = jobs / 4; i < jobs - jobs / 4; ++i)
     measured.jct += to_seconds(*run.jobs.rows[i].finish - run.jobs.rows[i].submit) / 3600;
   measured.jct /= static_cast<double>(jobs - jobs / 4 - jobs / 4);

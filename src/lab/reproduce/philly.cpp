@@ -56,6 +56,7 @@ Result<std::array<Attempts, 2>> read_attempts(const std::string& path) {
     if (gpus < 1 || job["attempts"].empty()) continue;
     Attempts& sum = sums[gpus > 8 ? 1 : 0];
     double all = 0, last = 0;
+    // `last` is the attempt that nobody repeated: everything before it was lost.
     for (const Json& attempt : job["attempts"]) all += last = attempt_seconds(attempt);
     sum.jobs += 1;
     sum.repeated += job["attempts"].size() > 1 ? 1 : 0;

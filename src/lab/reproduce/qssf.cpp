@@ -66,6 +66,7 @@ Result<void> measure(const Trace& trace, const std::string& shape, Time from, Me
     spec.policy = one.policy;
     spec.settings = one.settings;
     spec.estimator = one.estimator;
+    // As in the study: gangs on the fewest nodes, or they wait.
     spec.placement = "consolidated";
     BERTH_TRY(Run planned, make_run(trace, cluster, spec));
     BERTH_TRY(const RunData run, planned.run());

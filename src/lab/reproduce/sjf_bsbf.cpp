@@ -87,6 +87,7 @@ Result<std::map<std::string, double>> averages(const Setting& setting,
       if (spec.policy == "pollux") spec.settings = {{"elastic", "all"}};
       spec.recording = Recording::None;
       spec.profiles = setting.profiles;
+      // Only Tiresias preempts; the others never pay for a resume.
       if (std::string_view(policy) == "tiresias-l") {
         spec.sim.costs.resume = seconds_to_duration(setting.resume_seconds);
         spec.sim.costs.migrate = spec.sim.costs.resume;
