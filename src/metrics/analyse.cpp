@@ -29,6 +29,7 @@ struct JobTotals {
   std::optional<Time> first_submit, last_finish;
 };
 
+// Everything that is not over counts as unfinished; after a run to the end that is nothing.
 void count_state(JobTotals& totals, JobState state) {
   switch (state) {
     case JobState::Completed: ++totals.completed; break;
@@ -170,6 +171,7 @@ void describe_use(Summary& summary, const JobTotals& totals, double cluster_gpus
   summary.gpu_allocation = totals.held_gpu_seconds / (cluster_gpus * makespan);
 }
 
+// Integrals are exact until here.
 double seconds(Int128 microseconds) { return static_cast<double>(microseconds) * 1e-6; }
 
 /// GPU-seconds held by pool. Without a recorder they are known only where jobs have no choice of
@@ -198,6 +200,8 @@ struct Joules {
 };
 
 /// A device draws its busy power while held, a node in proportion to its devices held.
+/// Servers of a pool are averaged: which of them a job is on does not change the sum of devices
+/// held.
 Joules energy_always_on(const Cluster& cluster, const std::vector<double>& held, double makespan) {
   Joules joules;
   for (std::uint32_t i = 0; i < cluster.pools.size(); ++i) {
@@ -253,6 +257,7 @@ void describe_energy(Summary& summary, const Joules& always_on, const Recorder* 
   summary.energy_kwh = (always_on.busy + always_on.idle - saved) / kJoulesPerKwh;
 }
 
+// Metrics that need the course of the run, not only its end.
 void describe_recorded(Summary& summary, const Recorder& recorder, double cluster_gpus,
                        std::size_t cluster_nodes) {
   const Integrals& integrals = recorder.integrals();
@@ -370,6 +375,7 @@ void RunData::drop_rows() {
   actions.reset();
 }
 
+// A metric that some seeds lack is averaged over those that have it.
 void combine_seeds(RunData& run, std::vector<Summary> seeds) {
   run.seeds = std::move(seeds);
   for (const Metric& metric : metrics()) {

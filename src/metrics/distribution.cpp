@@ -8,6 +8,7 @@
 
 namespace berth {
 
+// Type 7, as in NumPy and R: position q (n - 1), linear in between.
 std::optional<double> quantile(std::span<const double> sorted, double share) noexcept {
   if (sorted.empty()) return std::nullopt;
   const double position = std::clamp(share, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);

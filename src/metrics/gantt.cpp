@@ -28,6 +28,7 @@ std::vector<const Interval*> most_visible(const IntervalLog& log, std::size_t ma
   for (const Interval& interval : log.rows) chosen.push_back(&interval);
   std::size_t bars = 0;
   for (const Interval* interval : chosen) bars += static_cast<std::size_t>(interval->gpus);
+  // Everything fits: nothing is left out and no order changes.
   if (bars <= max_bars) return chosen;
   std::ranges::stable_sort(chosen, std::ranges::greater{},
                            [](const Interval* i) { return i->end - i->start; });

@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kUsersShown = 30;
 constexpr std::size_t kRejectionsShown = 100;
 
+// Sums and all completion times: quantiles need the values themselves.
 class Group {
  public:
   void add(const JobOutcome& job) {

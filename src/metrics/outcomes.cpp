@@ -129,6 +129,8 @@ class PassedIntegral {
 
 }  // namespace
 
+// Jobs in the system at t = came by t - went by t; the mean over [submit, finish] is the difference
+// of its integral, divided by the span. The job itself is among them.
 void count_neighbours(std::vector<JobOutcome>& rows) {
   std::vector<Time> submits;
   std::vector<Time> finishes;

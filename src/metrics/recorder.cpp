@@ -97,6 +97,7 @@ void Recorder::finished(Time now, JobId job, JobState) {
     wait(job, -1);
 }
 
+// By size too, so that the smallest waiting gang is found without a walk over the queue.
 void Recorder::wait(JobId job, std::int32_t change) {
   const std::int32_t gpus = devices_of(trace_->jobs[job.value]);
   queue_ += change;
@@ -159,6 +160,7 @@ void Recorder::keep(JobId job, const Stretch& stretch, Time start, Time end, Int
   if (intervals_.rows.size() >= 2 * options_.max_intervals) forget_short_intervals();
 }
 
+// The longest are what a chart can show; ties end at the job, so the choice is the same everywhere.
 void Recorder::forget_short_intervals() {
   auto& rows = intervals_.rows;
   if (rows.size() <= options_.max_intervals) return;
@@ -179,6 +181,7 @@ std::int32_t Recorder::smallest_waiting() const noexcept {
              : sizes_[static_cast<std::size_t>(found - waiting_of_size_.begin())];
 }
 
+// Nodes with fewer free devices than the smallest waiting gang needs there.
 std::int64_t Recorder::stranded_gpus() const {
   const std::int32_t gang = smallest_waiting();
   if (gang == 0) return 0;
@@ -226,6 +229,8 @@ bool Recorder::waited_for_boot(const Pending& action, const Stretch& stretch) co
   });
 }
 
+// A node that is switched off while it boots leaves the level of boot power; what it drew until
+// then stays in the integral.
 void Recorder::note_power(ActionKind kind, const Slice& slice, Time at) {
   const std::int64_t idle = idle_milliwatts(engine_->cluster().cluster(), slice.node);
   const bool off = kind == ActionKind::PowerOff;

@@ -42,6 +42,7 @@ std::string tick_text(double value) {
 }
 
 /// Data to picture along one axis.
+/// Values outside of the axis are drawn at its end: a point is never lost.
 class Mapping {
  public:
   Mapping(const Axis& axis, double data_low, double data_high, double from, double to)
@@ -81,6 +82,7 @@ class Mapping {
   double from_, to_;
 };
 
+// Writes elements one after the other; no tree is kept.
 class Svg {
  public:
   Svg(double height, std::string_view title) {
@@ -200,6 +202,7 @@ std::string path_of(const Line& line, const Mapping& x, const Mapping& y, bool s
   return d;
 }
 
+// Smallest and largest value seen; `any` tells "nothing yet" from zero.
 struct Extent {
   double low = 0, high = 0;
   bool any = false;
@@ -293,6 +296,7 @@ std::string to_svg(const BarChart& chart) {
   for (const std::string& category : chart.categories) longest = std::max(longest, category.size());
   const double slot =
       (kWidth - kLeft - kRight) / std::max(1.0, static_cast<double>(chart.categories.size()));
+  // Names that do not fit their slot are turned, and the picture grows to hold them.
   const bool slanted = static_cast<double>(longest) * 6.2 > slot;
   const double names_height =
       slanted ? 14 + 4.6 * static_cast<double>(std::min<std::size_t>(longest, 30)) : 20;

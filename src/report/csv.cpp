@@ -52,6 +52,7 @@ Result<CsvFile> CsvFile::open(const std::string& path) {
   return file;
 }
 
+// A small automaton: quotes may hold commas and line breaks, a doubled quote is one.
 bool CsvFile::read_row(std::vector<std::string>& fields) {
   fields.clear();
   if (position_ >= bytes_.size()) return false;
@@ -105,6 +106,7 @@ std::string_view CsvFile::text(std::string_view column) const noexcept {
                               : row_[static_cast<std::size_t>(found - head_.begin())];
 }
 
+// An empty cell means "does not apply" in our files and is no error.
 std::optional<double> CsvFile::number(std::string_view column) {
   const std::string_view field = text(column);
   if (field.empty()) return std::nullopt;

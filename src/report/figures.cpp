@@ -40,6 +40,7 @@ struct TimeUnit {
   std::string_view name;
   double seconds;
 };
+// So that axes run to tens or hundreds, not to millions.
 TimeUnit unit_for(double span) {
   if (span < 600) return {"s", 1};
   if (span < 3 * 3600) return {"min", 60};
@@ -71,6 +72,7 @@ LineChart timeline_chart(std::span<const RunData> runs, std::string title, std::
   return chart;
 }
 
+// The largest of the averages: no bar is then below the unit by orders of magnitude.
 double typical_jct(std::span<const RunData> runs) {
   double largest = 0;
   for (const RunData& run : runs) largest = std::max(largest, run.summary.avg_jct.value_or(0));

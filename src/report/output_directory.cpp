@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 9> kOurFiles{
     "jobs.csv",  "summary.json",   "actions.csv", "timeline.csv", "intervals.csv",
     "nodes.csv", "comparison.csv", "report.html", "figures"};
 
+// By name, or by content for the sub-directories of a comparison, whose names are labels.
 bool is_ours(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
   if (name.starts_with(kUnfinished)) return true;
@@ -56,6 +57,7 @@ Result<void> admit(const std::string& dir, Overwrite overwrite) {
   if (overwrite == Overwrite::Anything || entries.empty()) return {};
   const auto foreign = std::ranges::find_if_not(entries, is_ours);
   const bool has_run = fs::exists(fs::path(dir) / "summary.json", code);
+  // A run that was killed while writing: safe to replace.
   const bool only_leftovers = std::ranges::all_of(entries, [](const fs::directory_entry& entry) {
     return entry.path().filename().string().starts_with(kUnfinished);
   });
@@ -69,6 +71,7 @@ Result<void> admit(const std::string& dir, Overwrite overwrite) {
       fmt::format("{}: {} (name a new directory, or --force to write into this one)", dir, what));
 }
 
+// One by one, to know which of them are ours to remove if the run fails.
 Result<std::vector<std::string>> make_parents(const fs::path& target) {
   std::vector<std::string> made;
   std::error_code code;
@@ -192,6 +195,7 @@ Result<void> OutputDirectory::move_into_existing() {
     if (entry.path() != temporary_ && is_ours(entry)) fs::remove_all(entry.path(), code);
   }
   auto entries = entries_of(temporary_, code);
+  // false sorts before true: summary.json comes last.
   std::ranges::sort(entries, {}, [](const fs::directory_entry& entry) {
     return std::pair(entry.path().filename() == "summary.json", entry.path());
   });

@@ -49,6 +49,7 @@ Duration duration_of(CsvFile& file, std::string_view column) {
   return seconds_to_duration(file.number_or_zero(column));
 }
 
+// Clamped: a cast of a huge number would be undefined.
 std::uint32_t count_of(CsvFile& file, std::string_view column) {
   return static_cast<std::uint32_t>(std::clamp(file.number_or_zero(column), 0.0, 4e9));
 }
@@ -109,6 +110,7 @@ Result<std::vector<TimelinePoint>> read_timeline(const std::string& path) {
                         .busy = file.number_or_zero("busy_gpus"),
                         .capacity = file.number_or_zero("capacity_gpus")};
     const Time at = file.time("time").value_or(kTimeZero);
+    // The charts draw steps from point to point: a time that goes back would draw backwards.
     if (!points.empty() && at <= points.back().at)
       file.complain("time", "times must ascend");
     else

@@ -15,6 +15,7 @@ namespace berth {
 
 namespace {
 
+// Commas between fields and the line break at the end, whatever is written in between.
 class Row {
  public:
   explicit Row(std::string& out) : out_(out) {}
@@ -150,6 +151,7 @@ std::string intervals_csv(const RunData& run) {
   std::size_t node = 0;
   std::uint32_t first = 0;  // lane of the node's first device; bars come by lane
   for (const GanttBar& bar : run.gantt->bars) {
+    // Bars are sorted by lane, so one walk over the nodes is enough.
     while (bar.lane >= first + static_cast<std::uint32_t>(run.cluster.nodes[node].gpus)) {
       first += static_cast<std::uint32_t>(run.cluster.nodes[node++].gpus);
     }

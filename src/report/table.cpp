@@ -30,6 +30,7 @@ TimeUnit unit_for(double typical_seconds) {
   return {"d", 86400};
 }
 
+// Three or four digits: more would pretend to be exact.
 std::string plain(double value) {
   const double size = std::abs(value);
   return fmt::format("{:.{}f}", value,
@@ -84,6 +85,7 @@ constexpr std::array kColumns{
     ColumnSpec{"preempt.", "preemptions", ColumnSpec::Kind::Count},
 };
 
+// The median: one run that went wrong must not turn all others into zeros.
 TimeUnit unit_of_column(std::span<const RunData> runs, const Metric& metric) {
   std::vector<double> values;
   for (const RunData& run : runs) {

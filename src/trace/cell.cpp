@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kMaxInt32 = 2'000'000'000;
 
+// Column and rule make the message; the builder decides whether it is an error or a dropped row.
 void reject(TraceBuilder& builder, const Cell& cell, std::string_view rule) {
   builder.problem({.column = cell.column,
                    .rule = fmt::format("{} {}", cell.column_name, rule),
@@ -165,6 +166,7 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
       return store_whole(builder, cell, {0, 1'000'000}, job.failed_attempts);
     case Field::Estimate: return store_span(builder, cell, job.estimate);
     case Field::CancelTime: return store_instant(builder, cell, job.cancel_at);
+    // Kept as text: only the format knows what it means, see TableFormat::complete.
     case Field::Text0:
     case Field::Text1:
     case Field::Text2:
@@ -194,6 +196,7 @@ void check_row(TraceBuilder& builder, TraceJob& job, std::size_t gpus_column) {
     if (job.gpus_min > job.gpus) return broken("gpus_min must not exceed gpus");
     if (job.gpus_max < job.gpus) return broken("gpus_max must not be below gpus");
   }
+  // A share of several devices has no meaning: which of them would be shared?
   if (job.gpu_milli != 1000 && job.gpus != 1) broken("gpu_milli below 1000 needs gpus = 1");
   if (job.deadline && *job.deadline < job.submit) broken("deadline must not be before submit_time");
   if (job.cancel_at && *job.cancel_at < job.submit)

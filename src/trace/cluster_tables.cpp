@@ -135,6 +135,7 @@ void run_between(TableRow& row, std::size_t start, std::size_t end) {
   row.job.duration = to.value - from.value;
 }
 
+// Answers 0 for a bad cell, so that the rest of the row is still checked; the row itself is lost.
 std::int64_t whole_or_problem(TableRow& row, std::size_t text, std::string_view name,
                               std::int64_t most) {
   const auto number = parse_whole(row.texts[text]);
@@ -165,6 +166,7 @@ void complete_pai_task(TableRow& row) {
       parse_instant(row.texts[2], kTicksPerSecond).value;  // queueing is not in the log
 }
 
+// Times of pods are in seconds; a share of a GPU counts only for pods of one GPU.
 void complete_pod(TableRow& row) {
   row.job.cpus_milli =
       static_cast<std::int32_t>(whole_or_problem(row, 0, "cpu_milli", 2'000'000'000));
@@ -192,6 +194,7 @@ void complete_openb_all(TableRow& row) {
 void complete_dlrm(TableRow& row) {
   if (row.job.gpus == 0) return row.builder.leave_out("rows that ask for no GPU");
   row.job.kind = JobKind::Service;
+  // Their real start is unknown, so their run time is too.
   if (row.texts[0].empty()) return row.builder.leave_out("rows that began before the log");
   const auto submit = parse_instant(row.texts[0], kTicksPerSecond);
   if (!submit.is_good()) return row.problem(0, "creation_time " + std::string(submit.broken_rule));
@@ -238,6 +241,7 @@ std::int64_t amount_of(std::string_view resources, std::string_view key) {
   return total;
 }
 
+// Slurm's numbers for states, as they stand in its database.
 TraceStatus slurm_state(std::string_view code) {
   if (code == "3") return TraceStatus::Completed;
   if (code == "4" || code == "6" || code == "8" || code == "10") return TraceStatus::Killed;

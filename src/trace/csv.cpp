@@ -65,6 +65,7 @@ void CsvRows::split_line(std::string_view line) {
   }
 }
 
+// Slower, byte by byte: only for rows with a quote in their first line.
 void CsvRows::read_quoted_row() {
   for (;;) {
     if (position_ < bytes_.size() && bytes_[position_] == '"') {
@@ -97,6 +98,7 @@ std::string_view CsvRows::read_quoted_field() {
   for (;;) {
     const std::size_t quote = bytes_.find('"', position_);
     const std::size_t stop = std::min(quote, bytes_.size());
+    // Line numbers of later messages must count the breaks inside of quotes.
     next_line_ += static_cast<std::size_t>(
         std::count(bytes_.begin() + static_cast<std::ptrdiff_t>(position_),
                    bytes_.begin() + static_cast<std::ptrdiff_t>(stop), '\n'));
@@ -154,6 +156,7 @@ std::string_view without_bom(std::string_view bytes) noexcept {
 
 std::string_view trimmed(std::string_view text) noexcept {
   static constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  // Signed comparison: bytes beyond ASCII take the slow way, which is right for them too.
   if (!text.empty() && text.front() > ' ' && text.back() > ' ') return text;  // nearly always
   const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};

@@ -27,6 +27,7 @@ bool is_tab_table(const Sample& sample) {
          is_number(sample.header[first_number]) && is_number(sample.header[last_number]);
 }
 
+// Id, model, arrival, duration, gpus: the model is the only word.
 bool is_synergy(const Sample& sample) {
   const auto& first = sample.header;
   return first.size() == 5 && is_number(first[0]) && !is_number(first[1]) && is_number(first[2]) &&
@@ -100,6 +101,7 @@ const std::array kShapes{
 
 }  // namespace
 
+// Names are lowered once, so that every test below compares plainly.
 Sample sample_of(std::string_view bytes) {
   Sample sample{.bytes = bytes,
                 .first_line = bytes.substr(0, std::min(bytes.find('\n'), bytes.size())),

@@ -38,6 +38,7 @@ Result<const SourceTable*> find_source(std::string_view like) {
 
 bool is_share(double value) { return value >= 0 && value <= 1; }
 
+// All faults at once; nothing is drawn before the options are good.
 Result<void> check_options(const GenerateOptions& options) {
   constexpr std::size_t kMostJobs = 100'000'000;
   Error error;
@@ -129,6 +130,8 @@ class Generator {
     for (const Cell& cell : cells_) total += cell.share;
     Rng rng = root_.fork("cells");
     const auto jobs = static_cast<double>(options_.jobs);
+    // Systematic sampling: one random offset, then equal steps. Drawing each job by itself would
+    // scatter the shares.
     const double offset = rng.uniform();
     double cumulative = 0;
     std::size_t given = 0;
@@ -240,6 +243,7 @@ class Generator {
     Rng rng = root_.fork("gaps");
     std::size_t job = 0;
     for (DraftRun& run : runs_) {
+      // Longer bursts have shorter gaps in every source; the exponent was fitted to it.
       const double gap =
           source_.gap_seconds * portable_pow(static_cast<double>(run.length), -source_.gap_falloff);
       double at = 0;
@@ -260,6 +264,7 @@ class Generator {
   // Stretching all times instead would move the later days' jobs into other hours.
   void pin_ends(double span) {
     const auto by_time = [](const DraftJob& job) { return job.submit_seconds; };
+    // Moved alone: a job at either end changes the picture less than stretching everything.
     const auto [first, last] = std::ranges::minmax_element(jobs_, {}, by_time);
     first->submit_seconds = 0;
     if (first != last) last->submit_seconds = span;

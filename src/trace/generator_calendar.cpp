@@ -17,6 +17,7 @@ namespace {
 constexpr double kDaySeconds = 86'400;
 constexpr double kHourSeconds = 3'600;
 
+// Scales a daily or weekly profile: 0 is flat, 1 as the source has it.
 double swing(double factor, double amplitude) {
   return std::max(0.0, 1 + amplitude * (factor - 1));
 }
@@ -78,6 +79,7 @@ Calendar::Calendar(const SourceTable& source, double amplitude, double span_seco
   for (double& share : hour_shares_) share /= sum;
 }
 
+// The last day may end before midnight: hours beyond it get no jobs.
 double Calendar::covered(std::size_t hour) const noexcept {
   return std::clamp(last_day_seconds_ / kHourSeconds - static_cast<double>(hour), 0.0, 1.0);
 }
@@ -117,6 +119,7 @@ void Calendar::place_group(std::span<const std::size_t> group, std::span<const D
   }
 }
 
+// A day by its weight, then any moment of that hour.
 double Calendar::instant_in(std::size_t hour, Rng& rng) const {
   const std::vector<double>& sums = day_sums_[hour];
   const auto found = std::upper_bound(sums.begin(), sums.end(), rng.uniform() * sums.back());

@@ -104,6 +104,8 @@ std::vector<QueueUsers> make_users(Trace& trace, const LabelRequest& request,
   for (std::size_t queue = 0; queue < users.size(); ++queue) {
     double sum = 0;
     for (int rank = 1; rank <= counts[queue]; ++rank) {
+      // Numbers go on from queue to queue and start again when users run out: then queues share
+      // them.
       const int user = number++ % request.options.users + 1;
       users[queue].names.push_back(trace.names.intern(fmt::format("u{}", user)));
       users[queue].sums.push_back(sum += 1.0 / rank);
@@ -166,6 +168,8 @@ void label_models(Trace& trace, const LabelRequest& request) {
   for (DraftJob& draft : request.jobs) {
     NameId& model = model_of_run[draft.run];
     if (model == NameId{}) {
+      // The same number of draws for every job keeps the models of small jobs when large ones
+      // change.
       const std::uint64_t draw = rng.next() >> 1U;  // one draw whatever the size
       model = trace.names.intern(draft.job.gpus > 8 ? kLargeModels[draw % kLargeModels.size()]
                                                     : kModels[draw % kModels.size()]);

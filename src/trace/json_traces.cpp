@@ -71,6 +71,7 @@ std::optional<double> number_of(const Json& value) {
 bool is_span(double seconds) { return seconds >= 0 && seconds <= kMaxInputSeconds; }
 
 // One attempt held GPUs from its start to its end; "None" or nothing = it did not.
+// Attempts still open in the log have no end: they count nothing.
 std::optional<Duration> attempt_length(const Json& attempt) {
   const auto start = parse_instant(text_of(member(attempt, "start_time")), kTicksPerSecond);
   const auto end = parse_instant(text_of(member(attempt, "end_time")), kTicksPerSecond);
@@ -150,6 +151,7 @@ std::string state_of(const Json& job) {
 
 void add_slurm_job(TraceBuilder& builder, const Json& item) {
   const Json& time = member(item, "time");
+  // What was given counts; what was asked for is the second best.
   SlurmResources resources = resources_of(member(member(item, "tres"), "allocated"));
   if (resources.gpus == 0) resources = resources_of(member(member(item, "tres"), "requested"));
   if (resources.gpus == 0) return builder.leave_out("rows that ask for no GPU");

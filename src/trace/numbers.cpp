@@ -33,6 +33,7 @@ struct Decimal {
   std::uint64_t scale = 1;
 };
 
+// No sign, no exponent, at most 18 characters: anything else takes the general way.
 std::optional<Decimal> plain_decimal(std::string_view text) noexcept {
   constexpr std::size_t kSafeDigits = 18;  // below 2^63
   if (text.empty() || text.size() > kSafeDigits) return std::nullopt;
@@ -83,6 +84,7 @@ std::int64_t take_fraction_ticks(std::string_view text, std::size_t& position) n
   if (!take_char(text, position, ".,")) return 0;
   std::int64_t ticks = 0;
   std::int64_t place = kTicksPerSecond / 10;
+  // Digits beyond the microsecond are dropped: place becomes 0.
   for (; position < text.size() && is_digit(text[position]); ++position, place /= 10) {
     ticks += place * (text[position] - '0');
   }
@@ -114,6 +116,7 @@ struct ClockTime {
 
 std::optional<ClockTime> take_clock(std::string_view text, std::size_t& position) {
   const auto hour = take_digits(text, position, 2);
+  // 24:00 is the end of a day in some logs.
   if (!hour || *hour > 24 || !take_char(text, position, ":")) return std::nullopt;
   const auto minute = take_digits(text, position, 2);
   if (!minute || *minute > 59) return std::nullopt;

@@ -85,6 +85,7 @@ class SwfReader {
     }
     TraceJob job;
     const std::int64_t allocated = number(row, kAllocated);
+    // Some logs have only the request.
     const std::int64_t processors = allocated > 0 ? allocated : number(row, kRequested);
     const double run_time = real(row, kRunTime);
     if (!builder_.row_is_good()) return;
@@ -140,6 +141,7 @@ class SwfReader {
 
 }  // namespace
 
+// The first job line decides; a thousand lines of comments are more than any archive has.
 bool looks_like_swf(const Sample& sample) {
   std::string_view rest = sample.bytes;
   for (int lines = 0; !rest.empty() && lines < 1000; ++lines) {

@@ -108,6 +108,7 @@ class TableReader {
     return delimiter == "|" || delimiter == kSnowman ? CsvQuotes::Plain : CsvQuotes::Quoted;
   }
 
+  // No header: the format's order of columns is the file's.
   void map_positions() {
     width_ = std::max(rows_.fields().size(), format_.columns.size());
     for (std::size_t i = 0; i < format_.columns.size(); ++i) map_to(format_.columns[i], i);
@@ -139,6 +140,7 @@ class TableReader {
   void map_to(const TableColumn& column, std::size_t position) {
     mapped_.push_back({&column, position});
     const auto field = static_cast<std::size_t>(column.field);
+    // Where two columns are keys, the later one of the format counts.
     if (column.field == Field::Key) id_position_ = position;
     if (column.field == Field::Gpus) gpus_column_ = position + 1;
     constexpr auto kText0 = static_cast<std::size_t>(Field::Text0);

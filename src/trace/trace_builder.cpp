@@ -55,6 +55,7 @@ void TraceBuilder::problem(RowProblem problem) {
   messages_.push_back(fmt::format("{}: {}{} ({})", place, problem.rule, got, remedy));
 }
 
+// Only the first reason of a row counts: sums over reasons are numbers of rows.
 void TraceBuilder::leave_out(std::string_view reason) {
   if (std::exchange(row_left_out_, true)) return;
   const auto found = left_out_.find(reason);
@@ -94,6 +95,7 @@ void TraceBuilder::claim_id(TraceJob& job, std::string_view id, std::size_t colu
     std::uint32_t& copies = copies_of_id_[job.id.value];  // remembered: an id may repeat 10^5 times
     copies = std::max<std::uint32_t>(copies, 1);
     const std::string base(id);
+    // A name with "#2" may itself be in the file: go on until a free one is found.
     while (line_of(job.id) != 0) job.id = trace_.names.intern(fmt::format("{}#{}", base, ++copies));
     ++renamed_ids_;
   }

@@ -20,6 +20,7 @@ namespace {
 using Out = std::back_insert_iterator<std::string>;
 
 // A whole number of parts as a decimal, with as many places as it needs.
+// In integers, so that no digit is invented: 0.1 stays 0.1.
 void put_decimal(std::string& out, std::int64_t parts, std::int64_t parts_per_unit, int places) {
   fmt::format_to(Out(out), "{}", parts / parts_per_unit);
   const std::int64_t fraction = parts % parts_per_unit;
