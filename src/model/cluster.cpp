@@ -43,6 +43,7 @@ std::optional<std::int32_t> whole_number(std::string_view text) {
   return number;
 }
 
+// Types are pools: groups of one type, written apart, are one pool.
 PoolId pool_named(Cluster& cluster, std::string_view type) {
   std::string name(type);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -56,12 +57,14 @@ PoolId pool_named(Cluster& cluster, std::string_view type) {
   return PoolId{static_cast<std::uint32_t>(cluster.pools.size() - 1)};
 }
 
+// The same letters as in a cluster file, so that both forms name the same types.
 bool is_type_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   });
 }
 
+// The column is that of the group in the argument, so that an error can point at it.
 Result<void> add_group(Cluster& cluster, std::string_view group, std::size_t column) {
   const auto wrong = [&](std::string_view what) {
     return fail(fmt::format("--cluster:1:{}: {} in '{}' ({})", column, what, group, kShortHelp));

@@ -94,6 +94,7 @@ class ClusterReader {
       racks_.reserve_zone(zone.Scalar());
   }
 
+  // Numbers of a prefix go on over groups, so that two groups without names do not collide.
   std::vector<std::string> names_of(const YAML::Node& group) {
     const YAML::Node nodes = yaml_.child(group, "nodes");
     const YAML::Node count = yaml_.child(group, "count");
@@ -132,6 +133,7 @@ class ClusterReader {
     return names;
   }
 
+  // A server that draws less when busy than when idle is a typing error.
   void read_power(const YAML::Node& group, Node& node) {
     static const std::array<std::string, 2> kKeys{"idle_watts", "busy_watts"};
     const YAML::Node power = yaml_.child(group, "power");

@@ -37,6 +37,7 @@ void DeviceRows::read(const YAML::Node& rows) {
   }
 }
 
+// Names are kept in lower case; case does not matter in a file.
 void DeviceRows::read_device(const YAML::Node& row) {
   static const std::array<std::string, 8> kKeys{
       "name", "kind", "memory_gb", "speed", "slots", "idle_watts", "busy_watts", "price_per_hour"};
@@ -78,6 +79,7 @@ void DeviceRows::read_kind(const YAML::Node& row, DeviceType& device) {
                 fmt::format("kind must be gpu, fpga, asic, tpu or npu, got '{}'", *word));
 }
 
+// One pool per type: a type with two sizes of memory would make "a GPU of this type" ambiguous.
 PoolId DeviceRows::pool_of(const YAML::Node& group, std::vector<DeviceType>& pools) {
   const std::string type = lower(yaml_.name(group, "type").value_or("gpu"));
   // 0 = not said

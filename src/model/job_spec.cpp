@@ -43,6 +43,7 @@ std::optional<DependencyKind> dependency_kind_from(std::string_view text) {
 }
 
 /// "4", "0-9" or "0-9:3", appended; not many more than an array may have.
+/// Stops soon after the limit: "0-2000000000" must not fill the memory before it is refused.
 bool add_indices(std::string_view part, std::vector<std::int32_t>& indices) {
   std::int32_t step = 1;
   if (const auto colon = part.find(':'); colon != std::string_view::npos) {
@@ -136,10 +137,12 @@ JobRequest request_of(const JobSpec& spec, JobNumber number, Time submit, Names&
   return request;
 }
 
+// The user's estimate, or else the limit: what scheduling may assume before it knows better.
 Duration said_duration(const JobSpec& spec) noexcept {
   return std::chrono::seconds{spec.estimate > 0 ? spec.estimate : spec.time_limit};
 }
 
+// Sorted and without doubles, so that an index is found by binary search.
 Result<ArraySpec> parse_array(std::string_view text) {
   ArraySpec array;
   std::string_view list = text;
@@ -214,6 +217,7 @@ bool is_zero(std::string_view text) {
 
 }  // namespace
 
+// A job may ask for "no limit"; a queue's limit of 0 means something else, hence two functions.
 Result<std::int64_t> parse_job_limit(std::string_view text) {
   if (is_endless(text) || is_zero(text)) return kUnlimitedTime;
   return parse_time_limit(text);

@@ -105,6 +105,7 @@ class FieldReader {
     if (found != source_.end() && !found->is_null()) read(key, *found, value);
   }
   /// A word for the range from one device to what it asks for; a range that is given stands.
+  /// The range is what is stored: a reader of the journal need not know this word.
   void read_elastic(JobSpec& spec) {
     bool is_elastic = false;
     (*this)(kElastic, is_elastic, "");
@@ -124,6 +125,7 @@ class FieldReader {
   }
 
  private:
+  // What was found is shown, but cut: it may be a whole script.
   void wrong(std::string_view key, std::string_view wanted, const json& found) {
     std::string shown = found.dump(-1, ' ', true, json::error_handler_t::replace);
     if (shown.size() > 60) shown = shown.substr(0, 57) + "...";

@@ -49,6 +49,7 @@ bool lower_devices(std::uint64_t a, std::uint64_t b) noexcept {
 
 }  // namespace
 
+// All subsets of at most eight devices are worked out once; a placement only looks up.
 NvlinkRings::NvlinkRings(const NvlinkMatrix& matrix, const std::vector<double>& bus) {
   BERTH_CHECK(matrix.devices <= kMaxDevices, "rings are worked out for small servers only");
   const auto devices = static_cast<std::size_t>(matrix.devices);

@@ -57,6 +57,7 @@ std::vector<std::uint64_t> components(const NvlinkMatrix& matrix) {
   return masks;
 }
 
+// Disjoint, or one inside the other.
 bool nests(std::uint64_t a, std::uint64_t b) noexcept {
   const std::uint64_t common = a & b;
   return common == 0 || common == a || common == b;
@@ -152,6 +153,7 @@ class Builder {
     }
   }
 
+  // Pairs without NVLink use the lowest bus that connects them.
   void add_rings(ServerTree& tree) const {
     if (!node_.nvlink || node_.gpus > NvlinkRings::kMaxDevices) return;
     std::vector<double> bus;
@@ -180,6 +182,7 @@ ServerTree make_server_tree(const Cluster& cluster, const Node& node) {
   return Builder(cluster, node).build();
 }
 
+// The lowest vertex that holds all of them; with rings, a direct ring of NVLink counts as NVLink.
 Level ServerTree::level_of(std::uint64_t devices) const noexcept {
   if (std::has_single_bit(devices)) return Level::Device;
   if (rings && rings->is_direct(devices)) return Level::Nvlink;

@@ -22,6 +22,7 @@ std::int32_t floor_of(const CpuGang& gang, std::int32_t share) noexcept {
 
 }  // namespace
 
+// Relative to the plateau, so that gains of different models can be compared.
 std::vector<double> normalised_speeds(const CpuCurve& curve, std::int32_t max_cores) {
   std::vector<double> speeds{0};
   for (std::int32_t cores = 1; cores <= max_cores; ++cores)
@@ -29,6 +30,7 @@ std::vector<double> normalised_speeds(const CpuCurve& curve, std::int32_t max_co
   return speeds;
 }
 
+// At least one core: a worker without any would never end.
 std::int32_t bind_share(const CpuServer& server, std::int32_t gpus) noexcept {
   if (server.gpus <= 0) return std::max(server.cores, 1);
   const auto share = std::int64_t{server.cores} * gpus / server.gpus;
@@ -98,6 +100,7 @@ void CpuAllocator::raise_while_it_helps(std::span<const CpuGang> gangs,
   }
 }
 
+// MaxMin ranks by how slow a gang is now, not by what it gains: the slowest is served first.
 void CpuAllocator::push_offer(const CpuGang& gang, std::uint32_t index, std::int32_t held) {
   Offer offer = best_step(gang, held);
   if (offer.key <= 0) return;

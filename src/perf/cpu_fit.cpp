@@ -92,6 +92,7 @@ Moments moments_of(std::span<const Sample> samples) noexcept {
   return sum;
 }
 
+// Normal equations of two unknowns; the cases that would make the curve fall are fitted with one.
 Gains fit_below(std::span<const Sample> below) noexcept {
   const Moments m = moments_of(below);
   const Gains linear{0, m.speed_cores / m.cores_cores};
@@ -109,6 +110,7 @@ Gains fit_below(std::span<const Sample> below) noexcept {
   return both;
 }
 
+// `below` samples follow the rising branch, the others the plateau, which is their mean.
 Split fit_split(std::span<const Sample> samples, std::size_t below) noexcept {
   Split split;
   split.gains = fit_below(samples.first(below));

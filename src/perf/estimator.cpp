@@ -56,6 +56,7 @@ class UserLimit final : public Estimator {
 };
 
 /// Mean of the last few run times of the same user and job name; of the same user; of everybody.
+/// Eight runs: enough to average out noise, few enough to follow a change.
 class History final : public Estimator {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "history"; }
@@ -127,6 +128,7 @@ Result<std::unique_ptr<Estimator>> make_recurrence(std::string_view text) {
   return std::make_unique<RecurrenceEstimator>(rule);
 }
 
+// Options are a share or a word, in any order.
 Result<std::unique_ptr<Estimator>> make_helios(std::string_view text) {
   HeliosRule rule;
   for (const std::string_view option : options_of(text)) {

@@ -47,6 +47,7 @@ double gang_time(const Links& links, std::int32_t gpus, Level level, std::span<c
   return overlapped(std::exp(x[0]), sync_time(std::exp(x[1]), gpus, links.at(level)), x[2], 0);
 }
 
+// Relative to the gang in one server, as the sources publish it.
 double spread_slowdown(const Links& links, const LocalityPoint& point, std::span<const double> x) {
   return gang_time(links, point.gpus, point.level, x) /
          gang_time(links, point.gpus, Level::Server, x);
@@ -109,6 +110,7 @@ Result<LocalityFit> fit_locality(std::vector<LocalityPoint> points,
                      .error = meter.result()};
 }
 
+// Latency and bandwidth from the transfers alone on the link; the others only test "1/k each".
 Result<LinkSharing> check_link_sharing(std::vector<LinkPoint> points) {
   std::ranges::sort(points, {},
                     [](const LinkPoint& p) { return std::tie(p.bytes, p.jobs, p.seconds); });

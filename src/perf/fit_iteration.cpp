@@ -92,6 +92,7 @@ class IterationFitter {
   }
 
  private:
+  // Only what the points can tell becomes an unknown: without gangs there is no gradient to fit.
   void choose_layout() {
     for (const StepPoint& point : points_) {
       if (std::ranges::find(layout_.devices, point.device) == layout_.devices.end())
@@ -214,6 +215,7 @@ class IterationFitter {
     return all;
   }
 
+  // Errors are over all points, those that were held back counted apart.
   [[nodiscard]] IterationFit report(std::span<const double> x) const {
     IterationFit fit;
     fit.params = {.alpha = alpha(x),

@@ -87,6 +87,7 @@ class FittingFitter {
     double batch = 1;  // largest
   };
 
+  // Models whose memory is known are not unknowns.
   void add(const std::string& name, double batch) {
     if (std::ranges::find(known_, name, &NamedMemory::model) != known_.end()) return;
     const auto found = std::ranges::find(models_, name, &Model::name);

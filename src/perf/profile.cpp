@@ -79,6 +79,7 @@ bool ProfileSet::has_pair(ProfileId of, ProfileId beside) const noexcept {
   return pairs_.contains(pair_key(of, beside));
 }
 
+// A measured pair, else the rule from utilisations, else the default for models nobody knows.
 double ProfileSet::slowdown(ProfileId of, ProfileId beside) const noexcept {
   if (const auto found = pairs_.find(pair_key(of, beside)); found != pairs_.end())
     return found->second;
@@ -92,6 +93,7 @@ void ProfileSet::set_slowdown(ProfileId of, ProfileId beside, double times) {
   pairs_[pair_key(of, beside)] = times;
 }
 
+// One factor per profile, so that the shape of a model stays; pairs err in what they exceed 1 by.
 ProfileSet ProfileSet::with_error(double deviation, std::uint64_t seed) const {
   ProfileSet wrong = *this;
   if (deviation <= 0) return wrong;

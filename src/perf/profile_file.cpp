@@ -91,6 +91,7 @@ class ProfileReader {
     return text_at(node, key);
   }
 
+  // Parts are whole or absent: half a curve has no meaning.
   void need(const YAML::Node& map, std::string_view key, std::string_view what) {
     if (!YamlFields::child(map, key).IsDefined())
       yaml_.wrong(map.Mark(), fmt::format("{} needs {}", what, key));
@@ -385,6 +386,7 @@ class ProfileReader {
     names_.push_back(plain);
   }
 
+  // Pairs come after all profiles, so that they may name any of them.
   void read_pair(const YAML::Node& row) {
     if (!row.IsSequence() || row.size() != 3)
       return yaml_.wrong(row.Mark(),

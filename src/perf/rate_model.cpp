@@ -30,6 +30,7 @@ constexpr std::array<EffectName, 7> kEffectNames{{{"sharing", &Effects::sharing}
                                                   {"device", &Effects::device},
                                                   {"efficiency", &Effects::efficiency}}};
 
+// By the profile if it has the type, else by the catalogue of devices.
 double speed_of(const Profile& profile, const DeviceType& device) {
   const std::string name = plain_model_name(device.name);
   for (const auto& [type, speed] : profile.speeds) {
@@ -124,6 +125,7 @@ double RateModel::speed(ProfileId profile, PoolId pool) const noexcept {
   return effects_.device ? speeds_[profile.value][pool.value] : 1.0;
 }
 
+// As close together as the pool allows at all, on empty servers.
 Level RateModel::best_level(PoolId pool, std::int32_t gpus) const noexcept {
   const auto& levels = level_of_size_[pool.value];
   if (static_cast<std::size_t>(gpus) < levels.size()) return levels[static_cast<std::size_t>(gpus)];
@@ -162,6 +164,7 @@ Conditions RateModel::conditions(const Standing& standing) const noexcept {
   return conditions;
 }
 
+// Exact matches only: between two measured points the formula knows more than a guess.
 const MeasuredTime* RateModel::measured(const Standing& standing) const noexcept {
   const Profile& profile = profiles_[standing.profile];
   // A measured time is of whole batches; accumulation changes it.
@@ -260,6 +263,7 @@ double RateModel::beside(ProfileId of, const Terms& terms, PoolId pool,
   return 1 / times;
 }
 
+// Of one worker with its sub-batch; a cap that the scheduler set is all it may take.
 std::int32_t RateModel::memory_mib(ProfileId profile, std::int32_t batch,
                                    const Terms& terms) const noexcept {
   const Profile& known = profiles_[profile];

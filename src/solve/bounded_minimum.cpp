@@ -73,6 +73,8 @@ class Descent {
            (here_.at[i] >= problem_.high[i] && gradient_[i] < 0);
   }
 
+  // Only among variables that may move: a step into a bound would be projected away and stall the
+  // rest.
   Vector direction() const {
     Vector result(size_);
     for (std::size_t i = 0; i < size_; ++i) {
@@ -106,6 +108,7 @@ class Descent {
     return false;
   }
 
+  // Both gradients are needed: their difference tells the curvature along the step.
   void accept(Vector next, double value, const Vector& moved) {
     Vector after = gradient(next);
     Vector turned(size_);

@@ -88,6 +88,7 @@ class GbdtBuilder {
     }
   }
 
+  // On the rows at the end: time series must be judged on what comes after the training.
   [[nodiscard]] double held_error() const {
     double error = 0;
     for (std::size_t i = trained_; i < left_over_.size(); ++i)
@@ -129,6 +130,7 @@ class GbdtBuilder {
     return true;
   }
 
+  // Gain of a split: what the sum of squared residuals falls by when both sides get their own mean.
   Split best_split(const Leaf& leaf) {
     const std::size_t rows = leaf.end - leaf.begin;
     const auto least = static_cast<std::size_t>(std::max(1, options_.min_leaf));
@@ -187,6 +189,7 @@ class GbdtBuilder {
     model_.nodes_[leaf.node].value = sum / static_cast<double>(leaf.end - leaf.begin);
   }
 
+  // Nodes are stored tree by tree, so that later trees can be cut off.
   void forget_after(std::size_t trees) {
     if (trees == model_.roots_.size()) return;
     model_.nodes_.resize(model_.roots_[trees]);

@@ -24,6 +24,7 @@ class Triangle {
       reflect(column);
   }
 
+  // Back substitution over the kept columns; the others stay zero.
   [[nodiscard]] std::vector<double> solution() const {
     std::vector<double> x(a_.columns(), 0.0);
     for (std::size_t i = kept_.size(); i-- > 0;) {
@@ -86,6 +87,7 @@ std::vector<double> solve_columns(const Matrix& a, std::span<const double> b,
 }
 
 /// The column whose growth from zero would lower the residual most steeply; columns() if none.
+/// Slopes are relative to the length of a column, so that units do not matter.
 std::size_t steepest(const Matrix& a, std::span<const double> b, std::span<const double> x,
                      const std::vector<bool>& taken) {
   std::vector<double> residual(b.begin(), b.end());

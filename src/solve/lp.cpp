@@ -22,6 +22,7 @@
 namespace berth {
 namespace {
 
+// The solver has its own infinity.
 double for_solver(double bound) noexcept {
   return std::isinf(bound) ? std::copysign(COIN_DBL_MAX, bound) : bound;
 }
@@ -35,6 +36,7 @@ struct Pending {
   std::vector<double> row_value, row_low, row_high;
 };
 
+// 3 is Clp's number for a limit of time or iterations.
 SolveStatus status_of(const ClpSimplex& simplex) noexcept {
   if (simplex.isProvenOptimal()) return SolveStatus::Optimal;
   if (simplex.isProvenPrimalInfeasible()) return SolveStatus::Infeasible;
@@ -126,6 +128,7 @@ Solution LinearProgram::Model::relaxed(const SolveLimits& limits) {
     simplex.primal();
   }
   const Solution solution = answer_of_simplex();
+  // A basis of a failed solve would lead the next one astray.
   has_basis = solution.status == SolveStatus::Optimal;
   only_bounds_changed = true;
   return solution;
@@ -254,6 +257,7 @@ std::int32_t LinearProgram::rows() const noexcept { return model_->rows; }
 
 Solution LinearProgram::solve(const SolveLimits& limits) { return model_->relaxed(limits); }
 
+// The relaxation first: if it is infeasible or already integral there is nothing to search.
 Solution LinearProgram::solve_integer(const SolveLimits& limits, std::span<const double> start) {
   Solution relaxed = model_->relaxed(limits);
   if (relaxed.status != SolveStatus::Optimal) return relaxed;

@@ -28,6 +28,7 @@ constexpr int kPastColumn = kColumnCount + 5;   // outcome … held of a job tha
 
 std::string_view table_of(Side side) { return side == Side::Now ? "jobs" : "base_jobs"; }
 
+// Every column is qualified: attempts has columns of the same names.
 std::string query(std::string_view table, std::string_view more) {
   std::string columns(kColumns);
   std::string qualified = "j.";
@@ -71,6 +72,7 @@ Result<LiveAttempt> read_attempt(const Statement& row, JobNumber job) {
   return attempt;
 }
 
+// Ordered by key: the digest of a ledger walks over them.
 Result<std::map<std::string, std::string>> read_settings(Database& database, Side side) {
   std::map<std::string, std::string> settings;
   BERTH_TRY(Statement select,
@@ -118,6 +120,7 @@ Result<void> write_state(Database& database, Side side, const StateRow& state) {
                     state.checksum);
 }
 
+// What the state row must follow without a ledger in memory: the writer has only the changes.
 void advance(StateRow& state, const Record& record, const Ledger::Change& change) {
   if (const auto* life = std::get_if<LifeRecord>(&record.body)) state.generation = life->generation;
   if (const auto* submit = std::get_if<SubmitRecord>(&record.body))

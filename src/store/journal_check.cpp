@@ -59,6 +59,7 @@ class JournalRows {
 };
 
 /// Whatever happens in between, the transaction ends.
+/// An early return must not leave a transaction open: the next BEGIN would fail.
 class Transaction {
  public:
   [[nodiscard]] static Result<Transaction> begin(Database& database, const char* sql) {
@@ -82,6 +83,7 @@ class Transaction {
 };
 
 /// Everything that is said of a job that is over, as one fingerprint.
+/// Reuses the digest of the ledger, so that no field can be forgotten in one of two lists.
 std::string digest_of(const PastJob& past) {
   Ledger ledger;
   ledger.restore({{past.job.number, past.job}},
@@ -146,6 +148,7 @@ Result<Oldest> read_oldest(Database& database, const StateRow& base, Time older_
 }
 
 /// Writes what the base becomes by these records.
+/// Only jobs that the dropped records touch are loaded: the base may hold many more.
 class BaseMove {
  public:
   explicit BaseMove(Database& database) : database_(database) {}

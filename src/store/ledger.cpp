@@ -76,6 +76,7 @@ struct Ledger::Folder {
     if (faults.empty()) return {};
     return fail(fmt::format("job {}: {}", job, fmt::join(faults, "; ")));
   }
+  // "Over" and "never there" are different answers to a user.
   [[nodiscard]] Result<LedgerJob*> alive(JobNumber number) const {
     const auto found = ledger.jobs_.find(number);
     if (found != ledger.jobs_.end()) return &found->second;
@@ -219,6 +220,7 @@ struct Ledger::Folder {
     if (std::ssize(job.made_way) > kMostRivals)
       job.made_way.erase(job.made_way.begin(), job.made_way.end() - kMostRivals);
   }
+  // A later hold replaces who and why: the last one is who must be asked.
   static void hold(LedgerJob& job, const WishRecord& wish) {
     job.is_held = true;
     job.held_by = wish.by;
@@ -282,6 +284,7 @@ struct Ledger::Folder {
       return fail(fmt::format("job {}: time charged without an attempt", end.job));
     return {};
   }
+  // Charges what the shim measured; the devices go into the record of the past.
   static std::vector<HeldDevices> close_attempt(LedgerJob& job, const EndRecord& end) {
     job.gpu_seconds += end.gpu_seconds;
     job.run_seconds += end.run_seconds;
@@ -322,6 +325,7 @@ struct Ledger::Folder {
     return Change{};
   }
 
+  // Passes of the engine are kept beside the journal; they change no job.
   Result<Change> operator()(const EngineRecord&) const { return Change{}; }
 };
 

@@ -264,6 +264,7 @@ Result<RecordBody> read_engine(BodyReader reader) {
   return reader.done(std::move(r));
 }
 
+// A kind is added at the end, with its reader; its name must never be reused.
 struct Kind {
   std::string_view name;  // kept in the journal: never changes
   Result<RecordBody> (*read)(BodyReader);
@@ -293,6 +294,7 @@ std::string encode(const RecordBody& body) {
       body);
 }
 
+// Text from the disk: nothing here may throw or trust what it reads.
 Result<RecordBody> decode(std::string_view kind, std::string_view text) {
   for (const Kind& known : kKinds) {
     if (known.name != kind) continue;

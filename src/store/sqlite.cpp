@@ -29,6 +29,7 @@ std::string_view meaning_of(int code) {
   }
 }
 
+// File, meaning, SQLite's own words and the system's error: enough to act without a debugger.
 tl::unexpected<Error> failed(sqlite3* connection) {
   const int code = sqlite3_extended_errcode(connection);
   const char* file = sqlite3_db_filename(connection, "main");
@@ -53,6 +54,7 @@ Result<bool> Statement::step() {
   return error;
 }
 
+// Runs to the end and resets: a statement that stays open would hold a read lock.
 Result<void> Statement::finish() {
   for (;;) {
     BERTH_TRY(const bool has_row, step());

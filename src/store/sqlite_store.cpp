@@ -130,6 +130,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Options& options) {
   return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(parts)));
 }
 
+// After an error on the disk every call fails with the first reason: the process must end and
+// recover.
 Result<void> SqliteStore::usable() const {
   if (!parts_->is_broken.load(std::memory_order_acquire)) return {};
   return fail(fmt::format("the store stopped: {}", parts_->reason.text()));
@@ -173,6 +175,7 @@ Result<void> SqliteStore::commit() {
   return {};
 }
 
+// Less a reserve, in which ends of running jobs can still be written when submits are refused.
 std::uint64_t SqliteStore::space_left() const {
   struct statvfs disk {};
   if (::statvfs(parts_->options.directory.c_str(), &disk) != 0) return 0;

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kMostRows = 100'000;
 
 /// The text of a query and what it binds, one condition after the other.
+/// Text and values grow together, so that every place holder has its value.
 struct Conditions {
   std::string sql = "WHERE j.outcome IS NOT NULL";
   std::vector<std::variant<std::string, std::int64_t>> values;
@@ -69,6 +70,8 @@ Conditions conditions_of(const PastQuery& query) {
 }
 
 /// Adds where the page begins; how it is ordered.
+/// Pages continue behind the last row seen, not at an offset: rows that come in between are neither
+/// skipped nor shown twice.
 std::string_view begin_page(Conditions& all, const PastQuery& query) {
   if (query.order == PastQuery::Order::Number) {
     if (query.after) all.bound("j.number > ?", static_cast<std::int64_t>(*query.after));

@@ -23,6 +23,7 @@ constexpr std::string_view kUpdateJob =
     "made_way = ?24, joules = ?25 "
     "WHERE number = ?1";
 
+// A change has the job as it is, or as it was when it ended.
 const LedgerJob& job_of(const Ledger::Change& change) {
   return change.past ? change.past->job : *change.live;
 }
@@ -105,6 +106,7 @@ void StoreWriter::append(const Record& record, const Ledger::Change& change) {
 }
 
 /// What one record changes besides the journal.
+/// One function per kind of record; a new kind does not compile until it has one.
 struct StoreWriter::TableWriter {
   StoreWriter& writer;
   const Item& item;
