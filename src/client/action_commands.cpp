@@ -45,6 +45,7 @@ Result<JobAction> query_of(const Call& call, Verb verb) {
   return query;
 }
 
+// People are told what failed; a script goes by the exit code, and --json has it all.
 int tell(const Call& call, Verb verb, std::vector<VerbResult> results) {
   const std::size_t all = results.size();
   const auto done = static_cast<std::size_t>(std::ranges::count_if(results, &VerbResult::is_done));
@@ -64,6 +65,7 @@ int tell(const Call& call, Verb verb, std::vector<VerbResult> results) {
 int act(const Call& call, Verb verb) {
   auto query = query_of(call, verb);
   if (!query) return call.console.complain(kMisuse, query.error());
+  // Names are checked before the scheduler is asked: misuse and failure have different exit codes.
   for (const std::string& name : call.operands())
     if (const auto names = parse_job_names(name); !names)
       return call.console.complain(kMisuse, names.error());

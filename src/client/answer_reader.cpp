@@ -92,6 +92,7 @@ Result<HttpReply> AnswerReader::head(bool has_body) {
   return reply;
 }
 
+// The order of RFC 9112: no body at all, chunks, a length, or everything until the end.
 Result<void> AnswerReader::take_framing(const HttpReply& reply, bool has_body) {
   const std::string connection = lower(reply.header("connection"));
   if (connection == "close") closes_ = true;
@@ -136,6 +137,7 @@ Result<void> AnswerReader::end_chunk() {
   return begin_chunk();
 }
 
+// As much as has come already: a stream must not wait until a chunk is complete.
 Result<std::string> AnswerReader::piece() {
   if (read_ == buffer_.size()) BERTH_TRY_VOID(more());
   const auto size =
@@ -146,6 +148,7 @@ Result<std::string> AnswerReader::piece() {
   return text;
 }
 
+// An empty text is the end; a piece is never empty before that.
 Result<std::string> AnswerReader::next() {
   if (is_done_) return std::string{};
   if (body_ == Body::UntilClose) {

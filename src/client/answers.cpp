@@ -69,6 +69,7 @@ Result<JobRow> job_from(std::string_view body) {
   return job_of(value, KeepJson::Yes);
 }
 
+// One that is no object is skipped: a list with one odd entry is still a list.
 Result<JobRows> jobs_from(std::string_view body, KeepJson keep) {
   BERTH_TRY(const json value, parsed(body));
   JobRows page;
@@ -153,6 +154,7 @@ Result<Why> why_from(std::string_view body) {
   return why;
 }
 
+// Empty if the body is not ours, as from a proxy; then the status must do.
 std::vector<std::string> error_messages(std::string_view body) {
   const json value = json::parse(body, nullptr, false);
   ErrorAnswer answer;

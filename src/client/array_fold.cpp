@@ -9,6 +9,7 @@ namespace berth::client {
 std::vector<QueueLine> folded_arrays(std::span<const JobRow> jobs) {
   std::vector<QueueLine> lines;
   std::vector<ArraySpec> arrays;  // of each line
+  // Jobs of an array that wait for different reasons stay apart: that is what people look for.
   std::map<std::tuple<JobNumber, LiveState, WaitCode>, std::size_t> line_of;
   for (const JobRow& job : jobs) {
     // As Slurm does: once a job of an array has run, it has a line of its own.

@@ -38,6 +38,7 @@ int ask(const Call& call, Result<std::string> (*question)(Scheduler&, const Call
 
 Result<std::string> quiet(const std::string&) { return std::string{}; }
 
+// Shares and hours may be fractions; counts go through parse_count().
 Result<double> amount(const Call& call, std::string_view option) {
   const std::string text = call.value(option);
   double value = 0;
@@ -66,6 +67,7 @@ int run_nodes(const Call& call) {
       });
 }
 
+// Nodes are done one by one; the first failure ends it, and what was done stays done.
 int run_node(const Call& call) {
   const auto& words = call.operands();
   static const std::vector<std::string> kNodeStates{"drain", "resume", "down"};

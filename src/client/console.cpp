@@ -34,6 +34,7 @@ bool Console::put(std::string_view text) {
   return false;
 }
 
+// Whatever a server or a file says goes through harmless(): it must not steer the terminal.
 void Console::note(std::string_view line) const {
   const std::string text = fmt::format("{}: {}\n", program_, harmless(line));
   std::fwrite(text.data(), 1, text.size(), stderr);

@@ -40,6 +40,7 @@ bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
+// The kernel would cut a longer path, and another socket might be there.
 Result<Endpoint> at_socket(std::string path) {
   if (path.size() >= sizeof(sockaddr_un::sun_path))
     return fail(fmt::format("{}: longer than the path of a socket may be", path));
@@ -61,6 +62,7 @@ Result<std::string> read_token_file(const std::string& path) {
   return token;
 }
 
+// The first that is there counts, also if it is empty: a variable can switch a token off.
 Result<std::string> find_token(const Variables& variables) {
   std::string token;
   if (const auto given = variables("BERTH_TOKEN")) {

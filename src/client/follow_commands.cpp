@@ -93,6 +93,7 @@ std::string event_path(const std::vector<JobNumber>& jobs) {
   return fmt::format("/events?job={}", fmt::join(jobs, ","));
 }
 
+// On standard error: standard output belongs to the job's data.
 void announce(const Console& console, const JobRow& job) {
   std::string text = fmt::format("job {} {}", job.number, to_string(job.state));
   if (job.signal != 0)
@@ -158,6 +159,7 @@ int run_wait(const Call& call) {
 namespace {
 
 /// What is there now.
+/// Piece by piece, so that a large file does not have to fit into memory.
 int print_output(const Call& call, Scheduler& scheduler, const std::string& path) {
   const auto stream = scheduler.stream(path);
   if (!stream) return call.console.complain(kFailure, stream.error());
@@ -168,6 +170,7 @@ int print_output(const Call& call, Scheduler& scheduler, const std::string& path
   }
 }
 
+// The whole output is fetched: lines cannot be counted from the end without seeing them.
 int print_last_lines(const Call& call, Scheduler& scheduler, const std::string& path,
                      std::int64_t lines) {
   const auto stream = scheduler.stream(path);

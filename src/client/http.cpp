@@ -39,6 +39,7 @@ bool same_name(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+// By HTTP's own rules, or because a key makes the second time harmless.
 bool HttpRequest::is_repeatable() const {
   if (may_repeat || method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE")
     return true;
@@ -74,8 +75,10 @@ HttpClient::HttpClient(Endpoint endpoint, std::chrono::milliseconds timeout)
     : endpoint_(std::move(endpoint)), timeout_(timeout) {}
 HttpClient::~HttpClient() = default;
 
+// A kept connection on which something arrived is not idle any more: it is being closed.
 bool HttpClient::is_connected() const noexcept { return wire_ && wire_->is_quiet(); }
 
+// Host is "localhost" for sockets: HTTP wants one, the socket has none.
 std::string HttpClient::text_of(const HttpRequest& request) const {
   std::string text = fmt::format(
       "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: berth/{}\r\n", request.method, request.target,
@@ -147,6 +150,7 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
   }
 }
 
+// A connection of its own: the stream may last for hours while other requests go on.
 Result<std::unique_ptr<HttpStream>> HttpClient::open(const HttpRequest& request,
                                                      std::chrono::milliseconds silence) {
   auto wire = open_wire(endpoint_, silence);

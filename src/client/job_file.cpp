@@ -57,6 +57,7 @@ class JobFileReader {
   }
 
  private:
+  // An array is one request; ten thousand jobs are as many.
   void read_list(const YAML::Node& list, const json& defaults, std::vector<JobSpec>& jobs) {
     if (list.size() > kMaxJobs) {
       fields_.wrong(list.Mark(),
@@ -130,6 +131,7 @@ class JobFileReader {
     }
   }
 
+  // A value without text is an empty one, as in `NAME:`.
   json read_map(const YAML::Node& value, const std::string& key) {
     json map = json::object();
     if (!value.IsMap()) {

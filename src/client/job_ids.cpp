@@ -12,6 +12,7 @@ namespace berth::client {
 
 namespace {
 
+// 12_* and 12_[0-9] are Slurm's notation; "%2" makes no sense in a name.
 Result<JobName> one_name(std::string_view text) {
   JobName name;
   const auto underscore = text.find('_');
@@ -36,6 +37,7 @@ Result<JobName> one_name(std::string_view text) {
   return name;
 }
 
+// Jobs of an array have consecutive numbers in the order of their indices.
 Result<void> add_of_array(Scheduler& scheduler, const JobName& name,
                           std::vector<JobNumber>& numbers) {
   BERTH_TRY(const JobRow first, scheduler.job(name.number));

@@ -35,6 +35,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// Keys with a notation of their own come first; everything else is a plain number.
 Result<json> whole(std::string_view key, std::string_view text) {
   const bool is_span =
       key == "time_limit" || key == "estimate" || key == "warn_seconds" || key == "grace_seconds";
@@ -81,6 +82,7 @@ const JobSpecField* field_of(std::string_view key) {
 
 }  // namespace
 
+// Empty if the key is known: then the value is what is wrong.
 std::string complaint_about_key(std::string_view key) {
   if (field_of(key) != nullptr) return {};
   std::vector<std::string> names;

@@ -120,6 +120,7 @@ std::optional<std::int64_t> time_of_day(std::string text) {
 struct Date {
   int year, month, day;
 };
+// 2026-11-20, 11/20/26, 11/20 or 112026: what sbatch takes for --begin.
 std::optional<Date> date_of(std::string_view text, std::int64_t now) {
   std::array<std::string_view, 3> part{};  // year, month, day
   const char separator = text.find('/') != std::string_view::npos ? '/' : '-';
@@ -144,6 +145,7 @@ std::optional<Date> date_of(std::string_view text, std::int64_t now) {
   return Date{*year, *month, *day};
 }
 
+// Local time, with daylight saving as it is on that day.
 std::optional<std::int64_t> on_day(const Date& date, std::int64_t seconds) {
   std::tm parts{};
   parts.tm_year = date.year - 1'900;
@@ -219,6 +221,7 @@ Result<std::int64_t> parse_past_moment(std::string_view text, std::int64_t now) 
   return fail(fmt::format("'{}' is no time (as in 2h, 3d, yesterday, 08:30, 2026-11-20)", text));
 }
 
+// Units of 1024, as Slurm counts: 16G, 16GB and 16GiB are the same.
 Result<std::int32_t> parse_memory_mib(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -256,6 +259,7 @@ std::string signal_name(int signal) {
   return fmt::format("signal {}", signal);
 }
 
+// Slurm's form, days-hours:minutes:seconds, without leading parts that are zero.
 std::string clock_span(double seconds) {
   const auto all = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e11));
   const std::int64_t days = all / kDay, hours = all / 3'600 % 24, minutes = all / 60 % 60;

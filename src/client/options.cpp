@@ -57,6 +57,7 @@ class Reader {
   void wrong(std::string text) { parsed_.faults.push_back({next_, std::move(text)}); }
 
   /// The option of this name or, if only one begins so, of this beginning.
+  /// A full name wins over names that begin with it: --set is not ambiguous beside --settings.
   const OptionSpec* find(std::string_view name) {
     std::vector<const OptionSpec*> begun;
     for (const OptionSpec& option : known_) {
@@ -101,6 +102,7 @@ class Reader {
     ++next_;
   }
 
+  // The next word is the value even if it begins with a dash, as in getopt.
   void with_next_word(const OptionSpec* option, const std::string& name) {
     if (next_ + 1 >= words_.size()) {
       wrong(fmt::format("{} needs a value ({})", name,

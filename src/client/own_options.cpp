@@ -61,6 +61,7 @@ Result<void> take_gpus(Draft& draft, Text value) {
   return {};
 }
 
+// Slurm's ways to count cores give way to a plain number.
 Result<void> take_cpus(Draft& draft, Text value) {
   BERTH_TRY(const auto cpus, parse_count(value, 0, kMany));
   draft.spec.cpus = static_cast<std::int32_t>(cpus);
@@ -74,6 +75,7 @@ Result<void> take_memory(Draft& draft, Text value) {
   return {};
 }
 
+// At least a thousandth: 0 would mean no device at all.
 Result<void> take_share(Draft& draft, Text value) {
   double share = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), share);

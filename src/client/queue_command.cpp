@@ -20,6 +20,7 @@ TableStyle style_of(const Console& console) {
   return {console.has_colour(), console.width(), unix_now()};
 }
 
+// Rows as the scheduler sent them, joined: no field is lost on the way.
 std::string json_list(const std::vector<JobRow>& jobs) {
   std::string text = "{\"jobs\":[";
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -58,6 +59,7 @@ Result<std::string> queue_page(const Call& call, Scheduler& scheduler, const Job
 }
 
 /// The screen again and again; a scheduler that restarts is waited for.
+/// \x1b[H and \x1b[J: to the top and clear below, which does not flicker as clearing first would.
 int watch(const Call& call, Scheduler& scheduler, const JobQuery& query, double seconds) {
   bool is_first = true;
   while (true) {

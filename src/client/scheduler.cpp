@@ -62,6 +62,7 @@ struct IdText {
   std::size_t count = 0;
 };
 /// As many of them as one question can hold.
+/// Runs as ranges: a whole array is a few characters.
 IdText ids_text(std::span<const JobNumber> ids) {
   IdText result;
   while (result.count < ids.size() && result.count < kMaxIds && result.text.size() < kMaxIdText) {
@@ -126,6 +127,7 @@ std::string random_key() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
 }
 
+// The scheduler's own words if it sent any; the remedy for a token is ours.
 Error error_of(const HttpReply& reply, const Endpoint& endpoint) {
   Error error;
   error.messages = error_messages(reply.body);
@@ -179,6 +181,7 @@ class Scheduler::Waiting {
   bool is_said_ = false;
 };
 
+// status_ stays 0 without an answer: callers tell "refused" from "not there" by it.
 Result<std::string> Scheduler::exchange_once(const HttpRequest& request) {
   status_ = 0;
   is_stopping_ = false;
@@ -259,6 +262,7 @@ Result<JobRows> Scheduler::jobs(const JobQuery& query) {
   return all;
 }
 
+// Asked once: "me" is whoever the scheduler takes us for, which a token decides.
 Result<std::string> Scheduler::name_of(const std::string& user) {
   if (user != kMe) return user;
   if (me_.empty()) {
@@ -308,6 +312,7 @@ Result<std::vector<AttemptView>> Scheduler::attempts(JobNumber number) {
   return attempts_from(body);
 }
 
+// As many at once as a request line holds.
 Result<std::vector<JobSteps>> Scheduler::steps(std::vector<JobNumber> numbers) {
   constexpr std::size_t kAtOnce = 500;
   std::ranges::sort(numbers);

@@ -4,6 +4,7 @@ namespace berth::client {
 
 void EventReader::add(std::string_view bytes) { buffer_ += bytes; }
 
+// Unknown fields are ignored, as the format demands; a line without colon is a field without value.
 void EventReader::field(std::string_view line) {
   const auto colon = line.find(':');
   const std::string_view name = line.substr(0, colon);

@@ -69,6 +69,7 @@ std::string coloured(std::string_view text, std::string_view colour, bool has_co
   return fmt::format("\x1b[{}m{}\x1b[0m", colour, text);
 }
 
+// Green is well, yellow in between, red has failed; what does not compete is dim.
 std::string_view colour_of(LiveState state) {
   switch (state) {
     case LiveState::Running:
@@ -101,6 +102,7 @@ std::string clipped(std::string_view text, std::size_t columns) {
   return clipped_line(harmless(text), columns);
 }
 
+// Cut at a column, never inside of a character or a colour mark.
 std::string clipped_line(std::string_view line, std::size_t columns) {
   if (display_width(line) <= columns) return std::string(line);
   std::string cut;
@@ -123,6 +125,7 @@ std::string clipped_line(std::string_view line, std::size_t columns) {
   return cut.find('\x1b') != std::string::npos ? cut + "\x1b[0m" : cut;
 }
 
+// Where a job runs, or why it does not: one column says what matters in its state.
 std::string circumstance(const JobRow& job) {
   if (is_waiting(job.state)) return job.reason.empty() ? "" : fmt::format("({})", job.reason);
   if (is_over(job.state)) return job.reason;
@@ -172,6 +175,7 @@ std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& sty
   double gpu_seconds = 0, waited = 0, kwh = 0;
   std::size_t completed = 0, started = 0;
   for (const JobRow& job : jobs) {
+    // Jobs that never started have no wait that could be averaged.
     const double wait =
         job.started > 0 ? static_cast<double>(job.started - job.submitted) * 1e-6 : 0;
     gpu_seconds += job.gpu_seconds;
@@ -343,6 +347,7 @@ void add_run(std::string& text, const JobRow& job) {
 
 }  // namespace
 
+// Lines without a value are left out: most jobs have few of these.
 std::string job_text(const JobRow& job, const std::vector<AttemptView>& attempts) {
   const JobSpec& spec = *job.spec;
   std::string text = fmt::format("job {}: {}, {}{}\n", job.number, clipped(name_of(job), 200),

@@ -27,6 +27,7 @@ struct Free {
 using Context = std::unique_ptr<SSL_CTX, Free>;
 using Session = std::unique_ptr<SSL, Free>;
 
+// OpenSSL reports an end of the connection with an empty queue of errors.
 std::string tls_reason() {
   const unsigned long code = ::ERR_get_error();
   if (code == 0) return errno != 0 ? std::strerror(errno) : "the connection was closed";
@@ -40,6 +41,7 @@ class TlsWire final : public Wire {
  public:
   TlsWire(int socket, Context context, Session session)
       : socket_(socket), context_(std::move(context)), session_(std::move(session)) {}
+  // The session before its socket.
   ~TlsWire() override {
     session_.reset();
     ::close(socket_);

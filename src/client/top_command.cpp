@@ -89,6 +89,7 @@ class Top {
       choice_.filter += input.character;
   }
 
+  // By number of the selected job: the list may have changed since it was drawn.
   void move(int by) {
     const auto jobs = top_jobs(snapshot_, choice_);
     if (jobs.empty()) return;

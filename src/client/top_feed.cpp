@@ -22,6 +22,7 @@ constexpr std::size_t kMaxJobs = 2'000;
 
 }  // namespace
 
+// What could be had is shown; the first thing that failed is told.
 TopSnapshot ask_for_snapshot(Scheduler& scheduler, const std::string& user) {
   TopSnapshot snapshot;
   snapshot.at = unix_now();
@@ -117,6 +118,7 @@ void TopFeed::ask() {
   }
 }
 
+// Any event will do: what changed is asked for, not derived from events.
 void TopFeed::listen() {
   Scheduler scheduler(endpoint_, 5s);
   std::unique_lock lock(mutex_);

@@ -62,6 +62,7 @@ std::string job_line(const JobRow& job, std::int64_t now, bool has_colour) {
       is_waiting(job.state) ? "+" + clock_span(waited) : clock_span(job.run_seconds), extra);
 }
 
+// A question comes before what is typed, and that before a message.
 std::string last_line(const TopChoice& choice) {
   if (!choice.question.empty()) return harmless(choice.question);
   if (choice.is_typing) return fmt::format("filter: {}_", harmless(choice.filter));
@@ -115,6 +116,7 @@ std::string_view to_string(TopSort sort) {
   return "number";
 }
 
+// The filter looks at everything a line shows.
 std::vector<const JobRow*> top_jobs(const TopSnapshot& snapshot, const TopChoice& choice) {
   std::vector<const JobRow*> jobs;
   for (const JobRow& job : snapshot.jobs) {
@@ -160,6 +162,7 @@ std::vector<std::string> top_lines(const TopSnapshot& snapshot, const TopChoice&
   const auto chosen =
       std::ranges::find(jobs, choice.selected, [](const JobRow* job) { return job->number; });
   const auto place = static_cast<std::size_t>(chosen - jobs.begin());
+  // Scrolled just so far that the selected job is the last line shown.
   const std::size_t first = chosen != jobs.end() && place >= room ? place - room + 1 : 0;
   for (std::size_t i = first; i < jobs.size() && i < first + room; ++i) {
     std::string line = job_line(*jobs[i], snapshot.at, size.has_colour);

@@ -58,6 +58,7 @@ class PlainWire final : public Wire {
   int socket_;
 };
 
+// On the socket itself: every call below is then bounded, also those of OpenSSL.
 void set_timeout(int socket, std::chrono::milliseconds timeout) {
   timeval span{};
   span.tv_sec = timeout.count() / 1'000;
@@ -68,6 +69,7 @@ void set_timeout(int socket, std::chrono::milliseconds timeout) {
 
 using Connected = tl::expected<int, NoWire>;
 
+// Not worth waiting for.
 tl::unexpected<NoWire> no_wire(std::string message) {
   return tl::unexpected<NoWire>(NoWire{.error = Error(std::move(message)), .may_come_back = false});
 }
@@ -110,6 +112,7 @@ Connected connect_unix(const Endpoint& endpoint, std::chrono::milliseconds timeo
   return socket;
 }
 
+// Every address of the host in turn, as getaddrinfo orders them.
 Connected connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

@@ -63,6 +63,7 @@ class Cells {
     // Any good value: the fault is on record, and reading goes on to find the others.
     return limits.low > 0 ? limits.low : 1;
   }
+  // An optional column may be missing altogether or empty in a row.
   double number_or(std::size_t row, std::string_view title, Limits limits, double otherwise) {
     const auto column = table_.column(title);
     if (!column || table_.cell(row, *column).empty()) return otherwise;

@@ -131,6 +131,7 @@ void ProfileFitter::add_pairs(const PairFit& fit, std::string_view source) {
   row("(all)", "pairs by rule", source, "max(1, u1 + u2) / 0.95", fit.rule);
 }
 
+// Gavel's pairs were measured on V100 with several batches; Lucid's fill what is missing.
 Result<void> ProfileFitter::pairs() {
   std::vector<std::pair<std::string, std::string>> gavel_names;
   std::vector<std::pair<std::string, std::string>> lucid_names;

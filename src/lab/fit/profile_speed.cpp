@@ -50,6 +50,8 @@ Result<std::vector<StepPoint>> ProfileFitter::steps(const Recipe& recipe) const 
   return std::vector<StepPoint>{};
 }
 
+// Known gradients leave the links to be fitted; otherwise the gradient is fitted at the usual
+// links. Both at once cannot be told apart.
 Result<void> ProfileFitter::iteration(const Recipe& recipe, Profile& profile) {
   if (recipe.steps == StepSource::Chronus) return {};
   BERTH_TRY(std::vector<StepPoint> points, steps(recipe));

@@ -194,6 +194,7 @@ struct MuriRow {
   std::array<double, 3> resources{};
 };
 
+// Stages are those of eight GPUs, where the network takes part.
 MuriModel muri_from(const std::map<std::int32_t, MuriRow>& rows, double batch) {
   constexpr std::int32_t kServer = 8;
   MuriModel model;
@@ -242,6 +243,7 @@ Result<MuriModel> muri_model(const std::string& directory, std::string_view mode
   return muri_from(rows, batch);
 }
 
+// Speeds are published relative to the fair share; its iteration time makes them absolute.
 Result<SynergyModel> synergy_model(const std::string& directory, std::string_view model) {
   constexpr std::string_view kTable = "models";  // three cores and 62.5 GB are the fair share
   SynergyModel result;

@@ -18,6 +18,7 @@ constexpr std::size_t kMaxMessages = 20;
 
 }  // namespace
 
+// "nan" and "inf" parse as numbers, but no fit survives them.
 std::optional<double> finite_number(std::string_view text) noexcept {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -37,6 +37,7 @@ Result<Cluster> cluster_of(std::int64_t nodes) {
 /// Due one and a half to five times its length after its submission.
 Trace workload(std::int64_t nodes, std::size_t jobs, std::uint64_t seed) {
   Rng rng = Rng{seed}.fork("andreas");
+  // A job takes 1.5 GPUs on average, a node has three.
   const double gap = kMeanHours * 3600 * 1.5 / (static_cast<double>(nodes) * 3 * kLoad);
   double submit = 0;
   return drawn_trace("synthetic", jobs, [&](Trace& trace, TraceJob& job) {

@@ -33,6 +33,7 @@ struct Measured {
   double jct = 0;      // mean seconds, best effort
 };
 
+// By jobs and by GPU time: a policy that keeps promises to long jobs looks worse by the first.
 Result<Measured> measure(const Trace& trace, const Cluster& cluster, const std::string& policy,
                          const Settings& settings = {}) {
   RunSpec spec;

@@ -28,6 +28,7 @@ struct Setting {
   std::vector<TargetWorkload::TaskClass> typical;
 };
 
+// A fraction in these columns would mean another file.
 Result<std::int64_t> whole(const Table& table, std::size_t row, std::string_view title) {
   const auto number = table.number(row, title);
   if (number && *number >= 0 && *number <= 1e15 && *number == std::floor(*number))

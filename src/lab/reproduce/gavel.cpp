@@ -33,6 +33,7 @@ Trace workload(const MeasuredSpeeds& speeds, std::size_t jobs, double per_hour,
     job.duration = seconds_to_duration(60 * portable_pow(10, exponent));
     job.model = trace.names.intern(speeds.types[rng.below(speeds.types.size())]);
     trace.jobs.push_back(job);
+    // Without a rate all jobs are there at the start: the makespan setting.
     if (per_hour > 0) submit += rng.exponential(3600 / per_hour);
   }
   trace.normalise();

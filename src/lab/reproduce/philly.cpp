@@ -90,6 +90,7 @@ Result<Trace> thirty_days(const ReproduceOptions& options) {
   BERTH_TRY(Trace trace, read_trace(options.data + "/philly/philly.csv.gz"));
   const Time from = trace.jobs.front().submit + std::chrono::hours{24 * 58};  // November
   const Time to = from + std::chrono::hours{24 * (options.quick ? 2 : 30)};
+  // Jobs larger than a rack never fit without relaxing, and would only wait for ever.
   std::erase_if(trace.jobs, [&](const TraceJob& job) {
     return job.submit < from || job.submit >= to || job.gpus > kLargestJob;
   });

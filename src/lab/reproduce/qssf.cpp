@@ -73,6 +73,7 @@ Result<void> measure(const Trace& trace, const std::string& shape, Time from, Me
     if (one.name == "qssf") measured.error = run.summary.avg_estimate_error.value_or(0);
     for (const JobOutcome& job : run.jobs.rows) {
       if (!job.ran_to_an_end() || job.submit < from) continue;
+      // Every job is in the first sum, long ones in both.
       for (auto* sums : {&measured.all, &measured.long_ones}) {
         if (sums == &measured.long_ones && job.duration < std::chrono::hours{1}) continue;
         Waits& waits = (*sums)[one.name];

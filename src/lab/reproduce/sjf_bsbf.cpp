@@ -163,6 +163,7 @@ Result<void> add_table(const Setting& setting, const ReproduceOptions& options,
     figure.ours =
         fmt::format("{} ({:.0f} s against {:.0f} s)", below(ours, jct[policy]), ours, jct[policy]);
     figure.published = published(policy);
+    // What is left to gain at all: if nobody waits, no policy can be far below another.
     const double room = 100 * (1 - jct["alone"] / jct[policy]);
     if (ours > 0.73 * jct[policy] && room < 40) {
       figure.why = fmt::format(
