@@ -88,6 +88,7 @@ int run_requeue(const Call& call) { return act(call, Verb::Requeue); }
 int run_suspend(const Call& call) { return act(call, Verb::Suspend); }
 int run_resume(const Call& call) { return act(call, Verb::Resume); }
 
+// The same keys and notations as in a job file; the scheduler decides what may still change.
 int run_change(const Call& call) {
   if (call.operands().size() < 2)
     return call.console.complain(kMisuse,

@@ -44,6 +44,7 @@ int exit_code_of(const JobRow& job) {
   return job.exit_code != 0 ? job.exit_code : kFailure;
 }
 
+// The scheduler's words may name the job already.
 std::string result_text(const VerbResult& result) {
   const std::string job = fmt::format("job {}", result.job);
   return result.text.find(job) != std::string::npos ? result.text

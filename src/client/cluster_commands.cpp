@@ -152,6 +152,7 @@ Result<std::string> show_shares(const std::string& body) {
   return share_table(shares);
 }
 
+// Who may make which token is for the scheduler to say.
 Result<std::string> make_token(Scheduler& scheduler, const Call& call) {
   TokenRequest request;
   request.name = call.operands()[1];

@@ -36,6 +36,7 @@ bool is_socket_of_mine(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode) && info.st_uid == ::geteuid();
 }
 
+// Names that cannot leave the machine; anything else may be a stranger's network.
 bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -158,6 +159,7 @@ std::string own_socket_without_runtime_dir(std::uint32_t user) {
   return fmt::format("/tmp/berth-{}/berth/berth.sock", user);
 }
 
+// What a user says counts first; then one's own scheduler, then the machine's.
 Result<Endpoint> find_endpoint(std::string_view server, const Variables& variables) {
   if (!server.empty()) return at(server, variables);
   if (const auto url = variables("BERTH_URL"); url && !url->empty()) return at(*url, variables);

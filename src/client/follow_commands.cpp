@@ -106,6 +106,8 @@ void announce(const Console& console, const JobRow& job) {
 
 }  // namespace
 
+// Asks again after every event instead of reading states from events: an event that was missed
+// during a restart costs nothing.
 Result<std::vector<JobRow>> wait_for(Scheduler& scheduler, const std::vector<JobNumber>& jobs,
                                      const Console& console) {
   scheduler.be_patient({});  // we are, for longer

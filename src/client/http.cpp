@@ -92,6 +92,7 @@ std::string HttpClient::text_of(const HttpRequest& request) const {
   return text + "\r\n" + request.body;
 }
 
+// Tells apart why there is no answer: closed before a byte came, cut off in the middle, or silent.
 Result<HttpReply> HttpClient::exchange(const std::string& text, const std::string& method) {
   was_closed_ = false;
   failure_ = Failure::Other;
@@ -167,6 +168,7 @@ Result<std::unique_ptr<HttpStream>> HttpClient::open(const HttpRequest& request,
   return stream;
 }
 
+// Everything but the unreserved characters of RFC 3986.
 std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {

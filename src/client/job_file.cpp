@@ -113,6 +113,8 @@ class JobFileReader {
     return object;
   }
 
+  // A scalar is converted by its key, as on the command line; lists and maps only where the key has
+  // them.
   void read_value(const JobSpecField& field, const YAML::Node& value, json& object) {
     const std::string key(field.key);
     if (field.kind == "map") {

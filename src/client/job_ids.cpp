@@ -78,6 +78,7 @@ Result<std::vector<JobName>> parse_job_names(std::string_view text) {
   return names;
 }
 
+// All names are checked before the first question: half a command is worse than none.
 Result<std::vector<JobNumber>> resolve_jobs(Scheduler& scheduler,
                                             const std::vector<std::string>& names,
                                             BareNumber bare) {

@@ -113,6 +113,7 @@ Result<json> value_of_key(std::string_view key, std::string_view text) {
   return json(std::string(text));
 }
 
+// Every fault is collected, so that one run shows all of them.
 Result<json> json_of_settings(std::span<const std::string> settings) {
   json object = json::object();
   Error error;

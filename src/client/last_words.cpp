@@ -13,6 +13,8 @@ namespace {
 /// A signal handler has no other way to get at it.
 std::atomic<const char*> words = nullptr;
 
+// Only what is allowed in a handler: an atomic load, write() and raise(). The default action then
+// ends the process as if nobody had looked.
 void speak_and_die(int signal) {
   if (const char* line = words.load()) {
     [[maybe_unused]] const ssize_t written =  // there is nobody left to tell if it fails

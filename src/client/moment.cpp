@@ -173,6 +173,7 @@ std::optional<std::int64_t> absolute(const std::string& text, std::int64_t now) 
   return seconds ? on_day(*date, *seconds) : std::nullopt;
 }
 
+// From the most specific notation to the least: a bare number is the last thing it can be.
 std::optional<std::int64_t> moment(std::string_view given, std::int64_t now, int direction) {
   const std::string text = lower(given);
   if (text == "now") return now;
@@ -240,6 +241,7 @@ Result<std::int32_t> parse_memory_mib(std::string_view text) {
   return static_cast<std::int32_t>(std::ceil(mib));
 }
 
+// With or without SIG, in any case, or by number.
 Result<int> parse_signal(std::string_view text) {
   if (const auto number = whole<int>(text)) {
     if (*number >= 1 && *number <= 64) return *number;

@@ -20,6 +20,7 @@ class Reader {
   Reader(std::span<const OptionSpec> known, std::span<const std::string> words)
       : known_(known), words_(words) {}
 
+  // "--" ends the options; what comes after is for the program, whatever it looks like.
   Parsed read(OperandOrder order) {
     while (next_ < words_.size()) {
       const std::string& word = words_[next_];
@@ -115,6 +116,7 @@ class Reader {
   }
 
   /// "-n4", "-n 4", "-n=4", and letters without values in one word: "-hl".
+  /// A letter that takes a value takes the rest of the word.
   void short_options(std::string_view word) {
     for (std::size_t i = 1; i < word.size(); ++i) {
       const auto option = std::ranges::find(known_, word[i], &OptionSpec::letter);

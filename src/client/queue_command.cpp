@@ -48,6 +48,7 @@ Result<JobQuery> query_of(const Call& call) {
   return query;
 }
 
+// Cut lists say so: nobody should take a page for the whole queue.
 Result<std::string> queue_page(const Call& call, Scheduler& scheduler, const JobQuery& query) {
   BERTH_TRY(const JobRows page, scheduler.jobs(query));
   if (call.has("json")) return json_list(page.jobs);

@@ -122,6 +122,7 @@ std::string_view meaning(int status) {
 
 }  // namespace
 
+// 128 bits from the system: no two submits of a cluster's life share one.
 std::string random_key() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
@@ -245,6 +246,7 @@ Result<Scheduler::SubmitAnswer> Scheduler::submit(JobSpec spec) {
   }
 }
 
+// Many numbers become several questions; doubles are asked for once.
 Result<JobRows> Scheduler::jobs(const JobQuery& query) {
   if (query.ids.empty()) return some_jobs(query, "");
   std::vector<JobNumber> ids = query.ids;
@@ -363,6 +365,7 @@ Result<std::vector<NodeView>> Scheduler::nodes() {
   return nodes_from(body);
 }
 
+// A refusal is an ordinary answer: its body is read for the reason.
 Result<std::unique_ptr<HttpStream>> Scheduler::stream(const std::string& path, Headers headers) {
   status_ = 0;
   BERTH_TRY(auto stream,

@@ -28,6 +28,7 @@ std::string pace_text(const PaceView& pace) {
 }
 
 /// Lines no longer than the terminal is wide, and no blanks at their ends.
+/// Rows that do not fit are cut, not wrapped: a table stays a table.
 std::string fitted(const std::string& table, int width) {
   std::string text;
   for (std::size_t begin = 0; begin < table.size();) {
@@ -161,6 +162,7 @@ std::string queue_table(const std::vector<JobRow>& jobs, const TableStyle& style
   return fitted(table.str(), style.width);
 }
 
+// The last line sums up what is shown, not what there is.
 std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& style) {
   std::vector<TextTable::Head> columns{
       {"job", Align::Right},      {"name", Align::Left},    {"user", Align::Left},
@@ -239,6 +241,7 @@ std::string energy_table(std::string_view title, const std::map<std::string, dou
                      by_node.str());
 }
 
+// A dot is a free device; jobs that share one are joined by a plus.
 std::string node_table(const std::vector<NodeView>& nodes, const TableStyle& style) {
   TextTable table({{"node", Align::Left},
                    {"state", Align::Left},

@@ -103,6 +103,7 @@ bool expect_host(SSL* session, const std::string& host) {
 
 }  // namespace
 
+// The socket is ours from here on: every way out closes it or hands it over.
 Result<std::unique_ptr<Wire>> open_tls_wire(int socket, const Endpoint& endpoint) {
   auto context = make_context(endpoint);
   Session session(context ? ::SSL_new(context->get()) : nullptr);

@@ -114,6 +114,7 @@ class Top {
 
 }  // namespace
 
+// Without a terminal on both sides it prints one picture and ends, as for a pipe.
 int run_top(const Call& call) {
   const std::string user = call.has("me") ? std::string(kMe) : call.value("user");
   auto endpoint = find_endpoint(call.value("server"), process_variables());

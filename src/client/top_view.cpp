@@ -86,6 +86,7 @@ int rank(LiveState state) {
   }
 }
 
+// Every order ends at the number: lines do not jump between two equal snapshots.
 bool comes_before(const JobRow& a, const JobRow& b, TopSort sort) {
   switch (sort) {
     case TopSort::State: {

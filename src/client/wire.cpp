@@ -28,6 +28,7 @@ std::string reason(int error) {
   return std::strerror(error);
 }
 
+// MSG_NOSIGNAL: a peer that is gone is an error to report, not a signal that ends us.
 class PlainWire final : public Wire {
  public:
   explicit PlainWire(int socket) : socket_(socket) {}
@@ -97,6 +98,7 @@ tl::unexpected<NoWire> no_scheduler(const Endpoint& endpoint, int error) {
              .may_come_back = may_come_back(endpoint, error)});
 }
 
+// The length was checked when the endpoint was made.
 Connected connect_unix(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

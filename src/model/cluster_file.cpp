@@ -193,6 +193,7 @@ class ClusterReader {
     }
     for (std::int32_t a = 0; a < node.gpus; ++a) {
       for (std::int32_t b = 0; b < a; ++b) {
+        // Links go both ways; a difference is a slip of the pen, not a fast and a slow direction.
         if (matrix.at(a, b) == matrix.at(b, a)) continue;
         return yaml_.wrong(
             rows.Mark(),
@@ -220,6 +221,7 @@ class ClusterReader {
     if (cluster_.nodes.size() + names.size() > static_cast<std::size_t>(kMaxNodes)) {
       return yaml_.wrong(group.Mark(), fmt::format("more than {} nodes in all", kMaxNodes));
     }
+    // Nodes of a group differ only in name and rack.
     for (std::size_t i = 0; i < names.size(); ++i) {
       place(places, i, node);
       node.name = names[i];
@@ -239,6 +241,7 @@ class ClusterReader {
     std::optional<std::int32_t> racks_per_zone;
   };
 
+  // Either one place for all, or a rule that fills racks and zones one after the other.
   Places read_places(const YAML::Node& group) {
     const auto has = [&](std::string_view key) { return yaml_.child(group, key).IsDefined(); };
     Places places;

@@ -86,6 +86,7 @@ bool CsvFile::read_row(std::vector<std::string>& fields) {
   return true;
 }
 
+// A row of another width is reported and skipped: the others can still be used.
 bool CsvFile::next() {
   while (read_row(row_)) {
     if (row_.size() == 1 && row_.front().empty()) continue;  // a blank line

@@ -52,6 +52,7 @@ double end_of(const RunData& run) {
   return run.timeline.empty() ? 0 : to_seconds(run.timeline.back().at);
 }
 
+// Thinned to what a picture can show; means over time stay exact.
 LineChart timeline_chart(std::span<const RunData> runs, std::string title, std::string y_title,
                          double Levels::*level) {
   double span = 0;

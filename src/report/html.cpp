@@ -47,6 +47,7 @@ std::string report_json(std::span<const RunData> runs, const ReportLabels& label
   return wire::to_json(data);
 }
 
+// The page is one file: its data stand where the token was.
 std::string page_with(std::string_view json) {
   const std::string_view page = report_page();
   const std::size_t token = page.find(kDataToken);

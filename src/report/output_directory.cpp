@@ -228,6 +228,7 @@ Result<void> write_comparison(const std::string& dir, std::span<const RunData> r
   return directory.commit();
 }
 
+// A label may hold anything; as a folder it is plain letters, and never one of our files.
 std::string directory_name(const std::string& label) {
   std::string name = label.empty() ? "run" : label;
   for (char& c : name) {

@@ -132,6 +132,7 @@ Result<std::vector<NodeFacts>> read_nodes(const std::string& path) {
   return nodes;
 }
 
+// Lanes count devices over all nodes, in the order of nodes.csv.
 Result<Gantt> read_intervals(const std::string& path, const std::vector<NodeFacts>& nodes) {
   BERTH_TRY(auto file, CsvFile::open(path));
   std::map<std::string, std::pair<std::uint32_t, std::int32_t>, std::less<>>
