@@ -54,7 +54,7 @@ int tell(const Call& call, Verb verb, std::vector<VerbResult> results) {
   if (call.has("json"))
     call.console.put_json(json::parse(wire::to_json(VerbResultList{std::move(results)})).dump(2));
   else if (all == 0)
-    call.console.note(fmt::format("{}: no job is meant by that", to_string(verb)));
+    call.console.note(fmt::format("{}: no job matches", to_string(verb)));
   else if (call.console.is_terminal())
     call.console.put(
         fmt::format("{}: {} of {} job{}\n", to_string(verb), done, all, all == 1 ? "" : "s"));

@@ -44,7 +44,7 @@ Result<double> amount(const Call& call, std::string_view option) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0) || value > 1e9)
-    return fail(fmt::format("share: --{}={} is no number of 0 or more", option, text));
+    return fail(fmt::format("share: --{}={} must be a number of 0 or more", option, text));
   return value;
 }
 
@@ -71,9 +71,10 @@ int run_nodes(const Call& call) {
 int run_node(const Call& call) {
   const auto& words = call.operands();
   static const std::vector<std::string> kNodeStates{"drain", "resume", "down"};
-  if (words.size() < 2) return misuse(call, "node: what with which? As in `berth node drain n3`");
+  if (words.size() < 2)
+    return misuse(call, "node: which action on which node? As in `berth node drain n3`");
   if (std::ranges::find(kNodeStates, words.front()) == kNodeStates.end())
-    return misuse(call, fmt::format("node: '{}' cannot be done{}", words.front(),
+    return misuse(call, fmt::format("node: unknown action '{}'{}", words.front(),
                                     suggestion(words.front(), kNodeStates)));
   auto scheduler = call.scheduler();
   if (!scheduler) return call.console.complain(kMisuse, scheduler.error());

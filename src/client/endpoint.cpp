@@ -83,7 +83,7 @@ Result<std::string> find_token(const Variables& variables) {
   }
   // It becomes a header line: a line break in it would add headers.
   const bool is_plain = std::ranges::all_of(token, [](char c) { return c > ' ' && c < 127; });
-  if (!is_plain) return fail("the token holds blanks or control characters: it was copied wrongly");
+  if (!is_plain) return fail("the token contains blanks or control characters (copy it again)");
   return token;
 }
 

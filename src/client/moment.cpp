@@ -252,7 +252,7 @@ Result<int> parse_signal(std::string_view text) {
     for (const SignalName& known : kSignals)
       if (known.name == bare) return known.number;
   }
-  return fail(fmt::format("'{}' is no signal (as in USR1, SIGTERM or 15)", text));
+  return fail(fmt::format("'{}' is not a signal (as in USR1, SIGTERM or 15)", text));
 }
 
 std::string signal_name(int signal) {

@@ -80,7 +80,7 @@ Result<void> take_share(Draft& draft, Text value) {
   double share = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), share);
   if (error != std::errc{} || end != value.data() + value.size() || !(share > 0) || share > 1)
-    return fail(fmt::format("'{}' is no share of a device (above 0, at most 1)", value));
+    return fail(fmt::format("'{}' is not a share of a device (above 0, at most 1)", value));
   draft.spec.gpu_milli = std::max(1, static_cast<std::int32_t>(std::lround(share * 1'000)));
   return {};
 }
@@ -89,7 +89,7 @@ Result<void> take_nodes(Draft& draft, Text value) {
   draft.spec.nodes.clear();
   for (const Text part : split(value, ',')) {
     const auto names = expand_node_names(part);
-    if (!names) return fail(fmt::format("'{}' is no node (as in n1,n7 or n[1-4])", part));
+    if (!names) return fail(fmt::format("'{}' is not a node (as in n1,n7 or n[1-4])", part));
     draft.spec.nodes.insert(draft.spec.nodes.end(), names->begin(), names->end());
   }
   return {};
@@ -169,7 +169,7 @@ std::vector<OptionTable::Row> rows() {
        text<&JobSpec::group>},
       {{"queue", 'q', Value, "QUEUE", "which queue (default: the first)", kWhat},
        text<&JobSpec::queue>},
-      {{"user", 0, Value, "USER", "whose job it is; operators only (default: yours)", kWhat},
+      {{"user", 0, Value, "USER", "whose job it is; admins only (default: yours)", kWhat},
        text<&JobSpec::user>},
       {{"comment", 0, Value, "TEXT", "any text", kWhat}, text<&JobSpec::comment>},
 

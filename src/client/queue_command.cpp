@@ -86,7 +86,8 @@ int run_queue(const Call& call) {
     if (error != std::errc{} || end != text.data() + text.size() || !(seconds >= 0.1) ||
         seconds > 86'400)
       return call.console.complain(
-          kMisuse, fmt::format("queue: --watch={} is no number of seconds of 0.1 or more", text));
+          kMisuse,
+          fmt::format("queue: --watch={} must be a number of seconds from 0.1 to 86400", text));
   }
   auto scheduler = call.scheduler();
   if (!scheduler) return call.console.complain(kMisuse, scheduler.error());

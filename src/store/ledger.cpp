@@ -133,7 +133,7 @@ struct Ledger::Folder {
       return fail(
           fmt::format("job {}: an array of {} jobs", submit.first, spec.array->indices.size()));
     if (!std::isfinite(spec.weight))
-      return fail(fmt::format("job {}: its weight is no number", submit.first));
+      return fail(fmt::format("job {}: its weight is not a number", submit.first));
     BERTH_TRY_VOID(check_numbers(submit.first, spec));
     if (const auto same = ledger.by_key(spec.user, spec.key))
       return fail(fmt::format("key '{}' of {} is job {} already", spec.key, spec.user, *same));
@@ -175,7 +175,7 @@ struct Ledger::Folder {
     BERTH_TRY(LedgerJob * job, with_attempt(resize.job, resize.attempt));
     BERTH_TRY_VOID(check_devices(resize));
     if (resize.where.empty() || !std::isfinite(resize.extra_gpu_seconds))
-      return fail(fmt::format("job {}: goes on with nothing", resize.job));
+      return fail(fmt::format("job {}: the new size is impossible", resize.job));
     job->attempt->where = resize.where;
     job->attempt->gpus = resize.gpus;
     job->attempt->extra_gpu_seconds = resize.extra_gpu_seconds;
@@ -273,7 +273,7 @@ struct Ledger::Folder {
       return fail(fmt::format("job {}: {} is not its live attempt", end.job, to_text(end.attempt)));
     const bool has_run = job.attempt.has_value();
     if (!has_run && !end.is_final)
-      return fail(fmt::format("job {}: the end of no attempt does not end it either", end.job));
+      return fail(fmt::format("job {}: an end without an attempt must end the job", end.job));
     if (end.outcome == Outcome::Completed && (!has_run || !end.is_final))
       return fail(fmt::format("job {}: completed without an attempt, or to run again", end.job));
     if (end.outcome == Outcome::Rejected && has_run)
