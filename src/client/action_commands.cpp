@@ -96,7 +96,7 @@ int run_change(const Call& call) {
   const std::vector<std::string> settings(call.operands().begin() + 1, call.operands().end());
   auto changes = json_of_settings(settings);
   if (!changes) return call.console.complain(kMisuse, changes.error());
-  // Of a job that is there already no limit is written as 0.
+  // A change writes "no limit" as 0, a submit as kUnlimitedTime.
   if (const auto limit = changes->find("time_limit");
       limit != changes->end() && *limit == kUnlimitedTime)
     *limit = 0;

@@ -13,8 +13,8 @@ namespace berth::client {
 
 namespace {
 
-/// A scheduler that restarts is away for seconds. Whoever has a job in hand waits for it; whoever
-/// only looks wants to know soon that there is none.
+/// A scheduler that restarts is away for seconds. A submit waits for it; a command that only looks
+/// reports soon that there is none.
 constexpr std::chrono::seconds kSubmitPatience{30};
 constexpr std::chrono::seconds kPatience{5};
 

@@ -29,7 +29,7 @@ void handle(void (*handler)(int), int signal) {
   struct sigaction before {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
-  // Who started us with the signal ignored (nohup, a shell's background job) meant it.
+  // A parent that ignores the signal (nohup, a shell's background job) wants us to ignore it too.
   if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) return;
   ::sigaction(signal, &action, nullptr);
 }

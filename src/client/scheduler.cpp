@@ -30,7 +30,7 @@ constexpr std::size_t kPage = 1'000;
 /// Of one question: the scheduler takes so many numbers, and a line of HTTP has its limits.
 constexpr std::size_t kMaxIds = 10'000;
 constexpr std::size_t kMaxIdText = 4'000;
-/// Heartbeats come more often; silence for so long means that nobody is there.
+/// Heartbeats come more often: this long without one means that the scheduler is gone.
 constexpr auto kSilence = 90s;
 
 /// ?a=b&c=d; empty values are left out.
@@ -335,7 +335,7 @@ Result<std::vector<VerbResult>> Scheduler::act(JobAction action) {
   }
   for (auto* part : {&action.user, &action.group, &action.queue, &action.name, &action.study})
     if (*part && (*part)->empty()) part->reset();
-  // Of these a second time changes nothing; it may say that the first has done it.
+  // Doing these twice changes nothing; the second answer may only say that it is done already.
   const bool may_repeat =
       action.verb == Verb::Cancel || action.verb == Verb::Hold || action.verb == Verb::Release;
   BERTH_TRY(const std::string answer, exchange({.method = "POST",

@@ -75,7 +75,7 @@ tl::unexpected<NoWire> no_wire(std::string message) {
   return tl::unexpected<NoWire>(NoWire{.error = Error(std::move(message)), .may_come_back = false});
 }
 
-/// Where not even the folder of the socket is, no scheduler has ever been.
+/// If not even the directory of the socket exists, no scheduler has ever run there.
 bool may_come_back(const Endpoint& endpoint, int error) {
   if (error != ENOENT) return error == ECONNREFUSED || error == ECONNRESET;
   const std::string folder = std::filesystem::path(endpoint.socket).parent_path().string();

@@ -105,7 +105,7 @@ class Builder {
     }
   }
 
-  /// A kind of group that cuts across one that is known cannot be part of the tree: it is left out.
+  /// A kind of group that cuts across a known one cannot be part of the tree and is left out.
   void add_all(VertexType type, const std::vector<std::uint64_t>& masks) {
     for (const std::uint64_t mask : masks) {
       const auto clashes = [&](const InnerVertex& other) { return !nests(other.devices, mask); };
@@ -129,7 +129,7 @@ class Builder {
     }
   }
 
-  /// The largest groups inside of a vertex that lie in none of the others.
+  /// The children of a vertex: the largest groups inside it that do not lie inside another child.
   void add_children(ServerTree& tree, std::uint32_t parent) const {
     const std::uint64_t devices = tree.vertices[parent].devices;
     if (tree.vertices[parent].type == VertexType::Device) return;

@@ -121,9 +121,9 @@ class IterationFitter {
             .known = options_.links.at(point.level)};
   }
 
-  /// Every device type counts alike at every level of one site, however often it was measured
-  /// there: otherwise hundreds of gangs would drown a dozen times of one GPU. Groups of less than
-  /// eight count by their points. Square roots, because residuals are squared.
+  /// Every device type has the same weight at every level of one site, however often it was measured
+  /// there: otherwise hundreds of gangs would dominate a dozen times of one GPU. Groups of fewer
+  /// than eight points count by their points. Square roots, because residuals are squared.
   [[nodiscard]] std::vector<double> balance(std::span<const std::size_t> training) const {
     using Group = std::tuple<std::string, std::string, Level>;
     std::map<Group, double> sizes;

@@ -134,9 +134,8 @@ Level RateModel::best_level(PoolId pool, std::int32_t gpus) const noexcept {
 
 namespace {
 
-/// Of a job of a model nobody knows, nobody knows either that it learns as well with another batch:
-/// with other devices it keeps the batch over all of them. Times that somebody has measured for
-/// such jobs say how they scale.
+/// Nobody knows whether a job of an unknown model learns as well with another batch. So it keeps its
+/// total batch on any number of devices, unless somebody has measured how such jobs scale.
 bool keeps_whole_batch(const ProfileSet& profiles, const Standing& standing) {
   return standing.profile == ProfileSet::fallback() && standing.terms.batch == 0 &&
          standing.gpus != standing.wanted && standing.gpus > 0 &&
@@ -228,7 +227,8 @@ double RateModel::interleaved(ProfileId of, std::span<const CoRunner> others) co
   return std::min(1.0, iteration_of(group[0]) / (round * profiles_.interleave_overhead().of(size)));
 }
 
-/// A guaranteed job, or an opportunistic one that lives on what the first leaves.
+/// The rate of a guaranteed job with guests beside it, or of a guest on what the guaranteed jobs
+/// leave.
 double RateModel::as_guest_or_host(ProfileId of, const Terms& terms, PoolId pool,
                                    std::span<const CoRunner> others) const noexcept {
   const Interference model;

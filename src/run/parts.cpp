@@ -61,7 +61,8 @@ Result<SchedulerParts> make_parts(const SchedulerNames& names) {
   SchedulerParts parts;
   Error error;
   take(make_policy(names.policy, names.settings), parts.policy, error);
-  // Its options are those that suit the policy: without one there is nothing to check them against.
+  // The options of a tuner depend on the policy: without a policy there is nothing to check them
+  // against.
   if (names.cpu != "off" && parts.policy)
     take(make_cpu_tuner(names.cpu, *parts.policy), parts.tuner, error);
   take(make_power_manager(names.power), parts.power, error);

@@ -29,12 +29,13 @@ void add(Error& error, const Error& more) {
   error.messages.insert(error.messages.end(), more.messages.begin(), more.messages.end());
 }
 
-/// Beyond sharing, which policies that share bring in themselves.
+/// Effects other than sharing; policies that share devices bring that one in themselves.
 bool needs_rates(const Effects& effects) {
   return effects.locality || effects.server || effects.cpu || effects.device;
 }
 
-/// A placement that only counts devices leaves nothing to those who look at each of them.
+/// A placement that only counts devices cannot serve policies and tuners that need to know which
+/// ones.
 void check_counting(const RunSpec& spec, const PolicyTraits& traits, Error& error) {
   if (spec.placement != "count") return;
   if (traits.needs_devices()) {
@@ -73,7 +74,7 @@ Result<Run> make_run(const Trace& trace, const Cluster& cluster, RunSpec spec) {
   return Run{trace, cluster, std::move(spec), std::move(*parts)};
 }
 
-/// Nodes fail at random; a device does as often as its node, shared among the devices there.
+/// Nodes fail at random. The failure rate of a node is divided evenly among its devices.
 std::optional<CheckpointRule> Run::checkpoints() const {
   if (!spec_.checkpoint_cost || cluster_->nodes.empty()) return std::nullopt;
   const double gpus_per_node =
@@ -83,7 +84,7 @@ std::optional<CheckpointRule> Run::checkpoints() const {
                         seconds_to_duration(std::min(seconds, kMaxInputSeconds))};
 }
 
-/// Without this no job runs at another rate than its trace says, and the executor need not look.
+/// If this is false, every job runs at the rate of its trace and the executor need not watch any.
 bool Run::profiles_matter(const Effects& effects) const {
   const PolicyTraits traits = parts_.policy->traits();
   return needs_rates(effects) || traits.shares_devices || traits.resizes || parts_.tuner ||

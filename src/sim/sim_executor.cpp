@@ -82,7 +82,7 @@ std::optional<Time> SimExecutor::advance(Time wakeup) {
   // Computed before outages are looked at: see below.
   const bool work_left = next != kNever;
   if (next_node_change_ < node_changes_.size()) {
-    // Outages after the last job are of no interest, unless waiting jobs need a node to come back.
+    // Outages after the last job do not matter, unless waiting jobs need a node to come back.
     next = std::min(next, node_changes_[next_node_change_].at);
   }
   if (!work_left && next == kNever) return std::nullopt;
@@ -95,7 +95,7 @@ bool SimExecutor::expects_events() const noexcept {
          !finishes_.empty();
 }
 
-/// What a popped entry of the heap stands for; a job that is over leaves its place.
+/// The event of an entry popped from the heap. A job that has ended leaves its devices here.
 Event SimExecutor::event_of(const Finish& finish) {
   Event event{.kind = EventKind::Finished, .outcome = {}, .job = finish.job, .node = {}};
   if (finish.turn == Turn::Phase) {
@@ -225,7 +225,8 @@ void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>&
   for (const RateChange& change : changes) plan_end(now, change, jobs);
 }
 
-/// When the job is over at its new rate, or its phase or that rate if these are over before.
+/// Plans the next event of a job at its new rate: its end, or the end of its phase or of this rate
+/// if that comes first.
 void SimExecutor::plan_end(Time now, const RateChange& change, const JobTable& jobs) {
   const JobId job = change.job;
   const Rate rate = change.rate;
@@ -272,7 +273,7 @@ void SimExecutor::power(Time now, const Action& action) {
       {now + options_.boot, node, boot_attempt_[node.value]});  // all last equally long
 }
 
-/// Belongs to the node and its boot, not to the order in which boots are looked at.
+/// Depends on the node and its boot alone, not on the order in which boots are examined.
 bool SimExecutor::fails(const Boot& boot) const {
   if (options_.boot_failures <= 0) return false;
   const std::uint64_t which = (std::uint64_t{boot.node.value} << 32U) | boot.attempt;

@@ -33,7 +33,7 @@ struct SqliteStore::Parts {
   std::unique_ptr<StoreReader> reader;
   std::unique_ptr<StoreReader> lister;  // of lists, which may take long: a submit asks the other
   DecayedUsage usage;
-  // Taken for a commit and for questions about use: a sum that is being begun must see each
+  // Held during a commit and during questions about use: a sum that is being built must count each
   // attempt once, from the table or from the commit.
   std::mutex usage_mutex;
   std::atomic<bool> is_broken{false};
@@ -61,9 +61,9 @@ Result<void> sync_directory(const std::string& directory) {
   return {};
 }
 
-/// A sync of a log that grows also writes where it has grown to; one that is as long as it will be
-/// costs half. SQLite goes by what is in the log, not by its length. Only speed is lost if there is
-/// no space for it.
+/// A sync of a growing log also writes its new length; a log that already has its final length costs
+/// half. SQLite goes by the content of the log, not by its length. Without space for this only speed
+/// is lost.
 void stretch_log(const std::string& path, int pages) {
   constexpr std::size_t kFrame = 4096 + 24;
   const auto wanted = static_cast<off_t>(kFrame) * pages * 5 / 4;  // a checkpoint comes late

@@ -168,7 +168,7 @@ Result<std::vector<PastJob>> StoreReader::past_jobs(const PastQuery& query) {
 Result<std::size_t> StoreReader::count_past(const PastQuery& query) {
   const std::lock_guard lock(mutex_);
   const Conditions conditions = conditions_of(query);
-  // By how they ended alone there is no index; through another each row would be looked up apart.
+  // There is no index by outcome; any other index would look up every row separately.
   const bool is_by_outcome =
       conditions.values.size() == query.outcomes.size() && !query.outcomes.empty();
   BERTH_TRY(Statement count,

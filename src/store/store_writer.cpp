@@ -133,7 +133,7 @@ struct StoreWriter::TableWriter {
         std::string_view(dump(to_json(intent.where))), intent.gpus, item.at, item.wall));
     return writer.write_job(*item.change.live, std::nullopt);
   }
-  /// Until its end the column holds what it owes beyond its present size.
+  /// Until the attempt ends, this column holds what it owes beyond its current size.
   Result<void> operator()(const ResizeRecord& resize) const {
     return writer.resize_attempt_.run(resize.attempt.generation, resize.attempt.counter,
                                       std::string_view(dump(to_json(resize.where))), resize.gpus,
@@ -193,7 +193,7 @@ Result<void> StoreWriter::commit() {
   return {};
 }
 
-/// Somebody with a newer life on the same files means that the lock did not hold.
+/// Another scheduler with a newer life has written to the same files: the lock did not hold.
 Result<void> StoreWriter::check_generation() {
   BERTH_TRY(const bool has_row, generation_.step());
   const std::uint64_t generation = has_row ? generation_.natural(0) : 0;

@@ -91,7 +91,8 @@ class Generator {
   }
 
  private:
-  // Sizes that do not fit the cluster are as if redrawn: the others share their part.
+  // Sizes that do not fit the cluster are dropped, and the others take over their share: the same
+  // as drawing again.
   void choose_cells() {
     const int most = options_.total_gpus == 0 ? std::numeric_limits<int>::max()
                                               : static_cast<int>(options_.total_gpus);
@@ -164,7 +165,8 @@ class Generator {
     }
   }
 
-  // The table says how many jobs are in runs of a length; fewer runs than jobs, by the length.
+  // The table gives the share of jobs in bursts of each length. Dividing by the length gives the
+  // share of bursts.
   [[nodiscard]] RunShares run_weights(std::size_t size_class) const {
     const RunShares& shares = source_.runs[size_class];
     RunShares weights{};
@@ -178,9 +180,9 @@ class Generator {
     return weights;
   }
 
-  // Each run takes a slice of its cell's levels as wide as its share of the cell's jobs, so levels
-  // are uniform over the jobs. The jobs of a run lie around one level; reflection keeps them
-  // uniform.
+  // Each burst takes a slice of its cell's quantile levels, as wide as its share of the cell's
+  // jobs, so levels are uniform over the jobs. The jobs of a burst lie around one level; reflection
+  // at the ends keeps them uniform.
   void draw_durations() {
     Rng rng = root_.fork("durations");
     jobs_.reserve(options_.jobs);

@@ -53,9 +53,9 @@ void label_queues(Trace& trace, const LabelRequest& request, std::span<const int
     draft.job.queue = names[static_cast<std::size_t>(queues[draft.run])];
 }
 
-// How many users each queue has: in proportion to its jobs, at least one, never more than its runs
-// (a run has one user), and together as many as were asked for. With fewer users than queues in use
-// every such queue still counts one: queues then share them.
+// How many users each queue has: in proportion to its jobs, at least one, at most as many as it has
+// bursts (a burst has one user), and all together as many as were asked for. With fewer users than
+// queues in use each such queue still counts one: queues then share them.
 std::vector<int> users_per_queue(const LabelRequest& request, std::span<const int> queues,
                                  std::size_t queue_count) {
   std::vector<double> jobs(queue_count);
@@ -71,8 +71,8 @@ std::vector<int> users_per_queue(const LabelRequest& request, std::span<const in
                                runs[queue]);
     sum += counts[queue];
   }
-  // Rounding, the least and the most leave a difference: each one goes to the queue that is then
-  // nearest to its share.
+  // Rounding and the bounds leave a difference. Each missing or extra user goes to the queue that
+  // is then nearest to its share.
   for (const int step : {1, -1}) {
     while ((request.options.users - sum) * step > 0) {
       std::size_t best = queue_count;
@@ -114,7 +114,7 @@ std::vector<QueueUsers> make_users(Trace& trace, const LabelRequest& request,
   return users;
 }
 
-// Chance may leave out a user who submits little; whoever has most runs of the queue gives one up.
+// Chance may leave a user without a burst; the user with most bursts of the queue gives one up.
 void give_everybody_a_run(std::span<const int> queues, std::span<const QueueUsers> users,
                           std::span<std::size_t> place_of_run) {
   std::vector<std::vector<std::size_t>> runs_of_queue(users.size());
