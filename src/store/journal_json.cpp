@@ -75,6 +75,7 @@ std::vector<StepView> steps_from_json(const json& from) {
 }
 
 std::string dump(const json& source) {
+  // Broken UTF-8 is replaced rather than refused: a job with an odd name must still be recorded.
   return source.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -92,6 +93,8 @@ Result<JobSpec> kept_spec(const json& source) {
     return true;
   };
   if (is_all_known(source)) return job_spec_from_json(source);
+  // Written by a newer version that knew more keys: what this one does not know cannot matter to
+  // it.
   json known = json::object();
   for (auto item = source.begin(); item != source.end(); ++item)
     if (is_known(item.key())) known[item.key()] = item.value();

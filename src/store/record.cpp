@@ -1,3 +1,7 @@
+// Records as JSON. Readers take what they know and default what is missing, so that records of
+// every older version can be read; a kind nobody knows is an error, because skipping it would
+// change what the journal adds up to.
+
 #include "store/record.h"
 
 #include <algorithm>
@@ -129,6 +133,8 @@ class BodyReader {
   }
   template <std::integral Whole>
   void read(const char* key, const json& from, Whole& to) {
+    // Signed and unsigned apart: a comparison between them would let huge numbers through as
+    // negative ones.
     const bool is_fitting = from.is_number_unsigned()
                                 ? from.get<std::uint64_t>() <=
                                       static_cast<std::uint64_t>(std::numeric_limits<Whole>::max())
@@ -267,6 +273,7 @@ Result<RecordBody> read_engine(BodyReader reader) {
   return reader.done(std::move(r));
 }
 
+// A kind is added at the end, with its reader; its name must never be reused.
 struct Kind {
   std::string_view name;  // kept in the journal: never changes
   Result<RecordBody> (*read)(BodyReader);
@@ -287,6 +294,8 @@ std::string encode(const RecordBody& body) {
   return std::visit(
       []<class Body>(const Body& record) {
         if constexpr (std::is_same_v<Body, SubmitRecord>)
+          // The text of a spec is kept in a table too; both are made by one function and stay
+          // equal.
           return submit_body(record.first, spec_text(record.spec));
         else
           return dump(body_of(record));
@@ -294,6 +303,7 @@ std::string encode(const RecordBody& body) {
       body);
 }
 
+// Text from the disk: nothing here may throw or trust what it reads.
 Result<RecordBody> decode(std::string_view kind, std::string_view text) {
   for (const Kind& known : kKinds) {
     if (known.name != kind) continue;

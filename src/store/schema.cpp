@@ -1,3 +1,6 @@
+// The tables, one migration per version. A migration is never edited after a release: files of
+// every version must come to the same schema.
+
 #include "store/schema.h"
 
 #include <array>
@@ -133,12 +136,14 @@ Result<void> migrate(Database& database, std::span<const char* const> steps,
   BERTH_TRY(const std::int64_t found, database.number("PRAGMA user_version"));
   BERTH_TRY_VOID(check_owner(database, found, path));
   const auto last = static_cast<std::int64_t>(steps.size());
+  // A newer version may have changed what columns mean: reading on would misread them.
   if (found > last)
     return fail(
         fmt::format("{}: written by a newer version of berth (schema {}, this one knows up "
                     "to {}): use that version",
                     path, found, last));
   for (std::int64_t version = found; version < last; ++version) {
+    // Each step and its number in one transaction: a crash leaves a whole version.
     BERTH_TRY_VOID(database.run(
         fmt::format("BEGIN IMMEDIATE; {}; PRAGMA application_id = {}; PRAGMA user_version = {}; "
                     "COMMIT",

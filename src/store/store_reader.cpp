@@ -1,3 +1,6 @@
+// Questions about the past, each with a statement prepared once. Lists are built from conditions;
+// every value is bound, none is put into the text.
+
 #include "store/store_reader.h"
 
 #include <algorithm>
@@ -15,6 +18,7 @@ namespace {
 constexpr std::size_t kMostRows = 100'000;
 
 /// The text of a query and what it binds, one condition after the other.
+/// Text and values grow together, so that every place holder has its value.
 struct Conditions {
   std::string sql = "WHERE j.outcome IS NOT NULL";
   std::vector<std::variant<std::string, std::int64_t>> values;
@@ -69,6 +73,8 @@ Conditions conditions_of(const PastQuery& query) {
 }
 
 /// Adds where the page begins; how it is ordered.
+/// Pages continue behind the last row seen, not at an offset: rows that come in between are neither
+/// skipped nor shown twice.
 std::string_view begin_page(Conditions& all, const PastQuery& query) {
   if (query.order == PastQuery::Order::Number) {
     if (query.after) all.bound("j.number > ?", static_cast<std::int64_t>(*query.after));
@@ -170,7 +176,7 @@ Result<std::vector<PastJob>> StoreReader::past_jobs(const PastQuery& query) {
 Result<std::size_t> StoreReader::count_past(const PastQuery& query) {
   const std::lock_guard lock(mutex_);
   const Conditions conditions = conditions_of(query);
-  // By how they ended alone there is no index; through another each row would be looked up apart.
+  // There is no index by outcome; any other index would look up every row separately.
   const bool is_by_outcome =
       conditions.values.size() == query.outcomes.size() && !query.outcomes.empty();
   BERTH_TRY(Statement count,
@@ -239,6 +245,7 @@ Result<std::vector<Store::Usage>> StoreReader::plain_usage() {
 
 Result<void> StoreReader::fill(DecayedUsage& usage, double half_life, std::int64_t now_wall) {
   const std::lock_guard lock(mutex_);
+  // What ended before this weighs too little to be seen.
   const double oldest =
       std::max(static_cast<double>(now_wall) - DecayedUsage::kSpan * half_life * 1e6, -9e18);
   ended_.bind(static_cast<std::int64_t>(oldest));
