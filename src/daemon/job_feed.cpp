@@ -289,9 +289,7 @@ void JobFeed::handle_wish(const WishRecord& wish) {
       slots_.release(wish.job);
       if (!runs) end_without_attempt(wish.job, Outcome::Cancelled, "cancelled");
       break;
-    case Wish::Requeue:
-      if (runs) parts_.supervisor.stop(wish.job, Ending::Requeue, wish.why);
-      break;
+    case Wish::Requeue: parts_.supervisor.stop_attempt(wish.job, Ending::Requeue, wish.why); break;
     case Wish::Suspend:
       parts_.gates.freeze(wish.job, runs || parts_.supervisor.waits_to_start(wish.job));
       parts_.supervisor.freeze(wish.job);
@@ -422,7 +420,7 @@ void JobFeed::set_node(NodeId node, NodeService service) {
       parts_.supervisor.leave_alone(job);
       give_up_slot(job);
     } else {
-      parts_.supervisor.stop(job, Ending::Preempt, "its node was taken down");
+      parts_.supervisor.stop_attempt(job, Ending::Preempt, "its node was taken down");
     }
   }
   if (!is_news) return;  // a policy loses a node once

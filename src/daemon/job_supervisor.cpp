@@ -192,6 +192,16 @@ void JobSupervisor::stop(JobNumber job, Ending ending, std::string why) {
   if (Attempt* attempt = attempts_.find(job)) want_stop(*attempt, ending, std::move(why));
 }
 
+void JobSupervisor::stop_attempt(JobNumber job, Ending ending, std::string why) {
+  Attempt* attempt = attempts_.find(job);
+  if (attempt == nullptr) return;
+  // To the engine a job that moves in place is there already: now it gets there by stop and start.
+  std::optional<PendingStart> move;
+  if (attempt->is_granted) move = moves_.target(job);
+  want_stop(*attempt, ending, std::move(why));
+  if (move) starts_.put(job, *std::move(move));
+}
+
 void JobSupervisor::leave_alone(JobNumber job) {
   starts_.erase(job);
   departures_.erase(job);
