@@ -10,7 +10,7 @@
 
 #include "client/job_ids.h"
 #include "client/moment.h"
-#include "client/slurm_format.h"
+#include "client/slurm/format.h"
 
 namespace berth::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/slurm_format.h"
+#include "client/slurm/format.h"
 
 #include <algorithm>
 #include <cctype>

@@ -14,7 +14,7 @@
 #include "client/job_ids.h"
 #include "client/moment.h"
 #include "client/selection.h"
-#include "client/slurm_format.h"
+#include "client/slurm/format.h"
 #include "client/slurm_names.h"
 
 namespace berth::client {

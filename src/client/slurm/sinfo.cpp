@@ -8,7 +8,7 @@
 #include "base/split.h"
 #include "client/commands.h"
 #include "client/moment.h"
-#include "client/slurm_format.h"
+#include "client/slurm/format.h"
 #include "client/slurm_names.h"
 
 namespace berth::client {
