@@ -107,7 +107,6 @@ std::string slurm_help(std::string_view usage, std::span<const OptionSpec> optio
   return text + "\nThis is Berth; its own commands are told by `berth --help`.\n";
 }
 
-/// The options in a paragraph, as --usage has it: "Usage: sbatch [-A NAME] [--array=INDICES] …".
 std::string slurm_usage(std::string_view program, std::string_view operands,
                         std::span<const OptionSpec> options) {
   std::string text = fmt::format("Usage: {}", program);

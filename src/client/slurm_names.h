@@ -25,6 +25,9 @@ namespace berth::client {
 
 /// Usage and options of such a command.
 [[nodiscard]] std::string slurm_help(std::string_view usage, std::span<const OptionSpec> options);
+/// The options in a paragraph: "Usage: sbatch [--account=NAME] … [SCRIPT [ARGS…]]".
+[[nodiscard]] std::string slurm_usage(std::string_view program, std::string_view operands,
+                                      std::span<const OptionSpec> options);
 /// Complaints about words, or nothing.
 [[nodiscard]] std::optional<int> complaint(const Parsed& parsed, const Console& console);
 
