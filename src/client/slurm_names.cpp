@@ -162,18 +162,34 @@ int run_sbatch(std::span<const std::string> words, Console& console) {
   return submit_drafts(std::move(drafts), Manner::Slurm, console);
 }
 
-bool is_slurm_name(std::string_view program) {
-  const std::string_view name = base_name(program);
-  return name == "sbatch" || name == "squeue" || name == "scancel" || name == "sinfo";
+namespace {
+
+struct SlurmName {
+  std::string_view name;
+  int (*run)(std::span<const std::string> words, Console& console);
+};
+constexpr std::array kSlurmNames{
+    SlurmName{"sacct", run_sacct},     SlurmName{"sbatch", run_sbatch},
+    SlurmName{"scancel", run_scancel}, SlurmName{"scontrol", run_scontrol},
+    SlurmName{"seff", run_seff},       SlurmName{"sinfo", run_sinfo},
+    SlurmName{"sprio", run_sprio},     SlurmName{"squeue", run_squeue},
+    SlurmName{"sshare", run_sshare},   SlurmName{"sstat", run_sstat},
+};
+
+const SlurmName* find_slurm_name(std::string_view program) {
+  const auto found = std::ranges::find(kSlurmNames, base_name(program), &SlurmName::name);
+  return found == kSlurmNames.end() ? nullptr : &*found;
 }
 
+}  // namespace
+
+bool is_slurm_name(std::string_view program) { return find_slurm_name(program) != nullptr; }
+
 int run_slurm_name(std::string_view program, std::span<const std::string> words) {
-  const std::string_view name = base_name(program);
-  Console console{std::string(name)};
-  if (name == "sbatch") return run_sbatch(words, console);
-  if (name == "squeue") return run_squeue(words, console);
-  if (name == "scancel") return run_scancel(words, console);
-  return run_sinfo(words, console);
+  const SlurmName* const command = find_slurm_name(program);
+  if (command == nullptr) return kMisuse;
+  Console console{std::string(command->name)};
+  return command->run(words, console);
 }
 
 }  // namespace berth::client

@@ -1,4 +1,4 @@
-// The program under Slurm's names: sbatch, squeue, scancel, sinfo. The options people's fingers
+// The program under Slurm's names: sbatch, squeue, scontrol and the like. The options people's fingers
 // know, the columns their scripts cut.
 #pragma once
 
@@ -21,6 +21,12 @@ namespace berth::client {
 [[nodiscard]] int run_sbatch(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_squeue(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_scancel(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_sacct(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_scontrol(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_seff(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_sprio(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_sshare(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_sstat(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_sinfo(std::span<const std::string> words, Console& console);
 
 /// Usage and options of such a command.

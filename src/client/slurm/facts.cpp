@@ -131,6 +131,12 @@ std::string_view state_word(StepState state) {
   return "UNKNOWN";
 }
 
+double cpu_seconds_of(const std::vector<StepView>& steps) {
+  double sum = 0;
+  for (const StepView& step : steps) sum += step.cpu_seconds;
+  return sum;
+}
+
 int state_rank(LiveState state) {
   switch (state) {
     case LiveState::Held:

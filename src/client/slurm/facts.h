@@ -44,6 +44,8 @@ using NodeTypes = std::map<std::string, std::string>;
 [[nodiscard]] std::string state_names();
 /// Of a step: RUNNING, COMPLETED …
 [[nodiscard]] std::string_view state_word(StepState state);
+/// Of processors, over all steps.
+[[nodiscard]] double cpu_seconds_of(const std::vector<StepView>& steps);
 /// Where it begins in the order of states that Slurm has: PENDING, RUNNING, SUSPENDED, COMPLETED …
 [[nodiscard]] int state_rank(LiveState state);
 

@@ -1,6 +1,7 @@
 #include "client/slurm/json.h"
 
-#include <unistd.h>
+#include <charconv>
+#include <cstdlib>
 
 #include <fmt/format.h>
 

@@ -90,7 +90,7 @@ constexpr std::array kColumns{
     Column{{"reason", 'E', "REASON"}, [](const NodeItem& i) -> std::string { return i.group.front()->reason.empty() ? "none" : i.group.front()->reason; }},
     Column{{"reservation", 'i', "RESERVATION"}, nullptr, ""},
     Column{{"root", 'r', "ROOT"}, nullptr, "no"},
-    Column{{"size", 's', "JOB_SIZE"}, [](const NodeItem& i) -> std::string { return "1"; }},
+    Column{{"size", 's', "JOB_SIZE"}, nullptr, "1"},
     Column{{"sockets", 'X', "SOCKETS"}, nullptr, "1"},
     Column{{"socketcorethread", 'z', "S:C:T"}, [](const NodeItem& i) -> std::string { return fmt::format("1:{}:1", i.group.front()->cpus); }},
     Column{{"statecompact", 't', "STATE"}, [](const NodeItem& i) -> std::string { return node_state(*i.group.front(), true); }},

@@ -133,7 +133,7 @@ constexpr std::array kJobColumns{
     JobColumn{{"priority", 'p', "PRIORITY"}, [](const QueueItem& i) -> std::string { return fmt::to_string(i.job.spec->priority); }},
     JobColumn{{"prioritylong", 'Q', "PRIORITY"}, [](const QueueItem& i) -> std::string { return fmt::to_string(i.job.spec->priority); }},
     JobColumn{{"profile", 0, "PROFILE"}, nullptr, "NotSet"},
-    JobColumn{{"qos", 'q', "QOS"}, [](const QueueItem& i) -> std::string { return std::string(kQos); }},
+    JobColumn{{"qos", 'q', "QOS"}, nullptr, kQos},
     JobColumn{{"reason", 'r', "REASON"}, [](const QueueItem& i) -> std::string { return slurm_reason(i.job); }},
     JobColumn{{"reasonlist", 'R', "NODELIST(REASON)"}, [](const QueueItem& i) -> std::string { return holds(i) ? nodes_of(i.job) : fmt::format("({})", slurm_reason(i.job)); }},
     JobColumn{{"reboot", 0, "REBOOT"}, nullptr, "0"},

@@ -13,7 +13,8 @@ namespace {
 double elapsed(const AccountRow& r, const AccountFacts& f) {
   if (r.step != nullptr) return step_seconds(*r.step, f.now);
   if (r.attempt != nullptr)
-    return static_cast<double>(std::max<std::int64_t>(0, r.attempt->ended - r.attempt->begun)) / 1e6;
+    return static_cast<double>(std::max<std::int64_t>(0, r.attempt->ended - r.attempt->begun)) /
+           1e6;
   return elapsed_of(r.job, f.now);
 }
 
@@ -70,7 +71,7 @@ std::string node_list(const AccountRow& r) {
 
 /// From its submit to its start, or until now.
 double planned(const AccountRow& r, const AccountFacts& f) {
-  const std::int64_t until = r.job.started > 0  ? r.job.started
+  const std::int64_t until = r.job.started > 0 ? r.job.started
                              : r.job.ended > 0 ? r.job.ended
                                                : f.now * 1'000'000;
   return static_cast<double>(std::max<std::int64_t>(0, until - r.job.submitted)) / 1e6;

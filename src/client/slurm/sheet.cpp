@@ -59,8 +59,8 @@ Result<std::vector<SheetColumn>> sheet_columns(std::string_view text,
     if (found == known.end()) {
       std::vector<std::string> names;
       for (const SheetField& field : known) names.emplace_back(field.name);
-      return fail(
-          fmt::format("Invalid field requested: \"{}\"{}", harmless(name), suggestion(name, names)));
+      return fail(fmt::format("Invalid field requested: \"{}\"{}", harmless(name),
+                              suggestion(name, names)));
     }
     SheetColumn column{static_cast<std::size_t>(found - known.begin()), std::string(found->name),
                        found->width, found->is_left};

@@ -32,8 +32,8 @@ struct SheetField {
 };
 
 /// "jobid,jobname%20,state%-10", in any case.
-[[nodiscard]] Result<std::vector<SheetColumn>> sheet_columns(
-    std::string_view text, const std::vector<SheetField>& known);
+[[nodiscard]] Result<std::vector<SheetColumn>> sheet_columns(std::string_view text,
+                                                             const std::vector<SheetField>& known);
 [[nodiscard]] std::string sheet(const std::vector<SheetColumn>& columns,
                                 const std::vector<std::vector<std::string>>& rows,
                                 const SheetStyle& style);
