@@ -18,6 +18,7 @@
 #include "base/terminal_text.h"
 #include "client/job_ids.h"
 #include "client/slurm/facts.h"
+#include "client/slurm/format.h"
 #include "client/slurm/help.h"
 #include "client/slurm/processes.h"
 #include "client/slurm_names.h"

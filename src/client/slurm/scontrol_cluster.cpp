@@ -8,6 +8,7 @@
 
 #include "base/terminal_text.h"
 #include "client/slurm/facts.h"
+#include "client/slurm/format.h"
 #include "client/slurm/json.h"
 #include "client/slurm/node_columns.h"
 #include "client/slurm/scontrol.h"

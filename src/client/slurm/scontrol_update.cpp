@@ -16,7 +16,7 @@
 #include "client/slurm/scontrol.h"
 #include "client/slurm/words.h"
 #include "wire/requests.h"
-#include "wire/writer.h"
+#include "wire/tree.h"
 
 namespace berth::client::slurm {
 

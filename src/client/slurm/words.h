@@ -43,7 +43,7 @@ struct Resources {
   std::int64_t memory_mib = 0;
   std::int32_t nodes = 0;
   std::int32_t gpus = 0;
-  std::string gpu_type;
+  std::string gpu_type{};
 };
 /// scontrol's order is that of its tables, sacct's that of letters.
 enum class TresOrder : bool { Table, Letters };
