@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "client/commands.h"
 #include "client/draft.h"
 #include "client/sbatch_script.h"
+#include "client/script_variable.h"
 #include "client/submit_command.h"
 
 namespace berth::client {
@@ -79,6 +81,9 @@ Result<void> take_program(Draft& draft, const Parsed& parsed) {
   BERTH_TRY(std::string text, read_script(path));
   if (text.empty()) return fail("the script is empty");
   BERTH_TRY_VOID(apply_script(draft, std::move(text), path == "-" ? "standard input" : path));
+  std::error_code error;
+  if (const auto whole = std::filesystem::canonical(path, error); path != "-" && !error)
+    draft.spec.env[kScriptVariable] = whole.string();
   if (parsed.operands.size() > 1)
     draft.spec.command.assign(parsed.operands.begin() + 1, parsed.operands.end());
   if (draft.spec.name.empty())

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "client/script_variable.h"
 #include "client/slurm/format.h"
 
 namespace berth::client::slurm {
@@ -104,7 +105,11 @@ std::string accounted_state(const JobRow& job) {
 }
 
 std::string command_of(const JobRow& job) {
-  return fmt::format("{}", fmt::join(job.spec->command, " "));
+  const JobSpec& spec = *job.spec;
+  const auto path = spec.env.find(kScriptVariable);
+  if (path == spec.env.end()) return fmt::format("{}", fmt::join(spec.command, " "));
+  return fmt::format("{}{}{}", path->second, spec.command.empty() ? "" : " ",
+                     fmt::join(spec.command, " "));
 }
 
 std::string shown_id(const JobRow& job, const std::string& indices) {

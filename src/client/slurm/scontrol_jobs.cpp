@@ -143,6 +143,10 @@ Result<std::vector<JobRow>> jobs_named(Scheduler& scheduler, const std::string& 
     BERTH_TRY(query.ids, resolve_jobs(scheduler, {id}, BareNumber::WholeArray));
   }
   BERTH_TRY(JobRows rows, scheduler.jobs(query));
+  // Only a job on its own is told with its environment, which says where its script lies.
+  if (query.ids.size() == 1 && rows.jobs.size() == 1) {
+    BERTH_TRY(rows.jobs.front(), scheduler.job(query.ids.front()));
+  }
   return std::move(rows.jobs);
 }
 

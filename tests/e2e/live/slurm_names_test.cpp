@@ -29,7 +29,9 @@ TEST(Sbatch, SubmitsAnUnchangedScript) {
   sent.erase("key");
   EXPECT_EQ(sent, (json{{"command", {"--lr", "0.1"}},
                         {"cpus", 8},
-                        {"env", {{"SLURM_CPUS_PER_TASK", "8"}}},
+                        {"env",
+                         {{"SLURM_CPUS_PER_TASK", "8"},
+                          {"BERTH_SCRIPT", scheduler.folder() / "train.sh"}}},
                         {"gpu_type", "a100"},
                         {"gpus", 2},
                         {"memory_mib", 32'768},

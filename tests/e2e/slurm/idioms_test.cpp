@@ -75,6 +75,18 @@ TEST_F(SlurmIdioms, AskAndCommandARunningJob) {
   EXPECT_EQ(sh("squeue -h -j " + id + " -o %t").out, "CA\n");
 }
 
+// "Where does my script lie?", which many scripts ask in this way.
+TEST_F(SlurmIdioms, FindTheScriptOfAJob) {
+  const std::string path = served_.folder().file(
+      "where am i.sh",
+      "#!/bin/sh\nscontrol show job $SLURM_JOB_ID | awk -F= '/Command=/{print $2}' | head -n 1 > "
+      "found\n");
+  const Ran ran = sh("sbatch --parsable 'where am i.sh' --lr 0.1");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  ASSERT_TRUE(eventually([&] { return served_.is_over(std::stoull(ran.out)); })) << served_.log();
+  EXPECT_EQ(served_.folder().read("found"), path + " --lr 0.1\n");
+}
+
 TEST_F(SlurmIdioms, TellHowJobsEnded) {
   const std::string good = submit("-J good", "exit 0"), bad = submit("-J bad", "exit 7");
   const std::string killed = submit("-J killed", "kill -9 $$");
