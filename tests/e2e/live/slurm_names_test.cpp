@@ -27,19 +27,20 @@ TEST(Sbatch, SubmitsAnUnchangedScript) {
   json sent = scheduler.sent("POST", "/api/v1/jobs");
   sent.erase("script");
   sent.erase("key");
-  EXPECT_EQ(sent, (json{{"command", {"--lr", "0.1"}},
-                        {"cpus", 8},
-                        {"env",
-                         {{"SLURM_CPUS_PER_TASK", "8"},
-                          {"BERTH_SCRIPT", scheduler.folder() / "train.sh"}}},
-                        {"gpu_type", "a100"},
-                        {"gpus", 2},
-                        {"memory_mib", 32'768},
-                        {"name", "resnet"},
-                        {"output", "logs/%x-%j.out"},
-                        {"queue", "gpu"},
-                        {"time_limit", 3'600},
-                        {"workdir", scheduler.folder().path()}}));
+  EXPECT_EQ(
+      sent,
+      (json{{"command", {"--lr", "0.1"}},
+            {"cpus", 8},
+            {"env",
+             {{"SLURM_CPUS_PER_TASK", "8"}, {"BERTH_SCRIPT", scheduler.folder() / "train.sh"}}},
+            {"gpu_type", "a100"},
+            {"gpus", 2},
+            {"memory_mib", 32'768},
+            {"name", "resnet"},
+            {"output", "logs/%x-%j.out"},
+            {"queue", "gpu"},
+            {"time_limit", 3'600},
+            {"workdir", scheduler.folder().path()}}));
 }
 
 TEST(Sbatch, WrapsParsesAndReadsStandardInput) {
@@ -81,7 +82,8 @@ std::string install_commands() {
   for (std::string line; std::getline(guide, line);) {
     const bool installs =
         line.starts_with("    sudo install ") || line.starts_with("    for name in ");
-    if (installs) commands += line + "\n";
+    const bool is_link = line.starts_with("      sudo ln ") || line == "    done";
+    if (installs || is_link) commands += line + "\n";
   }
   const auto replace_all = [&](const std::string& old, const std::string& by) {
     for (auto at = commands.find(old); at != std::string::npos;
@@ -104,7 +106,8 @@ TEST(SlurmNames, AreInstalledInAFolderOfTheirOwn) {
   ASSERT_EQ(ran.exit, 0) << commands << ran.err;
   EXPECT_EQ(scheduler.sh("ls root/usr/bin").out, "berth\n");
   EXPECT_EQ(scheduler.sh("ls root/usr/libexec/berth/slurm-names").out,
-            "sbatch\nscancel\nsinfo\nsqueue\n");
+            "sacct\nsalloc\nsattach\nsbatch\nscancel\nscontrol\nseff\nsinfo\nsprio\nsqueue\nsrun\n"
+            "sshare\nsstat\n");
   // A Slurm beside it, and a login shell that reads what was put into /etc/profile.d.
   const std::string slurm =
       "mkdir slurm; for n in sbatch squeue scancel sinfo; do printf '#!/bin/sh\\necho Slurm\\n' > "
@@ -116,7 +119,7 @@ TEST(SlurmNames, AreInstalledInAFolderOfTheirOwn) {
                      "sinfo -h | head -n 1; scancel 12; echo $?");
   EXPECT_THAT(ran.out, testing::MatchesRegex(
                            "[^\n]*/root/usr/libexec/berth/slurm-names:[^\n]*/slurm:/usr/bin:/bin\n"
-                           "Submitted batch job 100\n[^\n]*12 [^\n]*\n(gpu|day)[^\n]*\n0\n"))
+                           "Submitted batch job 100\n[^\n]*13 [^\n]*\n(gpu|day)[^\n]*\n0\n"))
       << ran.err;
 }
 

@@ -2,7 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
 #include "client/played_scheduler.h"
+#include "project_paths.h"
 
 namespace berth::test::account_tests {
 namespace {
@@ -206,6 +211,30 @@ TEST(SlurmNames, AllTellTheirHelpUsageAndVersion) {
     EXPECT_TRUE(scheduler.sh(name + " --usage").out.starts_with("Usage: " + name + " [--")) << name;
     EXPECT_TRUE(scheduler.sh(name + " -V").out.starts_with("berth ")) << name;
     EXPECT_EQ(scheduler.sh(name + " --moon").exit, 2) << name;
+  }
+}
+
+/// The section of docs/slurm-commands.md that is about this command.
+std::string section_about(const std::string& name) {
+  std::ifstream file(BERTH_SOURCE_DIR "/docs/slurm-commands.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  const auto begin = page.find("\n## " + name + "\n");
+  if (begin == std::string::npos) return {};
+  return page.substr(begin, page.find("\n## ", begin + 1) - begin);
+}
+
+TEST(SlurmNames, ThePageHasARowForEveryOption) {
+  PlayedScheduler scheduler;
+  for (const std::string name :
+       {"sacct", "scancel", "scontrol", "seff", "sinfo", "sprio", "squeue", "sshare", "sstat"}) {
+    const std::string section = section_about(name);
+    const Ran options =
+        scheduler.sh(name + " --help | sed -n 's/^  \\(-., \\|   \\)\\(--[A-Za-z-]*\\).*/\\2/p'");
+    std::istringstream lines(options.out);
+    int count = 0;
+    for (std::string option; std::getline(lines, option); ++count)
+      EXPECT_NE(section.find("`" + option), std::string::npos) << name << " " << option;
+    EXPECT_GE(count, 4) << name;
   }
 }
 
