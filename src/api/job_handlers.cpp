@@ -132,7 +132,8 @@ Answered act_on_one(const Call& call, Verb verb) {
   JobFilter filter;
   filter.numbers = {*number};
   const auto results =
-      call.service.act(call.request.caller, verb, filter, asked->why, asked->signal.value_or(0));
+      call.service.act(call.request.caller, verb, filter, asked->why,
+                       {asked->signal.value_or(0), asked->shell_only.value_or(false)});
   if (!results) return fault_answer(results.error());
   if (results->empty()) return error_answer(404, {fmt::format("there is no job {}", *number)});
   if (!results->front().is_done) return not_done(call, results->front());
@@ -254,7 +255,7 @@ Answered act_on_jobs(const Call& call) {
   });
   if (!action) return Answered{action.error(), nullptr};
   auto results = call.service.act(call.request.caller, action->verb, filter, action->why,
-                                  action->signal.value_or(0));
+                                  {action->signal.value_or(0), action->shell_only.value_or(false)});
   if (!results) return fault_answer(results.error());
   return answer_of(VerbResultList{*std::move(results)});
 }

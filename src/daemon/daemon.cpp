@@ -312,8 +312,13 @@ void Daemon::Parts::make_service() {
       .generation = generation,
       .ask_engine = [this](Question question) { messages.post(std::move(question)); },
       .signal =
-          [this](JobNumber job, int number) {
-            if (const Attempt* attempt = supervisor->alive(job)) host->signal(attempt->id, number);
+          [this](JobNumber job, SentSignal signal) {
+            const Attempt* attempt = supervisor->alive(job);
+            if (attempt == nullptr) return;
+            if (signal.shell_only)
+              host->signal_shell(attempt->id, signal.number);
+            else
+              host->signal(attempt->id, signal.number);
           },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
       .more_metrics = [this] { return trouble_metrics() + energy->metrics(clock.now()); },

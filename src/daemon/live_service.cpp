@@ -308,11 +308,11 @@ Answer<std::vector<JobNumber>> LiveService::chosen(const Caller& caller, const J
 
 Answer<std::vector<VerbResult>> LiveService::act(const Caller& caller, Verb verb,
                                                  const JobFilter& which, const std::string& why,
-                                                 int signal) {
+                                                 SentSignal signal) {
   const bool for_operators = verb == Verb::Suspend || verb == Verb::Resume;
   if (for_operators && caller.role == Role::User)
     return fault(FaultKind::Forbidden, "suspending and resuming needs an operator");
-  if (verb == Verb::Signal && (signal < 1 || signal > 64))
+  if (verb == Verb::Signal && (signal.number < 1 || signal.number > 64))
     return fault(FaultKind::BadRequest, "a signal is a number from 1 to 64");
   std::vector<VerbResult> results;
   auto jobs = chosen(caller, which, results);

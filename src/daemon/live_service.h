@@ -49,7 +49,7 @@ class LiveService final : public Service {
     std::uint64_t generation = 0;
     /// Runs in the engine's thread between two passes.
     std::function<void(Question)> ask_engine;
-    std::function<void(JobNumber, int)> signal;                    // in the engine's thread
+    std::function<void(JobNumber, SentSignal)> signal;             // in the engine's thread
     std::function<Why(const JobView&, bool may_see_all)> explain;  // in the engine's thread
     std::function<std::string()> more_metrics;                     // Prometheus text of other parts
     ServiceOptions options;
@@ -80,7 +80,7 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   [[nodiscard]] Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
                                                     const JobFilter& which, const std::string& why,
-                                                    int signal) override;
+                                                    SentSignal signal) override;
   [[nodiscard]] Answer<JobView> change(const Caller& caller, JobNumber job,
                                        const std::string& changes) override;
   [[nodiscard]] Answer<std::string> why(const Caller& caller, JobNumber job) override;

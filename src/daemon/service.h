@@ -76,7 +76,8 @@ class Service {
   [[nodiscard]] virtual Answer<PastPage> history(const Caller& caller, const PastQuery& query) = 0;
   [[nodiscard]] virtual Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
                                                             const JobFilter& which,
-                                                            const std::string& why, int signal) = 0;
+                                                            const std::string& why,
+                                                            SentSignal signal) = 0;
   /// `changes` is a JSON object with keys of JobSpec.
   [[nodiscard]] virtual Answer<JobView> change(const Caller& caller, JobNumber job,
                                                const std::string& changes) = 0;

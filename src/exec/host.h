@@ -121,6 +121,8 @@ class Host {
   virtual void resume(AttemptId attempt) = 0;
   /// Any signal to all its processes.
   virtual void signal(AttemptId attempt, int number) = 0;
+  /// To the processes that it was started with, not to what they have started.
+  virtual void signal_shell(AttemptId attempt, int number) = 0;
   /// Binds all its processes to other cores.
   virtual void set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) = 0;
   /// All its processes run so much of the time, in thousandths; 1000: always.

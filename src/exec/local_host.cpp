@@ -88,6 +88,10 @@ void LocalHost::signal(AttemptId attempt, int number) {
   send(attempt, {ShimAction::Signal, number});
 }
 
+void LocalHost::signal_shell(AttemptId attempt, int number) {
+  send(attempt, {ShimAction::SignalShell, number});
+}
+
 void LocalHost::set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) {
   if (!watch_.has(attempt)) return;
   if (const auto put = put_file(directory_.cores(attempt), cores_text(cores)); !put)

@@ -35,6 +35,7 @@ class LocalHost final : public Host {
   void suspend(AttemptId attempt) override;
   void resume(AttemptId attempt) override;
   void signal(AttemptId attempt, int number) override;
+  void signal_shell(AttemptId attempt, int number) override;
   void set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) override;
   void set_rate(AttemptId attempt, std::int32_t milli) override;
   void set_limit(AttemptId attempt, std::int64_t seconds) override;

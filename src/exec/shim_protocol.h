@@ -14,10 +14,11 @@ enum class ShimAction : std::uint8_t {
   Kill,
   Suspend,
   Resume,
-  Signal,  // value: its number
-  Cores,   // as the file cores.ID says
-  Limit,   // value: seconds since it began; 0: none
-  Rate,    // value: thousandths of the time in which it runs
+  Signal,       // value: its number
+  Cores,        // as the file cores.ID says
+  Limit,        // value: seconds since it began; 0: none
+  Rate,         // value: thousandths of the time in which it runs
+  SignalShell,  // value: its number; to the processes it was started with alone
 };
 
 struct ShimCommand {

@@ -56,7 +56,7 @@ class FakeService final : public Service {
   Answer<JobStepsList> steps(const Caller& caller, const std::vector<JobNumber>& jobs) override;
   Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb, const JobFilter& which,
-                                      const std::string& why, int signal) override;
+                                      const std::string& why, SentSignal signal) override;
   Answer<JobView> change(const Caller& caller, JobNumber job, const std::string& changes) override;
   Answer<std::string> why(const Caller& caller, JobNumber job) override;
   ClusterView cluster(const Caller& caller) override;

@@ -225,9 +225,9 @@ VerbResult FakeService::do_to(JobView& job, const Caller& caller, Verb verb,
 
 Answer<std::vector<VerbResult>> FakeService::act(const Caller& caller, Verb verb,
                                                  const JobFilter& which, const std::string& why,
-                                                 int) {
+                                                 SentSignal signal) {
   const std::lock_guard lock(mutex_);
-  note("act", caller);
+  note(signal.shell_only ? "act on the shell" : "act", caller);
   if (fault_) return tl::unexpected<Fault>(*fault_);
   std::vector<VerbResult> results;
   for (auto& [number, job] : jobs_) {

@@ -147,7 +147,7 @@ class FilledService final : public Service {
     return PastPage{all_jobs(), "1700000000000004.12"};
   }
   Answer<std::vector<VerbResult>> act(const Caller&, Verb, const JobFilter&, const std::string&,
-                                      int) override {
+                                      SentSignal) override {
     return std::vector<VerbResult>{{12, true, "cancelled"}, {13, false, kOddText}};
   }
   Answer<JobView> change(const Caller&, JobNumber number, const std::string&) override {
@@ -158,6 +158,7 @@ class FilledService final : public Service {
   }
   ClusterView cluster(const Caller&) override {
     ClusterView cluster;
+    cluster.name = "1x4";
     cluster.policy = "las";
     cluster.settings = {{"quantum", "60"}, {"a", kOddText}};
     cluster.version = "0.1.0";

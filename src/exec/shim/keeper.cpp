@@ -161,6 +161,9 @@ void Keeper::obey(ShimCommand command) {
       if (command.value >= 1 && command.value <= 64)
         family_.signal(static_cast<int>(command.value));
       return;
+    case ShimAction::SignalShell:
+      if (command.value >= 1 && command.value <= 64) signal_tasks(static_cast<int>(command.value));
+      return;
     case ShimAction::Cores: return read_cores();
     case ShimAction::Limit: return set_limit(command.value);
     case ShimAction::Rate: return set_rate(command.value);
@@ -257,9 +260,13 @@ void Keeper::warn() {
     return family_.signal_all_but(shells, order.warn_signal);
   }
   if (!order.warn_shell) return ask_everybody(order.warn_signal);
+  signal_tasks(order.warn_signal);
+}
+
+void Keeper::signal_tasks(int number) {
   // Our own children, not reaped yet: their numbers are still theirs.
   for (const Task& task : tasks_)
-    if (!task.is_over && task.pid > 0) ::kill(task.pid, order.warn_signal);
+    if (!task.is_over && task.pid > 0) ::kill(task.pid, number);
 }
 
 void Keeper::begin_end(Ask ask, std::int64_t grace_seconds) {
