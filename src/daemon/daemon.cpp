@@ -14,6 +14,7 @@
 #include "daemon/life_log.h"
 #include "daemon/training_gateway.h"
 #include "daemon/use_phases.h"
+#include "exec/spawn_shim.h"
 
 namespace berth {
 
@@ -318,8 +319,13 @@ void Daemon::Parts::make_service() {
       .generation = generation,
       .ask_engine = [this](Question question) { messages.post(std::move(question)); },
       .signal =
-          [this](JobNumber job, int number) {
-            if (const Attempt* attempt = supervisor->alive(job)) host->signal(attempt->id, number);
+          [this](JobNumber job, SentSignal signal) {
+            const Attempt* attempt = supervisor->alive(job);
+            if (attempt == nullptr) return;
+            if (signal.shell_only)
+              host->signal_shell(attempt->id, signal.number);
+            else
+              host->signal(attempt->id, signal.number);
           },
       .join = [this](AttemptId attempt, std::uint32_t request) { host->join(attempt, request); },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
@@ -328,7 +334,8 @@ void Daemon::Parts::make_service() {
       .note_trouble = [this](std::string_view cause,
                              std::string_view why) { note_trouble(cause, why); },
       .refusal_of = [this](const JobSpec& spec) { return scheduler->refusal_of(spec); },
-      .energy = energy.get()});
+      .energy = energy.get(),
+      .steps_of = [this](AttemptId attempt) { return host->steps(attempt); }});
 }
 
 void Daemon::Parts::note_trouble(std::string_view cause, std::string_view why) {

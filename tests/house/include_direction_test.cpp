@@ -27,15 +27,16 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"policies", {"base", "model", "solve", "perf", "core", "placements"}},
     {"cpu", {"base", "perf", "core", "placements"}},
     {"power", {"base", "solve", "core"}},
-    {"store", {"base", "model"}},
-    {"exec", {"base", "model", "store"}},
+    {"step", {"base", "model", "wire"}},
+    {"store", {"base", "model", "wire"}},
+    {"exec", {"base", "model", "step", "store"}},
     {"training", {"base", "model", "wire", "perf"}},
     {"why", {"base", "model", "wire", "core"}},
     {"daemon",
      {"base", "model", "wire", "why", "perf", "core", "placements", "policies", "cpu", "power",
       "sim", "store", "exec", "training"}},
     {"api", {"base", "model", "wire", "daemon"}},
-    {"client", {"base", "model", "wire"}},
+    {"client", {"base", "model", "wire", "step"}},
     {"sim", {"base", "model", "perf", "core"}},
     {"trace", {"base", "model"}},
     {"metrics", {"base", "core"}},
@@ -44,7 +45,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"lab", {"base", "model", "perf", "placements", "policies", "power", "trace", "run"}},
     {"apps",
      {"base", "model", "perf", "placements", "policies", "cpu", "power", "sim", "trace", "report",
-      "run", "lab", "exec", "daemon", "api", "client"}},
+      "run", "lab", "step", "exec", "daemon", "api", "client"}},
 };
 
 template <class Visit>
