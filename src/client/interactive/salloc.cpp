@@ -17,7 +17,15 @@ namespace berth::client {
 namespace {
 
 constexpr SessionManner kSalloc{
-    .name = "salloc", .usage = "salloc [OPTIONS] [COMMAND [ARGS…]]", .prefix = "SALLOC_"};
+    .page = {.name = "salloc",
+             .operands = "[COMMAND [ARGS…]]",
+             .summary = "ask for resources, and run a shell or a command that has them",
+             .more = "The shell runs inside the job: what is left when it ends is ended with it. A "
+                     "session whose connection is lost is found again with sattach.",
+             .examples = "salloc --gpus=1 --time=2:00:00
+             salloc-- gpus = 2 make train "
+                                          "salloc --no-shell --gpus=1"},
+    .prefix = "SALLOC_"};
 
 std::string own_shell() {
   if (const char* shell = std::getenv("SHELL"); shell != nullptr && *shell != 0) return shell;
@@ -43,7 +51,7 @@ int attend_allocation(Scheduler& scheduler, JobNumber job, Console& console) {
     return console.complain(kFailure, socket.error());
   }
   step::AttachOptions options;
-  options.program = kSalloc.name;
+  options.program = kSalloc.page.name;
   options.what = fmt::format("job {}", job);
   const Attended end = attend_session(scheduler, job, std::move(*socket), options, console);
   if (!end.goes_on) console.note(fmt::format("Relinquishing job allocation {}", job));
@@ -54,7 +62,9 @@ int attend_allocation(Scheduler& scheduler, JobNumber job, Console& console) {
 
 int run_salloc(std::span<const std::string> words, Console& console) {
   const Parsed parsed = parse_options(salloc_options().specs(), words, OperandOrder::Leading);
-  if (const auto code = first_answer(kSalloc, salloc_options(), parsed, console)) return *code;
+  if (const auto code =
+          slurm::usual_answer(parsed, kSalloc.page, salloc_options().specs(), console))
+    return *code;
   auto draft = session_draft(kSalloc, salloc_options(), parsed);
   if (!draft) return console.complain(kMisuse, draft.error());
   const auto wait = start_wait(parsed);

@@ -9,7 +9,7 @@
 
 #include "client/interactive/interactive.h"
 #include "client/interactive/session_job.h"
-#include "client/slurm_names.h"
+#include "client/slurm/help.h"
 #include "step/local_socket.h"
 #include "step/process_use.h"
 #include "step/session.h"
@@ -33,8 +33,15 @@ constexpr std::array kOptions{
     OptionSpec{"error-filter", 0, Value, "TASK", ""},
     OptionSpec{"server", 0, Value, "SOCKET", "the scheduler's socket (default: BERTH_SOCKET)"},
     OptionSpec{"help", 'h', Nothing, "", "this text"},
+    OptionSpec{"usage", 0, Nothing, "", "the options in a paragraph"},
     OptionSpec{"version", 'V', Nothing, "", "the version"},
 };
+
+constexpr slurm::HelpPage kPage{.name = "sattach",
+                                .operands = "JOB[.STEP]",
+                                .summary = "return to a session whose connection was lost",
+                                .more = "Its last 64 KiB of output are shown again.",
+                                .examples = "sattach 12\nsattach --take 12"};
 
 struct Target {
   JobNumber job = 0;
@@ -113,15 +120,7 @@ Result<std::string> socket_of(Scheduler& scheduler, const Target& target) {
 
 int run_sattach(std::span<const std::string> words, Console& console) {
   const Parsed parsed = parse_options(kOptions, words, OperandOrder::Mixed);
-  if (const auto code = complaint(parsed, console)) return *code;
-  if (parsed.has("help")) {
-    console.put(slurm_help("sattach [OPTIONS] JOB[.STEP]", kOptions));
-    return console.done();
-  }
-  if (parsed.has("version")) {
-    console.put("berth " BERTH_VERSION "\n");
-    return console.done();
-  }
+  if (const auto code = slurm::usual_answer(parsed, kPage, kOptions, console)) return *code;
   if (parsed.operands.size() != 1)
     return console.complain(kMisuse, "error: which job? As in `sattach 12` or `sattach 12.0`");
   const auto target = target_from(parsed.operands.front());

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "client/slurm_names.h"
 #include "client/submit_command.h"
 
 namespace berth::client {
@@ -40,20 +39,6 @@ Error collected(const std::vector<OptionFault>& faults, const std::string& befor
 }
 
 }  // namespace
-
-std::optional<int> first_answer(const SessionManner& manner, const OptionTable& table,
-                                const Parsed& parsed, Console& console) {
-  if (const auto code = complaint(parsed, console)) return code;
-  if (parsed.has("help") || parsed.has("usage")) {
-    console.put(slurm_help(manner.usage, table.specs()));
-    return console.done();
-  }
-  if (parsed.has("version")) {
-    console.put("berth " BERTH_VERSION "\n");
-    return console.done();
-  }
-  return std::nullopt;
-}
 
 Result<Draft> session_draft(const SessionManner& manner, const OptionTable& table,
                             const Parsed& parsed) {

@@ -8,18 +8,14 @@
 
 #include "client/console.h"
 #include "client/draft.h"
+#include "client/slurm/help.h"
 
 namespace berth::client {
 
 struct SessionManner {
-  std::string_view name;    // "srun"
-  std::string_view usage;   // "srun [OPTIONS] COMMAND [ARGS…]"
+  slurm::HelpPage page;
   std::string_view prefix;  // of its variables: "SLURM_", "SALLOC_"
 };
-
-/// --help, --usage, --version and faults: the exit code. Nothing: go on.
-[[nodiscard]] std::optional<int> first_answer(const SessionManner& manner, const OptionTable& table,
-                                              const Parsed& parsed, Console& console);
 
 /// From the command line, and below it the environment (SALLOC_PARTITION …).
 [[nodiscard]] Result<Draft> session_draft(const SessionManner& manner, const OptionTable& table,

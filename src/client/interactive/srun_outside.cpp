@@ -18,7 +18,15 @@ namespace berth::client {
 namespace {
 
 constexpr SessionManner kSrun{
-    .name = "srun", .usage = "srun [OPTIONS] COMMAND [ARGS…]", .prefix = "SLURM_"};
+    .page = {.name = "srun",
+             .operands = "COMMAND [ARGS…]",
+             .summary = "run a command as a job, at this terminal; inside a job, as a step of it",
+             .more = "Ctrl-C while it waits cancels the job. A session whose connection is lost is "
+                     "found again with sattach for five minutes (BERTH_SESSION_GRACE).",
+             .examples = "srun --gpus=1 --pty bash
+             srun-- gpus = 2 python3 train.py "
+                                              "srun --jobid=12 --overlap --pty bash"},
+    .prefix = "SLURM_"};
 
 /// What srun inside the job is told again: of the step and its tasks. The rest has been asked of
 /// the scheduler.
@@ -78,7 +86,7 @@ std::vector<std::string> step_words(const Parsed& parsed) {
 
 step::AttachOptions attach_options(const Parsed& parsed, JobNumber job) {
   step::AttachOptions options;
-  options.program = kSrun.name;
+  options.program = kSrun.page.name;
   options.what = fmt::format("job {}", job);
   options.quits_on_interrupt = parsed.has("quit-on-interrupt") || parsed.has("disable-status");
   options.reads_input = !parsed.has("input");  // then the tasks read it themselves
@@ -145,7 +153,9 @@ int run_in_job(const Parsed& parsed, Console& console) {
 
 int run_srun_outside(std::span<const std::string> words, Console& console) {
   const Parsed parsed = parse_options(srun_outside_options().specs(), words, OperandOrder::Leading);
-  if (const auto code = first_answer(kSrun, srun_outside_options(), parsed, console)) return *code;
+  if (const auto code =
+          slurm::usual_answer(parsed, kSrun.page, srun_outside_options().specs(), console))
+    return *code;
   if (parsed.operands.empty())
     return console.complain(kMisuse, "error: No command given to execute.");
   return parsed.has("jobid") ? run_in_job(parsed, console) : run_new_job(parsed, console);
