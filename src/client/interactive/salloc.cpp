@@ -22,9 +22,8 @@ constexpr SessionManner kSalloc{
              .summary = "ask for resources, and run a shell or a command that has them",
              .more = "The shell runs inside the job: what is left when it ends is ended with it. A "
                      "session whose connection is lost is found again with sattach.",
-             .examples = "salloc --gpus=1 --time=2:00:00
-             salloc-- gpus = 2 make train "
-                                          "salloc --no-shell --gpus=1"},
+             .examples = "salloc --gpus=1 --time=2:00:00\nsalloc --gpus=2 make train\n"
+                         "salloc --no-shell --gpus=1"},
     .prefix = "SALLOC_"};
 
 std::string own_shell() {

@@ -23,9 +23,8 @@ constexpr SessionManner kSrun{
              .summary = "run a command as a job, at this terminal; inside a job, as a step of it",
              .more = "Ctrl-C while it waits cancels the job. A session whose connection is lost is "
                      "found again with sattach for five minutes (BERTH_SESSION_GRACE).",
-             .examples = "srun --gpus=1 --pty bash
-             srun-- gpus = 2 python3 train.py "
-                                              "srun --jobid=12 --overlap --pty bash"},
+             .examples = "srun --gpus=1 --pty bash\nsrun --gpus=2 python3 train.py\n"
+                         "srun --jobid=12 --overlap --pty bash"},
     .prefix = "SLURM_"};
 
 /// What srun inside the job is told again: of the step and its tasks. The rest has been asked of
