@@ -14,10 +14,7 @@ constexpr std::size_t kLongestPart = std::size_t{1} << 20U;  // a line without a
 }  // namespace
 
 void OutputRelay::put(std::string_view text) {
-  if (label_.empty()) {
-    static_cast<void>(write_all(to_, text));
-    return;
-  }
+  if (label_.empty()) return pass(text);
   std::string labelled;
   while (!text.empty()) {
     if (!in_line_) labelled += label_;
@@ -27,7 +24,12 @@ void OutputRelay::put(std::string_view text) {
     labelled += line;
     text.remove_prefix(line.size());
   }
-  static_cast<void>(write_all(to_, labelled));
+  pass(labelled);
+}
+
+/// Nobody reads it any more (`srun yes | head`): the task is told as by any pipe.
+void OutputRelay::pass(std::string_view text) {
+  if (!write_all(to_, text) && errno == EPIPE) from_.reset();
 }
 
 void OutputRelay::flush() {

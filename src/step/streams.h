@@ -29,6 +29,7 @@ class OutputRelay {
 
  private:
   void put(std::string_view text);
+  void pass(std::string_view text);
 
   Fd from_;
   int to_;

@@ -23,7 +23,8 @@ constexpr auto kSchedulerPatience = 120s;
 std::string reason_text(const JobRow& job) {
   const std::string word = slurm_reason(job);
   const std::string ours = harmless(job.reason);
-  if (ours.empty() || ours == word) return word;
+  const auto is_same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
+  if (ours.empty() || std::ranges::equal(ours, word, is_same)) return word;
   return fmt::format("{} [{}]", word, ours);
 }
 
