@@ -154,11 +154,14 @@ class Answers : public ::testing::Test {
 };
 
 TEST_F(Answers, HoldExactlyWhatIsPromised) {
-  const std::map<std::string, std::string> bodies{
-      {"submitJob", R"({"command":["true"]})"}, {"actOnJobs", R"({"verb":"hold","ids":[1]})"},
-      {"changeJob", R"({"priority":1})"},       {"signalJob", R"({"signal":1})"},
-      {"setPolicy", R"({"policy":"fifo"})"},    {"setShare", R"({"kind":"user","name":"a"})"},
-      {"makeToken", R"({"name":"t"})"}};
+  const std::map<std::string, std::string> bodies{{"submitJob", R"({"command":["true"]})"},
+                                                  {"actOnJobs", R"({"verb":"hold","ids":[1]})"},
+                                                  {"changeJob", R"({"priority":1})"},
+                                                  {"signalJob", R"({"signal":1})"},
+                                                  {"joinJob", R"({"request":1})"},
+                                                  {"setPolicy", R"({"policy":"fifo"})"},
+                                                  {"setShare", R"({"kind":"user","name":"a"})"},
+                                                  {"makeToken", R"({"name":"t"})"}};
   int compared = 0;
   for (const Route& route : routes()) {
     if (route.answer_schema.empty() || route.name == "deleteJob" || route.name == "cancelJob")

@@ -57,6 +57,7 @@ class FakeService final : public Service {
   Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb, const JobFilter& which,
                                       const std::string& why, SentSignal signal) override;
+  Answer<void> join(const Caller&, JobNumber, std::int32_t) override { return {}; }
   Answer<JobView> change(const Caller& caller, JobNumber job, const std::string& changes) override;
   Answer<std::string> why(const Caller& caller, JobNumber job) override;
   ClusterView cluster(const Caller& caller) override;

@@ -150,6 +150,7 @@ class FilledService final : public Service {
                                       SentSignal) override {
     return std::vector<VerbResult>{{12, true, "cancelled"}, {13, false, kOddText}};
   }
+  Answer<void> join(const Caller&, JobNumber, std::int32_t) override { return {}; }
   Answer<JobView> change(const Caller&, JobNumber number, const std::string&) override {
     return full_job(number);
   }

@@ -42,11 +42,14 @@ class Asked {
 };
 
 TEST(Wire, WhatEveryRouteAnswers) {
-  const std::map<std::string, std::string> bodies{
-      {"submitJob", R"({"command":["true"]})"}, {"actOnJobs", R"({"verb":"hold","ids":[12]})"},
-      {"changeJob", R"({"priority":1})"},       {"signalJob", R"({"signal":1})"},
-      {"setPolicy", R"({"policy":"fifo"})"},    {"setShare", R"({"kind":"user","name":"a"})"},
-      {"makeToken", R"({"name":"t"})"}};
+  const std::map<std::string, std::string> bodies{{"submitJob", R"({"command":["true"]})"},
+                                                  {"actOnJobs", R"({"verb":"hold","ids":[12]})"},
+                                                  {"changeJob", R"({"priority":1})"},
+                                                  {"signalJob", R"({"signal":1})"},
+                                                  {"joinJob", R"({"request":1})"},
+                                                  {"setPolicy", R"({"policy":"fifo"})"},
+                                                  {"setShare", R"({"kind":"user","name":"a"})"},
+                                                  {"makeToken", R"({"name":"t"})"}};
   Asked ask;
   std::string all;
   for (const Route& route : routes()) {
