@@ -249,6 +249,8 @@ std::vector<OptionTable::Row> rows() {
        text<&JobSpec::key>},
       {{"wait", 'w', Nothing, "", "until it is over; exits as the job did", kTalk},
        raise<&Draft::wait>},
+      {{"test-only", 0, Nothing, "", "ask when it would start and what it would wait for", kTalk},
+       raise<&Draft::test_only>},
       {{"dry-run", 0, Nothing, "", "show what would be asked for, as JSON; submit nothing", kTalk},
        raise<&Draft::dry_run>},
       {{"parsable", 0, Nothing, "", "print the number alone", kTalk}, raise<&Draft::parsable>},

@@ -75,6 +75,7 @@ std::string_view colour_of(LiveState state) {
     case LiveState::Preempted: return "33";
     case LiveState::Failed:
     case LiveState::TimedOut:
+    case LiveState::OutOfMemory:
     case LiveState::NodeFailed:
     case LiveState::Rejected: return "31";
     case LiveState::Held:

@@ -13,6 +13,7 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kMostShapes = 4096;
+constexpr std::size_t kMostDependencies = 1'000'000;
 constexpr std::size_t kMostNames = 65'536;
 
 void add_message(Fault& fault, std::string message) {
@@ -22,8 +23,8 @@ void add_message(Fault& fault, std::string message) {
 /// It asks for another place than before: whether there is one has to be looked up.
 bool needs_other_devices(const JobSpec& before, const JobSpec& spec) {
   const auto place = [](const JobSpec& s) {
-    return std::tie(s.gpus, s.gpus_min, s.gpus_max, s.gpu_milli, s.gpu_type, s.cpus, s.memory_mib,
-                    s.nodes, s.exclusive);
+    return std::tie(s.gpus, s.gpus_min, s.gpus_max, s.gpu_milli, s.gpu_type, s.gpu_memory_mib,
+                    s.cpus, s.memory_mib, s.nodes, s.exclude, s.exclusive);
   };
   return place(before) != place(spec);
 }
@@ -37,7 +38,7 @@ std::string names_of(const std::vector<QueueOptions>& queues) {
 }  // namespace
 
 Admission::Admission(const Cluster& cluster, const std::string& placement, AdmissionOptions options,
-                     std::function<bool(JobNumber)> exists)
+                     std::function<std::size_t(JobNumber)> exists)
     : cluster_(cluster),
       options_(std::move(options)),
       exists_(std::move(exists)),
@@ -68,6 +69,10 @@ Answer<void> Admission::check(const Caller& caller, const JobSpec* before, JobSp
   if (spec.gpu_milli < 1000 && !placement_->places_fractions())
     notes.push_back(fmt::format("share: placement {} gives out whole devices: the job takes one",
                                 placement_->name()));
+  if (spec.gpus == 0 && spec.cpus == 0) {
+    spec.cpus = 1;
+    notes.emplace_back("gpus: none, so that it takes a core: 1");
+  }
   if (spec.exclusive && needs_other) {
     const std::int32_t whole = cluster_.largest_node();
     if (spec.gpus < whole) {
@@ -134,19 +139,32 @@ void Admission::check_queue(const Caller& caller, const JobSpec* before, JobSpec
 void Admission::forget_shapes() {
   names_ = Trace{};
   table_ = ShapeTable{};
-  shapes_ = std::make_unique<ShapeMaker>(names_, empty_, *placement_);
+  shapes_ =
+      std::make_unique<ShapeMaker>(names_, empty_, *placement_, SideLimits{.cores_beside = true});
 }
 
 void Admission::check_dependencies(const JobSpec* before, const JobSpec& spec,
                                    Fault& impossible) const {
+  std::size_t pairs = 0;
   for (const Dependency& dependency : spec.dependencies) {
     if (dependency.kind == DependencyKind::Singleton) continue;
     const bool is_old = before != nullptr && std::ranges::find(before->dependencies, dependency) !=
                                                  before->dependencies.end();
-    if (!is_old && !exists_(dependency.job))
+    const std::size_t jobs = exists_(dependency.job);
+    if (!is_old && jobs == 0)
       add_message(impossible,
                   fmt::format("waits for job {}, which does not exist", dependency.job));
+    const bool is_all =
+        dependency.kind != DependencyKind::AfterCorr && dependency.index == kWholeArray;
+    pairs += is_all ? jobs : 1;
   }
+  // Each job of an array knows each job it waits for.
+  pairs *= spec.array ? spec.array->indices.size() : 1;
+  if (pairs > kMostDependencies)
+    add_message(impossible,
+                fmt::format("dependencies: {} pairs of jobs that wait and are waited for, at most "
+                            "{} (aftercorr pairs equal indices)",
+                            pairs, kMostDependencies));
 }
 
 void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
@@ -154,6 +172,12 @@ void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
     if (std::ranges::find(cluster_.nodes, node, &Node::name) == cluster_.nodes.end())
       add_message(impossible, fmt::format("there is no node '{}'", node));
   }
+  const auto is_here = [&](const std::string& node) {
+    return std::ranges::find(cluster_.nodes, node, &Node::name) != cluster_.nodes.end();
+  };
+  if (std::ranges::any_of(spec.exclude, is_here))
+    add_message(impossible,
+                "exclude: a choice of nodes is not supported: ask for a gpu_type instead");
   if (!spec.nodes.empty() && spec.nodes.size() < cluster_.nodes.size())
     add_message(impossible, "a choice of nodes is not supported: ask for a gpu_type instead");
   const std::lock_guard lock{mutex_};

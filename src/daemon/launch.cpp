@@ -1,6 +1,7 @@
 #include "daemon/launch.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "exec/output_pattern.h"
 #include "exec/user_limits.h"
 #include "model/elastic.h"
+#include "model/grid.h"
 
 namespace berth {
 
@@ -72,6 +74,7 @@ Result<LaunchOrder> launch_order(
   facts.restarts = std::max(0, job.attempts - 1);
   facts.where = on_this_machine(attempt.where, cluster);
   facts.time_limit = job.spec->time_limit;
+  facts.now = std::time(nullptr);
   BERTH_TRY(facts.account, find_account(job.spec->user));
   facts.cluster = cluster.name;
   facts.master_port = pick_master_port(job.number, is_port_free);
@@ -85,7 +88,19 @@ Result<LaunchOrder> launch_order(
 }
 
 std::pair<std::string, std::string> output_paths(const LedgerJob& job) {
-  const JobSpec& spec = *job.spec;
+  const JobSpec& asked = *job.spec;
+  const GridPoint point = grid_point(asked, job.array_index);
+  const JobSpec* filled = &asked;
+  JobSpec copy;
+  if (!point.empty()) {
+    copy.name = asked.name;
+    copy.user = asked.user;
+    copy.workdir = asked.workdir;
+    copy.output = filled_in(asked.output, point);
+    copy.error = filled_in(asked.error, point);
+    filled = &copy;
+  }
+  const JobSpec& spec = *filled;
   const std::string unnamed = job.array != 0 ? "berth-%A_%a.out" : "berth-%j.out";
   const std::string output = path_for(spec, job, spec.output.empty() ? unnamed : spec.output);
   return {output, spec.error.empty() ? output : path_for(spec, job, spec.error)};

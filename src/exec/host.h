@@ -34,7 +34,10 @@ struct LaunchOrder {
   std::vector<std::pair<std::string, std::string>> env;  // complete: nothing is inherited
   std::string input, output, error;  // patterns replaced but for %t and %%, done for each task
   bool append_output = false;
-  std::int32_t tasks = 1;          // started so often, RANK and LOCAL_RANK in each
+  std::int32_t tasks = 1;  // started so often
+  bool ranks = false;      // RANK and LOCAL_RANK in each
+  std::uint32_t umask = 022;
+  std::string tmp_root = "/tmp";   // a directory of its own is made there; empty: none
   std::uint32_t uid = 0, gid = 0;  // as whom it runs
   std::vector<std::uint32_t> groups;
   std::vector<std::int32_t> cores;  // bound to; empty: any
@@ -69,6 +72,8 @@ struct ExitRecord {
   std::int64_t ended_clock = 0;
   double cpu_seconds = 0;
   std::int64_t max_rss_kib = 0;
+  bool out_of_memory = false;  // a process of it was killed for want of memory
+  std::int64_t peak_kib = 0;   // of all its processes together; 0: nobody counted
 };
 
 /// What became of an attempt, found after a restart. In this order of looking: process, record,

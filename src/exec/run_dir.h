@@ -1,5 +1,6 @@
 // The files of attempts, and how they are made durable. All that scheduler and shims share lies in
-// one directory: order.ID, attempt.ID (the claim), script.ID, cores.ID, exit.ID. It belongs to the
+// one directory: order.ID, attempt.ID (the claim), script.ID, cores.ID, tmp.ID (where its own
+// temporary directory is), exit.ID. It belongs to the
 // scheduler; others may pass through it (mode 0711) to run their own script, and read nothing.
 #pragma once
 
@@ -44,6 +45,7 @@ class RunDir {
   [[nodiscard]] std::string claim(AttemptId attempt) const { return file("attempt.", attempt); }
   [[nodiscard]] std::string script(AttemptId attempt) const { return file("script.", attempt); }
   [[nodiscard]] std::string cores(AttemptId attempt) const { return file("cores.", attempt); }
+  [[nodiscard]] std::string tmp(AttemptId attempt) const { return file("tmp.", attempt); }
   [[nodiscard]] std::string exit(AttemptId attempt) const { return file("exit.", attempt); }
 
   /// Makes it with its mode where it is missing.

@@ -10,6 +10,7 @@
 
 #include "base/boot_clock.h"
 #include "base/crash_point.h"
+#include "exec/shim/private_tmp.h"
 #include "exec/shim/program.h"
 #include "exec/shim/task.h"
 
@@ -24,9 +25,11 @@ constexpr std::int64_t kLeastRate = 10;
 constexpr std::int64_t kRatePeriod = 200'000;  // short to people, long against the cost of a freeze
 
 /// A group without a limit counts those whom the machine, or a group around it, has killed.
-std::string out_of_memory(std::int64_t limit_mib) {
-  if (limit_mib == 0) return "out of memory: there was none left for it";
-  return "out of memory: its limit is " + std::to_string(limit_mib) + " MiB";
+std::string out_of_memory(std::int64_t limit_mib, std::int64_t peak_kib) {
+  const std::string used =
+      peak_kib > 0 ? ", it used up to " + std::to_string(peak_kib / 1024) + " MiB" : "";
+  if (limit_mib == 0) return "out of memory: there was none left for it" + used;
+  return "out of memory: its limit is " + std::to_string(limit_mib) + " MiB" + used;
 }
 
 }  // namespace
@@ -76,10 +79,11 @@ Result<void> Keeper::start_all() {
   if (!shim_.order.script.empty()) {
     BERTH_TRY(script, write_script(directory_, shim_.order));
   }
+  tmp_ = make_private_tmp(directory_, shim_.order);
   // One after the other: the first empties the output file before the second writes into it.
   for (std::int32_t rank = 0; rank < shim_.order.tasks; ++rank) {
     BERTH_TRY(const pid_t pid,
-              start_task(shim_, {.program = script, .claim = claim_, .rank = rank}));
+              start_task(shim_, {.program = script, .claim = claim_, .tmp = tmp_, .rank = rank}));
     tasks_.push_back({pid});
     ++open_tasks_;
   }
@@ -314,10 +318,14 @@ void Keeper::finish(ExitRecord& record) const {
   };
   record.cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
   record.max_rss_kib = used.ru_maxrss;
-  if (has_failed_ && family_.was_out_of_memory())
-    record.why =
-        out_of_memory(shim_.order.memory_mib) + (record.why.empty() ? "" : "; ") + record.why;
+  record.peak_kib = family_.peak_kib();
+  if (has_failed_ && family_.was_out_of_memory()) {
+    record.out_of_memory = true;
+    record.why = out_of_memory(shim_.order.memory_mib, record.peak_kib) +
+                 (record.why.empty() ? "" : "; ") + record.why;
+  }
   family_.remove_groups();
+  remove_private_tmp(directory_, shim_.order, tmp_);
   ::unlink(directory_.script(shim_.order.attempt).c_str());
 }
 

@@ -65,6 +65,7 @@ class Keeper {
   ShimOrder shim_;
   std::function<void(pid_t)> started_;
   std::string claim_;
+  std::string tmp_;  // of the attempt; empty: none
   timer_t timer_{};
 
   Family family_;
