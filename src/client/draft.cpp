@@ -90,6 +90,7 @@ Result<void> settle_devices(Draft& draft) {
     cpus = *draft.cpus_per_gpu * spec.gpus;
   else if (draft.cpus_per_task || draft.tasks || draft.tasks_per_node)
     cpus = tasks * draft.cpus_per_task.value_or(1);
+  if (spec.gpus == 0 && draft.is_slurm) spec.gpu_type.clear();
   if (spec.gpus == 0) cpus = std::max<std::int64_t>(cpus, draft.is_slurm ? tasks : 1);
   BERTH_TRY(spec.cpus, narrow(cpus, "cores"));
 
@@ -108,7 +109,9 @@ Result<void> settle_devices(Draft& draft) {
 /// here is what the lines of its script say, not what somebody else's said.
 void tell_request(Draft& draft) {
   auto& env = draft.spec.env;
-  env["SLURM_SUBMIT_DIR"] = draft.context.directory;
+  const std::string& workdir = draft.spec.workdir;  // of a job that stays here it is the same
+  if (!workdir.empty() && workdir != draft.context.directory)
+    env["SLURM_SUBMIT_DIR"] = draft.context.directory;
   if (!draft.is_slurm) return;
   const auto tell = [&](const char* name, const std::optional<std::int64_t>& value) {
     if (value) env[name] = fmt::format("{}", *value);
@@ -204,7 +207,7 @@ Result<void> settle(Draft& draft) {
   BERTH_TRY_VOID(settle_devices(draft));
   BERTH_TRY_VOID(settle_environment(draft));
   tell_request(draft);
-  if (spec.umask.empty()) spec.umask = draft.context.umask;
+  if (spec.umask.empty() && draft.context.umask != "0022") spec.umask = draft.context.umask;
   if (spec.submit_host.empty()) spec.submit_host = draft.context.host;
   add_grid_array(spec);
   if (draft.wrap) {

@@ -41,6 +41,7 @@ struct Draft {
   std::string exported = "ALL";  // ALL, NONE, or names and NAME=VALUE
   std::map<std::string, std::string> extra_env;
   std::map<std::string, std::string> asked;  // what Slurm tells a job of its own request
+  bool has_grid = false;  // by the command line or a script, not by a job file
   std::optional<std::string> wrap;
   std::string cluster;  // named with --clusters
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/split.h"
 #include "model/job_spec_json.h"
 #include "placements/placements.h"
 
@@ -81,6 +82,7 @@ Answer<void> Admission::check(const Caller& caller, const JobSpec* before, JobSp
     }
   }
   Fault impossible{.kind = FaultKind::Impossible, .messages = {}};
+  if (spec.gpu_memory_mib > 0 && needs_other) choose_types(spec, notes, impossible);
   check_dependencies(before, spec, impossible);
   if (needs_other) check_cluster(spec, impossible);
   if (!impossible.messages.empty()) return tl::unexpected<Fault>(std::move(impossible));
@@ -132,6 +134,42 @@ void Admission::check_queue(const Caller& caller, const JobSpec* before, JobSpec
   if (queue->max_gpus > 0 && spec.gpus > queue->max_gpus && !same_gpus) {
     add_message(bad, fmt::format("queue '{}' takes jobs of at most {} GPUs, this one asks for {}",
                                  spec.queue, queue->max_gpus, spec.gpus));
+  }
+}
+
+/// Types whose devices have the memory it asks for become the types it accepts.
+void Admission::choose_types(JobSpec& spec, std::vector<std::string>& notes,
+                             Fault& impossible) const {
+  const auto gib = [](std::int64_t mib) { return fmt::format("{:.4g} GiB", mib / 1024.0); };
+  std::vector<std::string> asked;
+  for (const std::string_view type : split(spec.gpu_type, '|'))
+    if (!type.empty()) asked.emplace_back(type);
+  std::string fitting;
+  const DeviceType* largest = nullptr;
+  const auto look_at = [&](const DeviceType& type) {
+    if (largest == nullptr || type.memory_mib > largest->memory_mib) largest = &type;
+    if (type.memory_mib < spec.gpu_memory_mib) return;
+    fitting += (fitting.empty() ? "" : "|") + type.name;
+  };
+  if (asked.empty()) {
+    for (const DeviceType& type : cluster_.pools) look_at(type);
+  }
+  for (const std::string& name : asked) {  // in its own order of preference
+    const auto found = std::ranges::find(cluster_.pools, name, &DeviceType::name);
+    if (found != cluster_.pools.end()) look_at(*found);
+  }
+  if (largest == nullptr) return;  // no such type: said by the check of the cluster
+  if (fitting.empty())
+    return add_message(
+        impossible, fmt::format("asks for {} of GPU memory, the largest here ({}) "
+                                "has {}",
+                                gib(spec.gpu_memory_mib), largest->name, gib(largest->memory_mib)));
+  const auto fitting_types = static_cast<std::size_t>(std::ranges::count(fitting, '|')) + 1;
+  if (asked.empty() && fitting_types == cluster_.pools.size()) return;  // any will do
+  if (fitting != spec.gpu_type) {
+    notes.push_back(
+        fmt::format("gpu_memory: {} or more has {}", gib(spec.gpu_memory_mib), fitting));
+    spec.gpu_type = fitting;
   }
 }
 

@@ -53,6 +53,7 @@ class Admission {
   void check_queue(const Caller& caller, const JobSpec* before, JobSpec& spec,
                    std::vector<std::string>& notes, Fault& bad) const;
   void check_dependencies(const JobSpec* before, const JobSpec& spec, Fault& impossible) const;
+  void choose_types(JobSpec& spec, std::vector<std::string>& notes, Fault& impossible) const;
   void check_cluster(const JobSpec& spec, Fault& impossible);
   void forget_shapes();
 

@@ -29,7 +29,7 @@ constexpr std::array kTreatment{
     "gpu_milli",      "gpu_type",     "cpus",     "memory_mib",    "nodes",       "exclusive",
     "time_limit",     "estimate",     "priority", "weight",        "preemptible", "requeue",
     "max_retries",    "warn_seconds", "deadline", "soft_deadline", "begin",       "dependencies",
-    "any_dependency", "grace_seconds"};
+    "any_dependency", "grace_seconds", "qos", "gpu_memory_mib", "exclude", "keep_unmet"};
 
 std::string listed(const std::vector<std::string>& names) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));

@@ -130,29 +130,41 @@ TEST(SbatchLines, ThatCannotBeHonouredAreNoted) {
               ElementsAre(HasSubstr("job.sh:2: --mail-type is not honoured: no mail is sent"),
                           HasSubstr("job.sh:2: --mail-user is not honoured")));
   EXPECT_THAT(notes_of("#SBATCH -G 1 -C a100"), ElementsAre(HasSubstr("--gres=gpu:TYPE:N")));
-  EXPECT_THAT(notes_of("#SBATCH -G 1 -x n3"), ElementsAre(HasSubstr("--exclude is not honoured")));
-  EXPECT_THAT(notes_of("#SBATCH -G 1 --qos=high"), ElementsAre(HasSubstr("--qos is not honoured")));
+  EXPECT_THAT(notes_of("#SBATCH -G 1 -M big,small"),
+              ElementsAre(HasSubstr("there is one cluster, the job goes there")));
+  EXPECT_THAT(notes_of("#SBATCH --gpus=a100:2,v100:1"),
+              ElementsAre(HasSubstr("asks for 3 of a100|v100")));
   EXPECT_THAT(notes_of("#SBATCH --gres=gpu:1,nvme:2"), ElementsAre(HasSubstr("nvme:2: only gpu")));
   EXPECT_THAT(notes_of("#SBATCH -N 2 --gres=gpu:4"),
               ElementsAre("--nodes=2: asked for as 8 GPUs in all; they may lie on fewer nodes"));
   EXPECT_THAT(notes_of("#SBATCH -G 1 -o out-%J-%4j.txt"), IsEmpty());
 }
 
-TEST(SbatchLines, NoDeviceNamedIsOneAndNoDeviceAskedForIsRefused) {
-  EXPECT_EQ(spec_of("#SBATCH -J train"), R"({"cpus":1,"name":"train"})");
-  EXPECT_THAT(notes_of("#SBATCH -J train"), ElementsAre("names no device: takes one"));
+TEST(SbatchLines, NoDeviceNamedIsNoneAndAtLeastACore) {
+  EXPECT_EQ(spec_of("#SBATCH -J train"), R"({"cpus":1,"gpus":0,"name":"train"})");
+  EXPECT_THAT(notes_of("#SBATCH -J train"), IsEmpty());
   EXPECT_THAT(notes_of("#SBATCH -N 2 -c 4"),
-              ElementsAre("--nodes=2: asked for as 8 cores in all; they may lie on fewer nodes",
-                          "names no device: takes one"));
+              ElementsAre("--nodes=2: asked for as 8 cores in all; they may lie on fewer nodes"));
   for (const char* zero :
        {"#SBATCH --gres=gpu:0", "#SBATCH --gres=none", "#SBATCH --gpus=0", "#SBATCH -G a100:0",
-        "#SBATCH --gpus-per-node=0 -N 2", "#SBATCH --gpus-per-task=0 -n 4", "#BERTH --gpus 0",
-        "#BERTH --set gpus=0", "#SBATCH --gpus=2\n#BERTH --gpus 0"}) {
-    EXPECT_EQ(spec_of(zero),
-              "gpus: 0 asks for no GPU; jobs of CPUs alone are not supported yet: ask for at least "
-              "1")
-        << zero;
-  }
+        "#BERTH --gpus 0", "#BERTH --set gpus=0", "#SBATCH --gpus=2\n#BERTH --gpus 0"})
+    EXPECT_EQ(spec_of(zero), R"({"cpus":1,"gpus":0})") << zero;
+}
+
+TEST(SbatchLines, OfNewerAndOlderSlurmsAreKnown) {
+  EXPECT_EQ(spec_of("#SBATCH -G 1 --tasks-per-node=4"),
+            spec_of("#SBATCH -G 1 --ntasks-per-node=4"));
+  EXPECT_EQ(spec_of("#SBATCH -G 1 -q long -x n[3-4] --kill-on-invalid-dep=no"),
+            R"({"exclude":["n3","n4"],"keep_unmet":true,"qos":"long"})");
+  EXPECT_EQ(spec_of("#SBATCH -G 1 -d afterok:12_3:13_*,after:9+5"),
+            R"({"dependencies":"afterok:12_3,afterok:13,after:9+5"})");
+  EXPECT_EQ(spec_of("#SBATCH -G 1 --container=docker://a/b:1"),
+            R"({"container":"docker://a/b:1"})");
+  for (const char* known : {"--oom-kill-step", "--stepmgr", "--segment=2", "--resv-ports",
+                            "--tres-bind=x", "--container-id=x", "--jobid=3"})
+    EXPECT_THAT(notes_of(std::string("#SBATCH -G 1 ") + known),
+                ElementsAre(HasSubstr("is not honoured")))
+        << known;
 }
 
 TEST(SbatchLines, ThatAreWrongHaveFileLineAndColumn) {
