@@ -78,6 +78,8 @@ class OptionTable {
 
 /// sbatch's options, as on its command line and on #SBATCH lines.
 [[nodiscard]] const OptionTable& sbatch_options();
+/// The rows of the table in docs/sbatch.md: every option and what happens to it, in order of name.
+[[nodiscard]] std::string sbatch_option_rows();
 /// Those of `berth submit` and of #BERTH lines.
 [[nodiscard]] const OptionTable& own_options();
 

@@ -379,7 +379,36 @@ std::vector<OptionTable::Row> honoured() {
   };
 }
 
+std::string option_row(const OptionSpec& option, std::string_view happens) {
+  std::string name = fmt::format("`--{}", option.name);
+  if (!option.value.empty())
+    name += fmt::format(option.takes == Takes::Maybe ? "[={}]" : "={}", option.value);
+  name += "`";
+  if (option.letter != 0) name += fmt::format(", `-{}`", option.letter);
+  std::string row = fmt::format("| {} | {} |", name, happens);
+  for (std::size_t at = 0; (at = row.find("yes|no", at)) != std::string::npos;)
+    row.replace(at, 6, "yes\\|no");
+  return row + "\n";
+}
+
 }  // namespace
+
+std::string sbatch_option_rows() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const OptionTable::Row& row : honoured()) {
+    const std::string happens = row.take != nullptr
+                                    ? std::string(row.spec.help)
+                                    : fmt::format("noted: {}", row.instead);
+    all.emplace_back(row.spec.name, option_row(row.spec, happens));
+  }
+  for (const IgnoredOption& one : ignored_sbatch_options())
+    all.emplace_back(one.name, option_row({one.name, one.letter, one.takes, "", ""},
+                                          fmt::format("noted: {}", one.instead)));
+  std::ranges::sort(all);
+  std::string text;
+  for (const auto& [name, row] : all) text += row;
+  return text;
+}
 
 const OptionTable& sbatch_options() {
   static const OptionTable table = [] {

@@ -4,9 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
+#include "base/split.h"
 #include "model/job_spec_json.h"
+#include "project_paths.h"
 
 namespace berth::client {
 namespace {
@@ -149,6 +156,43 @@ TEST(SbatchLines, NoDeviceNamedIsNoneAndAtLeastACore) {
        {"#SBATCH --gres=gpu:0", "#SBATCH --gres=none", "#SBATCH --gpus=0", "#SBATCH -G a100:0",
         "#BERTH --gpus 0", "#BERTH --set gpus=0", "#SBATCH --gpus=2\n#BERTH --gpus 0"})
     EXPECT_EQ(spec_of(zero), R"({"cpus":1,"gpus":0})") << zero;
+}
+
+/// What `sbatch --help` of Slurm 24.11 lists, and what its manual adds.
+constexpr std::string_view kSlurmsOptions =
+    "array account bb bbf begin comment cpu-freq cpus-per-task dependency deadline delay-boot chdir "
+    "error export export-file get-user-env gid gres gres-flags hold ignore-pbs input job-name "
+    "no-kill licenses clusters container container-id distribution mail-type mail-user mcs-label "
+    "ntasks nice no-requeue ntasks-per-node nodes oom-kill-step output overcommit partition parsable "
+    "power priority profile propagate qos quiet reboot requeue oversubscribe core-spec signal "
+    "spread-job switches thread-spec time time-min tres-bind tres-per-task uid use-min-nodes verbose "
+    "wait wckey wrap cluster-constraint contiguous constraint nodefile mem mincpus reservation tmp "
+    "nodelist exclude exclusive mem-per-cpu resv-ports sockets-per-node cores-per-socket "
+    "threads-per-core extra-node-info ntasks-per-core ntasks-per-socket cpus-per-gpu gpus gpu-bind "
+    "gpu-freq gpus-per-node gpus-per-socket gpus-per-task mem-per-gpu help usage version acctg-freq "
+    "batch extra hint kill-on-invalid-dep mem-bind network ntasks-per-gpu open-mode prefer segment "
+    "stepmgr test-only wait-all-nodes tasks-per-node cluster jobid";
+
+TEST(SbatchOptions, AreAllThatSlurmHas) {
+  const auto specs = sbatch_options().specs();
+  for (const std::string_view name : split(kSlurmsOptions, ' '))
+    EXPECT_NE(std::ranges::find(specs, name, &OptionSpec::name), specs.end()) << name;
+}
+
+TEST(SbatchOptions, AreInTheGuideAsTheyAre) {
+  const std::string path = BERTH_SOURCE_DIR "/docs/sbatch.md";
+  std::string guide = read_file(path, {}).value_or("");
+  const std::string head = "| option | what happens |\n|---|---|\n";
+  const auto begin = guide.find(head);
+  ASSERT_NE(begin, std::string::npos);
+  const auto end = guide.find("\n\n", begin) + 1;
+  const std::string told = guide.substr(begin + head.size(), end - begin - head.size());
+  if (std::getenv("BERTH_WRITE_GOLDEN") != nullptr) {
+    guide.replace(begin + head.size(), end - begin - head.size(), sbatch_option_rows());
+    std::ofstream(path) << guide;
+    return;
+  }
+  EXPECT_EQ(told, sbatch_option_rows()) << "BERTH_WRITE_GOLDEN=1 writes it anew";
 }
 
 TEST(SbatchLines, OfNewerAndOlderSlurmsAreKnown) {
