@@ -165,7 +165,8 @@ Result<void> Daemon::Parts::begin() {
       .job = [this](JobNumber job) { return board.find(job); },
       .order =
           [this](const LedgerJob& job, const Attempt& attempt) {
-            return launch_order(job, attempt, options.cluster, extra_env(job.number, attempt.id));
+            return launch_order(job, attempt, options.cluster, extra_env(job.number, attempt.id),
+                                options.containers);
           },
       .machine_cores = cores_of_this_machine(),
       .seen_to_run =

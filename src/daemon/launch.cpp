@@ -63,9 +63,10 @@ std::int32_t tasks_on(const JobSpec& spec, std::int32_t gpus) {
   return std::max(1, spec.tasks * gpus / std::max(1, spec.gpus));
 }
 
-Result<LaunchOrder> launch_order(
-    const LedgerJob& job, const Attempt& attempt, const Cluster& cluster,
-    const std::vector<std::pair<std::string, std::string>>& extra_env) {
+Result<LaunchOrder> launch_order(const LedgerJob& job, const Attempt& attempt,
+                                 const Cluster& cluster,
+                                 const std::vector<std::pair<std::string, std::string>>& extra_env,
+                                 const ContainerOptions& containers) {
   AttemptFacts facts;
   facts.job = job.number;
   facts.array = job.array;
@@ -82,6 +83,12 @@ Result<LaunchOrder> launch_order(
   JobSpec spec = *job.spec;
   spec.tasks = tasks_on(spec, attempt.gpus);
   BERTH_TRY(LaunchOrder order, make_order(spec, facts));
+  if (!spec.container.empty())
+    BERTH_TRY_VOID(put_into_container(order, containers,
+                                      {.image = spec.container,
+                                       .home = facts.account.home,
+                                       .devices = facts.where.devices,
+                                       .has_cdi = machine_has_cdi()}));
   // Who serves only themselves has been given their limits already.
   if (::geteuid() == 0) order.files = ordinary_file_limits(facts.account);
   return order;

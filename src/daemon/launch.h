@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon/job_supervisor.h"
+#include "exec/container.h"
 #include "exec/host.h"
 
 namespace berth {
@@ -13,7 +14,8 @@ namespace berth {
 /// An error is the job's own: a user this machine does not know, a pattern that makes no sense.
 [[nodiscard]] Result<LaunchOrder> launch_order(
     const LedgerJob& job, const Attempt& attempt, const Cluster& cluster,
-    const std::vector<std::pair<std::string, std::string>>& extra_env);
+    const std::vector<std::pair<std::string, std::string>>& extra_env,
+    const ContainerOptions& containers = {});
 /// Devices and cores as its processes know them: of the machine, in one list.
 [[nodiscard]] HeldDevices on_this_machine(const std::vector<HeldDevices>& where,
                                           const Cluster& cluster);

@@ -32,6 +32,8 @@ struct LaunchOrder {
   std::vector<std::string> command;  // argv, or the script's arguments
   std::string workdir;
   std::vector<std::pair<std::string, std::string>> env;  // complete: nothing is inherited
+  std::vector<std::string>
+      cleanup;  // run by the shim when all is over, as the user; empty: nothing
   std::string input, output, error;  // patterns replaced but for %t and %%, done for each task
   bool append_output = false;
   std::int32_t tasks = 1;  // started so often

@@ -100,6 +100,7 @@ bool read_into(ShimOrder& shim, const Field& field) {
   read.more("arg", order.command);
   read.text("workdir", order.workdir);
   read.variable("env", order.env);
+  read.more("cleanup", order.cleanup);
   read.text("input", order.input);
   read.text("output", order.output);
   read.text("error", order.error);
@@ -167,6 +168,7 @@ std::string encode_order(const ShimOrder& shim) {
   for (const std::string& word : order.command) out.add("arg", word);
   out.add("workdir", order.workdir);
   for (const auto& [name, value] : order.env) out.add("env", name + "=" + value);
+  for (const std::string& word : order.cleanup) out.add("cleanup", word);
   out.add("input", order.input);
   out.add("output", order.output);
   out.add("error", order.error);

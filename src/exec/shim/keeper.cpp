@@ -10,6 +10,7 @@
 
 #include "base/boot_clock.h"
 #include "base/crash_point.h"
+#include "exec/shim/cleanup.h"
 #include "exec/shim/private_tmp.h"
 #include "exec/shim/program.h"
 #include "exec/shim/task.h"
@@ -66,6 +67,7 @@ ExitRecord Keeper::run() {
     started_(tasks_.front().pid);
     crash_point("shim.started");
   }
+  cleanup_environment_ = cleanup_environment(shim_.order);
   shim_.order.script = {};
   shim_.order.env = {};
   for (reap(); has_children_; reap()) wait();
@@ -325,6 +327,7 @@ void Keeper::finish(ExitRecord& record) const {
                  (record.why.empty() ? "" : "; ") + record.why;
   }
   family_.remove_groups();
+  run_cleanup(shim_.order, cleanup_environment_);
   remove_private_tmp(directory_, shim_.order, tmp_);
   ::unlink(directory_.script(shim_.order.attempt).c_str());
 }

@@ -66,6 +66,7 @@ class Keeper {
   std::function<void(pid_t)> started_;
   std::string claim_;
   std::string tmp_;  // of the attempt; empty: none
+  std::vector<std::string> cleanup_environment_;
   timer_t timer_{};
 
   Family family_;
