@@ -26,7 +26,7 @@ bool is_of_the_machine(std::string_view name) {
          name.starts_with("DBUS_") || name.starts_with("SSH_");
 }
 
-std::string quoted(std::string_view word) {
+std::string in_quotes(std::string_view word) {
   std::string text = "'";
   for (std::size_t at = 0; at < word.size(); ++at) {
     if (word.substr(at).starts_with(kTmp)) {  // known to the shim alone
@@ -91,6 +91,10 @@ struct Filling {
         for (const std::int32_t device : facts.devices)
           if (facts.has_cdi)
             several.insert(several.end(), {"--device", fmt::format("nvidia.com/gpu={}", device)});
+      } else if (one == "{user}") {  // root is root inside already
+        if (order.uid != 0) several.emplace_back("--userns=keep-id");
+      } else if (one == "{limits}") {
+        if (order.memory_mib > 0) several.push_back(fmt::format("--memory={}m", order.memory_mib));
       } else {
         several.push_back(word(one));
       }
@@ -105,12 +109,13 @@ struct Filling {
 std::map<std::string, ContainerTemplate> ContainerOptions::built_in() {
   return {
       {"podman",
-       {"podman run --rm --replace --name {name} --cgroups=disabled --network=host --ipc=host "
-        "--userns=keep-id --security-opt=label=disable --pull=missing --workdir {workdir} "
-        "--volume {workdir}:{workdir} --volume {tmp}:{tmp} {env} {devices} {image} {command}",
+       {"podman run --rm --replace --name {name} --network=host --ipc=host {user} {limits} "
+        "--security-opt=label=disable --workdir {workdir} --volume {workdir}:{workdir} --volume "
+        "{tmp}:{tmp} {env} {devices} {image} {command}",
         "podman rm --force --ignore --time 0 {name}"}},
       {"docker",
-       {"docker run --rm --name {name} --network=host --ipc=host --user {uid}:{gid} --workdir "
+       {"docker run --rm --name {name} --network=host --ipc=host --user {uid}:{gid} {limits} "
+        "--workdir "
         "{workdir} --volume {workdir}:{workdir} --volume {tmp}:{tmp} {env} {image} {command}",
         "docker rm --force {name}"}},
       {"apptainer",
@@ -185,7 +190,7 @@ Result<void> put_into_container(LaunchOrder& order, const ContainerOptions& opti
     command.insert(command.begin(), std::string(kTmp) + "/script");
   }
   script += "exec";
-  for (const std::string& word : filling.words(*words, command)) script += " " + quoted(word);
+  for (const std::string& word : filling.words(*words, command)) script += " " + in_quotes(word);
   if (!found->second.cleanup.empty()) {
     std::string text = found->second.cleanup;
     for (std::size_t at = 0; at < text.size();) {  // plain words: no quotes in a clean-up

@@ -14,7 +14,8 @@ namespace berth {
 
 /// {image}, {workdir}, {home}, {tmp}, {name}, {uid}, {gid}, {gpus} (numbers by commas) are replaced
 /// inside words; {command}, {env} (--env NAME for each variable) and {devices} (--device for each GPU)
-/// are words of their own and stand for several.
+/// are words of their own and stand for several or none, as do {user} (podman keeps the job's user)
+/// and {limits} (--memory, if the job has a limit).
 struct ContainerTemplate {
   std::string run;
   std::string cleanup{};  // when all is over, however it ended; empty: nothing

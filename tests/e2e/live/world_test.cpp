@@ -121,6 +121,47 @@ TEST(TestOnly, AsksTheSchedulerAndMakesNothing) {
   EXPECT_THAT(served.run("queue --json").out, Not(HasSubstr("\"number\":2")));
 }
 
+// A podman of our own on PATH: says how it was called and runs the program.
+constexpr const char* kPodman = R"sh(#!/bin/bash
+echo "$@" >> "$PODMAN_LOG"
+[ "$1" = run ] || exit 0
+while [ "$1" != image/of:1 ]; do shift; done
+shift
+exec "$@"
+)sh";
+
+TEST(Containers, RunByPodmansTemplateAndAreCleanedUpAfterAKill) {
+  const Served served;
+  const TempFolder& folder = served.folder();
+  folder.file("bin/podman", kPodman);
+  ASSERT_EQ(shell(folder, "chmod +x bin/podman").exit, 0);
+  const std::string path = "PATH=" + (folder / "bin") + ":$PATH PODMAN_LOG=" + (folder / "log.txt");
+  const auto submit = [&](const std::string& rest) {
+    return shell(folder, path + " BERTH_SOCKET='" + (folder / "s") + "' $BERTH submit " + rest);
+  };
+  Ran ran =
+      submit("--wait --container image/of:1 -o out.txt -- sh -c 'echo it\\'\"'\"'s $0; exit 3' x");
+  EXPECT_EQ(ran.exit, 3) << ran.err << folder.read("out.txt");
+  const std::string called = folder.read("log.txt");
+  EXPECT_THAT(called, HasSubstr("run --rm --replace --name berth-1-"));
+  EXPECT_THAT(called, HasSubstr("--workdir " + folder.path()));
+  EXPECT_THAT(called, HasSubstr("--env BERTH_JOB_ID"));
+  EXPECT_THAT(called, Not(HasSubstr("--env PATH")));
+  EXPECT_THAT(called, HasSubstr("rm --force --ignore --time 0 berth-1-"));
+  folder.file("job.sh",
+              "#!/bin/sh\n#SBATCH --gpus=1 --container=image/of:1 -o s.txt\necho in $1\n");
+  EXPECT_EQ(submit("--wait job.sh image").exit, 0);
+  EXPECT_EQ(folder.read("s.txt"), "in image\n");
+  ASSERT_EQ(submit("--container image/of:1 -- sleep 600").exit, 0);
+  ASSERT_TRUE(
+      eventually([&] { return served.run("show 3").out.find("running") != std::string::npos; }));
+  EXPECT_EQ(served.run("cancel 3").exit, 0);
+  EXPECT_TRUE(eventually([&] {
+    return folder.read("log.txt").find("rm --force --ignore --time 0 berth-3-") !=
+           std::string::npos;
+  }));
+}
+
 TEST(GpuMemory, IsAskedForInSizes) {
   const Served served({"--cluster", "1x2:v100"});
   Ran ran = served.run("submit --wait --gpu-memory 8G -- true");
