@@ -58,10 +58,10 @@ struct Row {
 
 TEST(SbatchLines, BecomeASpec) {
   const std::vector<Row> rows{
-      {"#SBATCH -J train", R"({"cpus":1,"name":"train"})"},
-      {"#SBATCH --job-name=train", R"({"cpus":1,"name":"train"})"},
-      {"#SBATCH --job-name train", R"({"cpus":1,"name":"train"})"},
-      {"#SBATCH --job-name=\"my job\"  # a comment", R"({"cpus":1,"name":"my job"})"},
+      {"#SBATCH -J train", R"({"cpus":1,"gpus":0,"name":"train"})"},
+      {"#SBATCH --job-name=train", R"({"cpus":1,"gpus":0,"name":"train"})"},
+      {"#SBATCH --job-name train", R"({"cpus":1,"gpus":0,"name":"train"})"},
+      {"#SBATCH --job-name=\"my job\"  # a comment", R"({"cpus":1,"gpus":0,"name":"my job"})"},
       {"#SBATCH --job-name='a b' --gres=gpu:2", R"({"gpus":2,"name":"a b"})"},
       // a GPU's type and count in all their forms
       {"#SBATCH --gres=gpu", R"({})"},
@@ -76,14 +76,14 @@ TEST(SbatchLines, BecomeASpec) {
       {"#SBATCH --gpus-per-task=2 --ntasks=3", R"({"cpus":3,"gpus":6})"},
       {"#SBATCH --ntasks-per-gpu=2 --ntasks=8", R"({"cpus":8,"gpus":4})"},
       // cores: tasks × cores per task, or cores per GPU
-      {"#SBATCH -n 4 -c 2", R"({"cpus":8})"},
-      {"#SBATCH -N 2 --ntasks-per-node=4 --cpus-per-task=2", R"({"cpus":16})"},
+      {"#SBATCH -n 4 -c 2", R"({"cpus":8,"gpus":0})"},
+      {"#SBATCH -N 2 --ntasks-per-node=4 --cpus-per-task=2", R"({"cpus":16,"gpus":0})"},
       {"#SBATCH --gpus=4 --cpus-per-gpu=6", R"({"cpus":24,"gpus":4})"},
       {"#SBATCH --gpus=4 --cpus-per-task=8", R"({"cpus":8,"gpus":4})"},
       // memory: of each node, core or GPU
       {"#SBATCH --gpus=1 --mem=16G", R"({"memory_mib":16384})"},
       {"#SBATCH --gpus=1 --mem=16G -N 2", R"({"memory_mib":32768})"},
-      {"#SBATCH -c 4 --mem-per-cpu=2G", R"({"cpus":4,"memory_mib":8192})"},
+      {"#SBATCH -c 4 --mem-per-cpu=2G", R"({"cpus":4,"gpus":0,"memory_mib":8192})"},
       {"#SBATCH --gpus=2 --mem-per-gpu=1000", R"({"gpus":2,"memory_mib":2000})"},
       // time
       {"#SBATCH --gpus=1 -t 30", R"({"time_limit":1800})"},
@@ -160,16 +160,20 @@ TEST(SbatchLines, NoDeviceNamedIsNoneAndAtLeastACore) {
 
 /// What `sbatch --help` of Slurm 24.11 lists, and what its manual adds.
 constexpr std::string_view kSlurmsOptions =
-    "array account bb bbf begin comment cpu-freq cpus-per-task dependency deadline delay-boot chdir "
+    "array account bb bbf begin comment cpu-freq cpus-per-task dependency deadline delay-boot "
+    "chdir "
     "error export export-file get-user-env gid gres gres-flags hold ignore-pbs input job-name "
     "no-kill licenses clusters container container-id distribution mail-type mail-user mcs-label "
-    "ntasks nice no-requeue ntasks-per-node nodes oom-kill-step output overcommit partition parsable "
+    "ntasks nice no-requeue ntasks-per-node nodes oom-kill-step output overcommit partition "
+    "parsable "
     "power priority profile propagate qos quiet reboot requeue oversubscribe core-spec signal "
-    "spread-job switches thread-spec time time-min tres-bind tres-per-task uid use-min-nodes verbose "
+    "spread-job switches thread-spec time time-min tres-bind tres-per-task uid use-min-nodes "
+    "verbose "
     "wait wckey wrap cluster-constraint contiguous constraint nodefile mem mincpus reservation tmp "
     "nodelist exclude exclusive mem-per-cpu resv-ports sockets-per-node cores-per-socket "
     "threads-per-core extra-node-info ntasks-per-core ntasks-per-socket cpus-per-gpu gpus gpu-bind "
-    "gpu-freq gpus-per-node gpus-per-socket gpus-per-task mem-per-gpu help usage version acctg-freq "
+    "gpu-freq gpus-per-node gpus-per-socket gpus-per-task mem-per-gpu help usage version "
+    "acctg-freq "
     "batch extra hint kill-on-invalid-dep mem-bind network ntasks-per-gpu open-mode prefer segment "
     "stepmgr test-only wait-all-nodes tasks-per-node cluster jobid";
 
