@@ -77,7 +77,10 @@ void tell_test(const Draft& draft, const Scheduler::TestAnswer& answer, Manner m
                Console& console) {
   const Foreseen& seen = answer.seen;
   for (const std::string& note : seen.notes) console.note("note: " + note);
-  if (draft.json) return console.put_json(answer.json);
+  if (draft.json) {
+    console.put_json(answer.json);
+    return;
+  }
   std::string where = fmt::format("using {} processors", std::max(seen.cpus, 1));
   if (!seen.nodes.empty()) where += fmt::format(" on nodes {}", fmt::join(seen.nodes, ","));
   where += fmt::format(" in partition {}", seen.queue);
