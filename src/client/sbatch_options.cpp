@@ -385,7 +385,8 @@ std::vector<OptionTable::Row> honoured() {
 std::string option_row(const OptionSpec& option, std::string_view happens) {
   std::string name = fmt::format("`--{}", option.name);
   if (!option.value.empty())
-    name += fmt::format(option.takes == Takes::Maybe ? "[={}]" : "={}", option.value);
+    name += option.takes == Takes::Maybe ? fmt::format("[={}]", option.value)
+                                         : fmt::format("={}", option.value);
   name += "`";
   if (option.letter != 0) name += fmt::format(", `-{}`", option.letter);
   std::string row = fmt::format("| {} | {} |", name, happens);

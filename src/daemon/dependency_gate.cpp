@@ -110,7 +110,7 @@ void DependencyGate::set_dependencies(JobNumber job, Row& row) {
   for (const Dependency& dependency : row.waits_for) {
     const auto target = rows_.find(dependency.job);
     if (target == rows_.end()) {
-      settle_past(dependency, row, never);
+      settle_past(job, dependency, row, never);
       continue;
     }
     const auto started = target->second.started;
@@ -130,8 +130,18 @@ void DependencyGate::set_dependencies(JobNumber job, Row& row) {
 }
 
 /// Of a job that is over, or never was.
-void DependencyGate::settle_past(const Dependency& dependency, Row& row, std::string& never) {
+void DependencyGate::settle_past(JobNumber job, const Dependency& dependency, Row& row,
+                                 std::string& never) {
   const auto outcome = outcome_of_(dependency.job);
+  if (outcome && dependency.minutes > 0 && past_of_) {
+    const auto past = past_of_(dependency.job);
+    if (past && past->first_start) {
+      row.unmet.push_back(dependency.job);
+      due_.emplace(*past->first_start + std::chrono::minutes{dependency.minutes}, job,
+                   dependency.job);
+      return;
+    }
+  }
   if (!outcome)
     never = fmt::format("job {} does not exist", dependency.job);
   else if (is_met(dependency.kind, *outcome))

@@ -72,8 +72,7 @@ class DependencyGate {
   using NameKey = std::pair<std::string, std::string>;  // user, job name
 
   void set_dependencies(JobNumber job, Row& row);
-  void settle_past(const Dependency& dependency, Row& row, std::string& never);
-  void wait_until(Time time, JobNumber job, JobNumber target, Row& row);
+  void settle_past(JobNumber job, const Dependency& dependency, Row& row, std::string& never);
   [[nodiscard]] std::vector<JobNumber> targets(const Dependency& dependency, const Row& row) const;
   void add_name(JobNumber job, const JobSpec& spec);
   void remove_singleton(const JobSpec& spec);

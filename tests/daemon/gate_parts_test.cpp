@@ -191,6 +191,21 @@ TEST(DependencyGate, ADelayBeginsWithTheStart) {
   EXPECT_FALSE(gate.next());
 }
 
+TEST(DependencyGate, ADelayHoldsAlsoAfterAJobThatIsOver) {
+  DependencyGate gate{[](JobNumber) { return Outcome::Completed; },
+                      [](JobNumber number) -> std::optional<LedgerJob> {
+                        LedgerJob past = job_of(number);
+                        past.first_start = Time{std::chrono::seconds{100}};
+                        return past;
+                      }};
+  gate.add(job_of(2, after("after:1+5")));
+  EXPECT_FALSE(gate.is_open(2));
+  EXPECT_EQ(gate.next(), Time{std::chrono::seconds{400}});
+  std::set<JobNumber> recheck;
+  gate.take_due(Time{std::chrono::seconds{400}}, recheck);
+  EXPECT_TRUE(gate.is_open(2));
+}
+
 TEST(DependencyGate, WhoIsAskedToStayStaysAndSaysWhy) {
   DependencyGate gate{[](JobNumber) { return std::nullopt; }};
   JobSpec spec = after("afterok:1");
