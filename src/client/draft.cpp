@@ -123,7 +123,6 @@ void tell_request(Draft& draft) {
   tell("SLURM_NTASKS_PER_GPU", draft.tasks_per_gpu);
   tell("SLURM_CPUS_PER_TASK", draft.cpus_per_task);
   tell("SLURM_CPUS_PER_GPU", draft.cpus_per_gpu);
-  tell("SLURM_GPUS_PER_NODE", draft.gpus_per_node);
   tell("SLURM_GPUS_PER_TASK", draft.gpus_per_task);
   tell("SLURM_MEM_PER_CPU", draft.memory_per_cpu);
   tell("SLURM_MEM_PER_GPU", draft.memory_per_gpu);

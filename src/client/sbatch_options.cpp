@@ -316,7 +316,10 @@ std::vector<OptionTable::Row> honoured() {
        take_export_file},
       {{"gpus", 'G', Value, "[TYPE:]N", "GPUs in all; MIN-MAX is elastic"}, take_gpus},
       {{"gpus-per-node", 0, Value, "[TYPE:]N", "GPUs on each node"},
-       gpu_count<&Draft::gpus_per_node>},
+       [](Draft& d, Text v) -> Result<void> {
+         d.asked["SLURM_GPUS_PER_NODE"] = std::string(v);  // not by --gres, as under Slurm
+         return gpu_count<&Draft::gpus_per_node>(d, v);
+       }},
       {{"gpus-per-task", 0, Value, "[TYPE:]N", "GPUs for each task"},
        gpu_count<&Draft::gpus_per_task>},
       {{"gres", 0, Value, "gpu[:TYPE]:N", "GPUs on each node"}, take_gres},
@@ -397,9 +400,8 @@ std::string option_row(const OptionSpec& option, std::string_view happens) {
 std::string sbatch_option_rows() {
   std::vector<std::pair<std::string, std::string>> all;
   for (const OptionTable::Row& row : honoured()) {
-    const std::string happens = row.take != nullptr
-                                    ? std::string(row.spec.help)
-                                    : fmt::format("noted: {}", row.instead);
+    const std::string happens =
+        row.take != nullptr ? std::string(row.spec.help) : fmt::format("noted: {}", row.instead);
     all.emplace_back(row.spec.name, option_row(row.spec, happens));
   }
   for (const IgnoredOption& one : ignored_sbatch_options())

@@ -49,7 +49,7 @@ class LiveService final : public Service {
     std::uint64_t generation = 0;
     /// Runs in the engine's thread between two passes.
     std::function<void(Question)> ask_engine;
-    std::function<void(JobNumber, int)> signal;                    // in the engine's thread
+    std::function<void(JobNumber, SentSignal)> signal;             // in the engine's thread
     std::function<Why(const JobView&, bool may_see_all)> explain;  // in the engine's thread
     std::function<std::string()> more_metrics;                     // Prometheus text of other parts
     ServiceOptions options;
@@ -62,6 +62,7 @@ class LiveService final : public Service {
     /// What would keep a job of this request waiting, in the engine's thread.
     std::function<Why(const JobSpec&)> foresee = {};
     EnergyMeter* energy = nullptr;
+    std::function<KeptSteps(AttemptId)> steps_of = {};  // of one that runs; from any thread
   };
   explicit LiveService(Parts parts);
   /// What stands in the way of taking jobs; empty: nothing.
@@ -77,10 +78,12 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<JobView> job(const Caller& caller, JobNumber job) override;
   [[nodiscard]] Answer<std::vector<AttemptView>> attempts(const Caller& caller,
                                                           JobNumber job) override;
+  [[nodiscard]] Answer<JobStepsList> steps(const Caller& caller,
+                                           const std::vector<JobNumber>& jobs) override;
   [[nodiscard]] Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   [[nodiscard]] Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
                                                     const JobFilter& which, const std::string& why,
-                                                    int signal) override;
+                                                    SentSignal signal) override;
   [[nodiscard]] Answer<JobView> change(const Caller& caller, JobNumber job,
                                        const std::string& changes) override;
   [[nodiscard]] Answer<std::string> why(const Caller& caller, JobNumber job) override;

@@ -20,6 +20,7 @@
 #include "exec/shim/program.h"
 #include "exec/shim/streams.h"
 #include "exec/shim_protocol.h"
+#include "model/step.h"
 
 namespace berth {
 
@@ -57,7 +58,9 @@ Variables own_variables(const LaunchOrder& order, const TaskPlace& place) {
                 {"SLURM_LOCALID", rank},
                 {"BERTH_TASK", rank},
                 {"SLURM_TASK_PID", std::to_string(::getpid())},
-                {kClaimVariable, place.claim}};
+                {kClaimVariable, place.claim},
+                {kStepsVariable, place.steps},
+                {kShimVariable, std::to_string(::getppid())}};
   std::string all = "0";
   for (std::int32_t i = 1; i < order.tasks; ++i) all += "," + std::to_string(i);
   own.emplace_back("SLURM_GTIDS", all);
