@@ -178,7 +178,8 @@ constexpr std::array kSlurmNames{
     SlurmName{"scancel", run_scancel}, SlurmName{"scontrol", run_scontrol},
     SlurmName{"seff", run_seff},       SlurmName{"sinfo", run_sinfo},
     SlurmName{"sprio", run_sprio},     SlurmName{"squeue", run_squeue},
-    SlurmName{"sshare", run_sshare},   SlurmName{"sstat", run_sstat},
+    SlurmName{"srun", run_srun},       SlurmName{"sshare", run_sshare},
+    SlurmName{"sstat", run_sstat},
 };
 
 const SlurmName* find_slurm_name(std::string_view program) {

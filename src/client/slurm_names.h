@@ -1,4 +1,4 @@
-// The program under Slurm's names: sbatch, squeue, scontrol and the like. The options people's fingers
+// The program under Slurm's names: sbatch, srun, squeue, scontrol and the like. The options people's fingers
 // know, the columns their scripts cut.
 #pragma once
 
@@ -19,6 +19,7 @@ namespace berth::client {
 [[nodiscard]] int run_slurm_name(std::string_view program, std::span<const std::string> words);
 
 [[nodiscard]] int run_sbatch(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_srun(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_squeue(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_scancel(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_sacct(std::span<const std::string> words, Console& console);

@@ -326,7 +326,8 @@ void Daemon::Parts::make_service() {
       .note_trouble = [this](std::string_view cause,
                              std::string_view why) { note_trouble(cause, why); },
       .refusal_of = [this](const JobSpec& spec) { return scheduler->refusal_of(spec); },
-      .energy = energy.get()});
+      .energy = energy.get(),
+      .steps_of = [this](AttemptId attempt) { return host->steps(attempt); }});
 }
 
 void Daemon::Parts::note_trouble(std::string_view cause, std::string_view why) {

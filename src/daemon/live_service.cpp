@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/job_pages.h"
+#include "daemon/job_steps.h"
 #include "daemon/past_cursor.h"
 #include "daemon/service_fault.h"
 #include "daemon/service_metrics.h"
@@ -231,6 +232,23 @@ Answer<std::vector<AttemptView>> LiveService::attempts(const Caller& caller, Job
                      .gpu_seconds = row.gpu_seconds,
                      .why = std::move(row.why)});
   return views;
+}
+
+Answer<JobStepsList> LiveService::steps(const Caller& caller, const std::vector<JobNumber>& jobs) {
+  JobStepsList list;
+  for (const JobNumber number : jobs) {
+    const auto view = job(caller, number);
+    if (!view && view.error().kind == FaultKind::NotFound) continue;
+    if (!view) return tl::unexpected<Fault>(view.error());
+    auto attempts = parts_.store.attempts(number);
+    if (!attempts) return fault(FaultKind::Unavailable, attempts.error().text());
+    const bool runs = !attempts->empty() && !attempts->back().outcome;
+    KeptSteps kept = runs && parts_.steps_of ? parts_.steps_of(attempts->back().id) : KeptSteps{};
+    const bool may_enter = caller.role != Role::User || view->spec->user == caller.user;
+    if (!may_enter) kept.directory.clear();
+    list.jobs.push_back(steps_of_job(*view, *attempts, std::move(kept)));
+  }
+  return list;
 }
 
 Answer<PastPage> LiveService::history(const Caller& caller, const PastQuery& query) {

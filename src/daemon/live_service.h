@@ -60,6 +60,7 @@ class LiveService final : public Service {
     /// absent: nobody is asked before a job is taken.
     std::function<std::optional<std::string>(const JobSpec&)> refusal_of = {};
     EnergyMeter* energy = nullptr;
+    std::function<KeptSteps(AttemptId)> steps_of = {};  // of one that runs; from any thread
   };
   explicit LiveService(Parts parts);
   /// What stands in the way of taking jobs; empty: nothing.
@@ -74,6 +75,8 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<JobView> job(const Caller& caller, JobNumber job) override;
   [[nodiscard]] Answer<std::vector<AttemptView>> attempts(const Caller& caller,
                                                           JobNumber job) override;
+  [[nodiscard]] Answer<JobStepsList> steps(const Caller& caller,
+                                           const std::vector<JobNumber>& jobs) override;
   [[nodiscard]] Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   [[nodiscard]] Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
                                                     const JobFilter& which, const std::string& why,

@@ -41,6 +41,7 @@ class LocalHost final : public Host {
   void set_limit(AttemptId attempt, std::int64_t seconds) override;
   /// Lost means that its processes are gone too: survivors are ended first, which may take seconds.
   [[nodiscard]] Result<Finding> look(JobNumber job, AttemptId attempt) override;
+  [[nodiscard]] KeptSteps steps(AttemptId attempt) override;
   void forget(AttemptId attempt) override;
 
   /// Attempts that have files here, ascending. What the journal does not know may be looked at,

@@ -44,5 +44,7 @@ inline constexpr int kShimPipe = 3;
 /// In the environment of every process of an attempt: the path of its claim. Tells survivors of a
 /// shim that was killed from everybody else.
 inline constexpr const char* kClaimVariable = "BERTH_CLAIM";
+/// The same: the shim's process. What comes from it comes to every process of the job.
+inline constexpr const char* kShimVariable = "BERTH_SHIM";
 
 }  // namespace berth

@@ -53,6 +53,7 @@ class FakeService final : public Service {
   Answer<JobPage> jobs(const Caller& caller, const JobFilter& filter) override;
   Answer<JobView> job(const Caller& caller, JobNumber job) override;
   Answer<std::vector<AttemptView>> attempts(const Caller& caller, JobNumber job) override;
+  Answer<JobStepsList> steps(const Caller& caller, const std::vector<JobNumber>& jobs) override;
   Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb, const JobFilter& which,
                                       const std::string& why, SentSignal signal) override;

@@ -147,6 +147,18 @@ Answer<std::vector<AttemptView>> FakeService::attempts(const Caller& caller, Job
   return rows;
 }
 
+Answer<JobStepsList> FakeService::steps(const Caller& caller, const std::vector<JobNumber>& jobs) {
+  JobStepsList list;
+  for (const JobNumber number : jobs) {
+    const auto view = job(caller, number);
+    if (!view) continue;
+    StepView batch;
+    batch.id = batch.name = kBatchStep;
+    list.jobs.push_back({number, "", {batch}});
+  }
+  return list;
+}
+
 Answer<PastPage> FakeService::history(const Caller& caller, const PastQuery& query) {
   const std::lock_guard lock(mutex_);
   note("history", caller);

@@ -120,6 +120,28 @@ class FilledService final : public Service {
                                      .why = kOddText},
                                     {.id = "4.1", .where = {}}};
   }
+  Answer<JobStepsList> steps(const Caller&, const std::vector<JobNumber>& jobs) override {
+    StepView step{.id = "0",
+                  .name = kOddText,
+                  .state = StepState::Failed,
+                  .tasks = 4,
+                  .cpus = 8,
+                  .devices = {0, 1},
+                  .cores = {4, 5},
+                  .overlaps = true,
+                  .begun = 1'700'000'000'000'001,
+                  .ended = 1'700'000'000'000'002,
+                  .exit_code = 3,
+                  .signal = 9,
+                  .cpu_seconds = 2.5,
+                  .max_rss_kib = 1'024,
+                  .pid = 77};
+    StepView plain;
+    plain.id = kBatchStep;
+    JobStepsList list;
+    for (const JobNumber job : jobs) list.jobs.push_back({job, "/run/steps", {plain, step}});
+    return list;
+  }
   Answer<PastPage> history(const Caller&, const PastQuery& query) override {
     if (query.before) return PastPage{all_jobs(), std::nullopt};
     return PastPage{all_jobs(), "1700000000000004.12"};

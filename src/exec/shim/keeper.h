@@ -73,6 +73,7 @@ class Keeper {
   std::size_t open_tasks_ = 0;
   bool has_children_ = false;
   bool has_failed_ = false;
+  bool is_script_ = false;
   ExitRecord record_;
   Phase phase_ = Phase::Running;
   bool was_warned_of_limit_ = false;
