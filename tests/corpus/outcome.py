@@ -1,6 +1,7 @@
 """One script of the corpus, and what became of it: states, steps, environment and the files it wrote, in a form that does not
 depend on numbers, times and places."""
 import fnmatch
+import getpass
 import pathlib
 import re
 import shutil
@@ -16,7 +17,7 @@ NUMBER = re.compile(r"(?<![0-9])1[234][0-9]{3}(?![0-9])")
 PASSING = re.compile(r"srun: (Job [A-Z0-9]+ step creation temporarily disabled|Step created for StepId)")
 # Of these the name counts, not the value.
 VALUE_LEFT_OUT = {"SLURM_TASK_PID": "PID", "SLURM_JOB_START_TIME": "TIME", "SLURM_JOB_END_TIME": "TIME", "SLURM_CONF": "PATH",
-                  "SLURM_TMPDIR": "PATH"}
+                  "SLURM_TMPDIR": "PATH", "SLURM_JOB_UID": "UID", "SLURM_JOB_GID": "GID", "SLURM_JOB_ACCOUNT": "ACCOUNT"}
 
 
 class Script:
@@ -125,7 +126,7 @@ class Outcome:
             name = line.partition("=")[0]
             if name in VALUE_LEFT_OUT:
                 lines[number] = f"{name}={VALUE_LEFT_OUT[name]}"
-            elif name in ("SLURM_ARRAY_TASK_ID",):
+            elif name == "SLURM_ARRAY_TASK_ID":
                 lines[number] = f"{name}=N"
         return sorted(self._clean(lines))
 
@@ -146,7 +147,8 @@ class Outcome:
             line = line.replace(str(self.folder), "DIR").replace(str(self.folder.parent), "WORK")
             line = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\b", "TIME", line)
             line = NUMBER.sub(lambda found: "JOB" if found.group() == self.job else "OTHER", line)
-            line = re.sub(rf"\b({host}|n1)\b", "HOST", line)
+            line = re.sub(rf"\b(slurmstepd-)?({host}|n1)\b", lambda found: "slurmstepd" if found.group(1) else "HOST", line)
+            line = re.sub(rf"\b{re.escape(getpass.getuser())}\b", "USER", line)
             line = DEVICES.sub(lambda found: found.group(1) + "=" + ",".join(
                 self.devices.get(device, "d" + device) for device in found.group(2).split(",")), line)
             if not PASSING.match(line):

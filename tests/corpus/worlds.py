@@ -25,6 +25,7 @@ class World:
             "USER": os.environ.get("USER", "root"),
             "LANG": "C.UTF-8",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "USE_LIBUV": "0",  # Debian's PyTorch is built without it
             "CORPUS_ENVIRONMENT": str(self.environments),
             "BASH_ENV": str(pathlib.Path(__file__).with_name("environment.sh")),
         }

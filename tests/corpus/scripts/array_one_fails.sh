@@ -6,7 +6,7 @@
 #SBATCH --output=%A_%a.out
 #SBATCH --error=%A_%a.err
 #
-# Modelled on: a hyperparameter search with folds (kipoi-style search arrays; jp464/striatal-sequence script-param-exploration.sh)
+# Modelled on: jp464/striatal-sequence figures/article/1/script-param-exploration.sh (a search over parameters as an array)
 # Exercises: an array of single numbers of which one task fails: each has its own state
 # Payload: training; task 3 fails
 

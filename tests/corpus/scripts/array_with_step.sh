@@ -6,7 +6,7 @@
 #SBATCH -n 1
 #SBATCH -t 5
 #
-# Modelled on: JHPCE and USC array templates (uschpc/workshop-r-hpc job-scripts/array.job: header block, then the program)
+# Modelled on: uschpc/workshop-r-hpc job-scripts/array.job (header block, then the program with its number)
 # Exercises: an array with a step, SLURM_ARRAY_TASK_MIN, MAX, STEP and COUNT
 # Payload: each task sums its own range
 

@@ -8,7 +8,7 @@
 #SBATCH --mem=1G
 #SBATCH --array=1-2%8
 #
-# Modelled on: a RADseq tutorial's alignment array (read from a sample sheet by sed in a process substitution)
+# Modelled on: francoisrobertlab/martin-201811 bash/bwa.sh and lookup tables of alignments (read from a sample sheet by sed in a process substitution)
 # Exercises: strict mode, process substitution, CPUs without a GPU, module load where it is missing
 # Payload: counts of bases instead of an alignment
 # Setup: printf '%s\n' 's1.fa s1' 's2.fa s2' > lookup.txt; echo GATTACA > s1.fa; echo CCGGAATT > s2.fa

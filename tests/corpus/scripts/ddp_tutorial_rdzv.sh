@@ -5,12 +5,14 @@
 #SBATCH --ntasks=1
 #SBATCH --gpus-per-task=2
 #SBATCH --cpus-per-task=4
+#SBATCH --error=%j.err
 #
 # Modelled on: pytorch/examples distributed/ddp-tutorial-series/slurm/sbatch_run.sh (head node by scontrol and srun, c10d)
 # Exercises: scontrol show hostnames, srun on a named node, srun torchrun with a rendezvous
 # Payload: data parallel training with PyTorch on CPUs
 # Needs: torch
 # Unordered
+# Leave out: *.err
 
 nodes=( $(scontrol show hostnames $SLURM_JOB_NODELIST) )
 head_node=${nodes[0]}

@@ -7,7 +7,7 @@
 #SBATCH -o ./log/%j.output
 #SBATCH -e ./log/%j.err
 #
-# Modelled on: stas00/ml-engineering (hostfile for DeepSpeed from SLURM_JOB_NODELIST, port from the job's number)
+# Modelled on: a DeepSpeed launch script for diffusers (hostfile from scontrol in a loop, port from the job's number)
 # Exercises: short options, scontrol show hostnames in a pipe, SLURM_NTASKS_PER_NODE, SLURM_JOBID
 # Payload: a hostfile and its sum of slots
 # Setup: mkdir log

@@ -13,6 +13,7 @@
 # Payload: data parallel training with PyTorch on CPUs
 # Needs: torch
 # Unordered
+# Leave out: *.err
 
 export OMP_NUM_THREADS=1
 gpus=$(echo "$CUDA_VISIBLE_DEVICES" | tr ',' '\n' | wc -l)

@@ -7,7 +7,7 @@
 #SBATCH -t 01:00:00
 #SBATCH --mem 512M
 #
-# Modelled on: nextflow-io/nextflow modules/nextflow/.../SlurmExecutor.groovy (the directives of its wrapper script)
+# Modelled on: nextflow-io/nextflow modules/nextflow/src/main/groovy/nextflow/executor/SlurmExecutor.groovy (the directives of its wrapper script)
 # Exercises: a name with brackets, a hidden output file, --signal with a blank, --no-requeue, exit code kept in a file
 # Payload: the command of a task with its wrapper: .command.sh, .exitcode
 

@@ -10,7 +10,7 @@
 #SBATCH --output=openfold-%j.out
 #SBATCH --error=openfold-%j.err
 #
-# Modelled on: Ram81/goat-bench scripts/train/ (options with blanks, --constraint, MAIN_ADDR by scontrol, srun python -um)
+# Modelled on: Ram81/goat-bench scripts/train/2-goat-ver-monolithic.sh (options with blanks, --constraint, MAIN_ADDR by scontrol, srun python -um)
 # Exercises: options with a blank instead of =, --constraint, --gpus with tasks, python -m under srun
 # Payload: two ranks that sum a gradient
 # Unordered

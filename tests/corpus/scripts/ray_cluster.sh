@@ -11,7 +11,8 @@
 # Modelled on: ray-project/ray doc/source/cluster/doc_code/slurm-basic.sh (head by srun -w, workers in the background)
 # Exercises: --tasks-per-node, srun -w, steps in the background that end with the job, SLURM_GPUS_PER_TASK
 # Payload: a head that listens, a worker that reports to it, a driver that asks it
-# Leave out: env
+# Leave out: env port
+# Unordered
 
 nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")
 nodes_array=($nodes)

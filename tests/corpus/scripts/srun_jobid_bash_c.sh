@@ -7,7 +7,7 @@
 #SBATCH --time 200:00:00             # maximum execution time (HH:MM:SS)
 #SBATCH --output=%x.out              # output file name
 #
-# Modelled on: bigscience-workshop/bigscience train/ (srun --jobid $SLURM_JOBID bash -c with a launcher inside the quotes)
+# Modelled on: bigscience-workshop/bigscience train/tr11-176B-ml/tr11-176B-ml.slurm (srun --jobid $SLURM_JOBID bash -c with a launcher inside the quotes)
 # Exercises: srun --jobid of its own job, variables of the job inside single quotes, SLURM_NODEID
 # Payload: a launcher that starts a process for each GPU
 # Unordered

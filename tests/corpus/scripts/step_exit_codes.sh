@@ -7,6 +7,7 @@
 # Modelled on: sacct tutorials (steps of one job that end differently, the job goes by the script's own code)
 # Exercises: exit codes of srun: of a task, the highest of several, a signal, a missing program; steps on record
 # Payload: six small steps
+# Unordered
 
 srun -n 1 true; echo "true: $?"
 srun -n 1 bash -c 'exit 5'; echo "five: $?"

@@ -6,7 +6,7 @@
 #SBATCH --output=logs/%x_%A_%a.out
 #SBATCH --array=0-3%4
 #
-# Modelled on: vwxyzjn/cleanrl benchmark/cleanrl_1gpu.slurm_template (environments and seeds by quotient and remainder)
+# Modelled on: vwxyzjn/cleanrl and CarperAI templates of benchmark jobs (environments and seeds by quotient and remainder)
 # Exercises: --cpus-per-gpu, --gpus-per-task with one task, arithmetic on the number of the array task, srun in an array
 # Payload: a training run per seed
 # Setup: mkdir logs
