@@ -26,6 +26,7 @@ class World:
             "LANG": "C.UTF-8",
             "PYTHONDONTWRITEBYTECODE": "1",
             "USE_LIBUV": "0",  # Debian's PyTorch is built without it
+            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",  # a store that is left over from a failed start confuses the next one
             "CORPUS_ENVIRONMENT": str(self.environments),
             "BASH_ENV": str(pathlib.Path(__file__).with_name("environment.sh")),
         }
@@ -108,10 +109,10 @@ class Berth(World):
 
     def _use_up_small_numbers(self):
         """Numbers of jobs are to be told from any other number in an output, so they begin at 12001, as on the Slurm cluster."""
-        array = ["sbatch", "--parsable", "--hold", f"--array=1-{FIRST_NUMBER - 1}", "--output=/dev/null", "--wrap=true"]
-        made = self.run(array, cwd="/")
-        if made.returncode != 0 or self.run(["scancel", made.stdout.strip()], cwd="/").returncode != 0:
-            sys.exit("corpus: the first numbers cannot be used up: " + made.stderr)
+        for size in (10000, FIRST_NUMBER - 10001):
+            made = self.run(["sbatch", "--parsable", "--hold", f"--array=1-{size}", "--output=/dev/null", "--wrap=true"], cwd="/")
+            if made.returncode != 0 or self.run(["scancel", made.stdout.strip()], cwd="/").returncode != 0:
+                sys.exit("corpus: the first numbers cannot be used up: " + made.stderr)
 
     def __exit__(self, *_):
         # What still runs (a script that never ends would be one) ends with the scheduler.

@@ -52,4 +52,4 @@ if "--reduce" in sys.argv:
 for name in sys.argv[1:]:
     if not name.startswith("--"):
         line += f" {name}={variable(name)}"
-print(line, flush=True)
+os.write(1, f"{line}\n".encode())  # in one piece, beside the other ranks
