@@ -1,6 +1,7 @@
 """Where the corpus runs: a scheduler of Berth that is started for it, or a Slurm cluster that is already up."""
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -104,7 +105,12 @@ class Berth(World):
             time.sleep(0.1)
         if self.server.poll() is not None:
             sys.exit("corpus: the scheduler did not start:\n" + (self.work / "serve.log").read_text())
-        self._use_up_small_numbers()
+        signal.signal(signal.SIGTERM, lambda *_: (self.stop(), os._exit(143)))
+        try:
+            self._use_up_small_numbers()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def _use_up_small_numbers(self):
@@ -115,9 +121,14 @@ class Berth(World):
                 sys.exit("corpus: the first numbers cannot be used up: " + made.stderr)
 
     def __exit__(self, *_):
-        # What still runs (a script that never ends would be one) ends with the scheduler.
+        self.stop()
+
+    def stop(self):
+        """What still runs (a script that never ends would be one) ends with the scheduler."""
         self.run(["scancel", "-u", self.run(["id", "-un"], cwd="/").stdout.strip()], cwd="/")
-        self.wait_for(self.work, seconds=20)
+        deadline = time.monotonic() + 20
+        while self.run(["squeue", "-h"], cwd="/").stdout.strip() and time.monotonic() < deadline:
+            time.sleep(0.2)
         self.server.terminate()
         self.server.wait()
         self.log.close()
