@@ -79,6 +79,8 @@ class Outcome:
         lines = [f"exit {submit.returncode}"] + (submit.stdout.splitlines() if script.is_driver else [])
         # What sbatch says to a refused job is in its own words; that it refuses, and with which code, counts.
         self.facts[what] = self._clean(lines + (submit.stderr.splitlines() if script.is_driver else []))
+        if script.is_unordered:
+            self.facts[what].sort()
         if not is_over:
             self.facts[what].append("still in the queue after a long time")
         self.facts["state"] = states

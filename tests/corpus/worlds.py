@@ -31,6 +31,12 @@ class World:
             "CORPUS_ENVIRONMENT": str(self.environments),
             "BASH_ENV": str(pathlib.Path(__file__).with_name("environment.sh")),
         }
+        # Debian's torchrun takes its own default for --redirects and --tee, 0, for no value: say something else.
+        site = work / "site"
+        site.mkdir(exist_ok=True)
+        (site / "torchrun").write_text('#!/bin/sh\nexec python3 -m torch.distributed.run --redirects 9:1 --tee 9:1 "$@"\n')
+        (site / "torchrun").chmod(0o755)
+        self.environment["PATH"] = f"{site}:" + self.environment["PATH"]
         self._lock = threading.Lock()
         self._queued = (0.0, set())
 
@@ -89,6 +95,8 @@ class Berth(World):
             (names / name).symlink_to(self.program)
         self.environment["PATH"] = f"{names}:" + self.environment["PATH"]
         self.environment["BERTH_SOCKET"] = str(work / "run" / "berth.sock")
+        # A login shell sets PATH anew; a site has a file for that in /etc/profile.d.
+        (work / ".bash_profile").write_text(f"PATH={names}:$PATH\n")
 
     def __enter__(self):
         (self.work / "cluster.yaml").write_text(
