@@ -1,4 +1,4 @@
-# For /etc/profile.d: sbatch, squeue, scancel and sinfo are Berth's, also where a Slurm is installed.
+# For /etc/profile.d: sbatch, squeue and the like are Berth's, also where a Slurm is installed.
 case ":$PATH:" in
   *:/usr/libexec/berth/slurm-names:*) ;;
   *) PATH=/usr/libexec/berth/slurm-names:$PATH ;;

@@ -114,6 +114,14 @@ std::optional<std::int64_t> BodyReader::whole(std::string_view key, std::int64_t
   return std::nullopt;
 }
 
+std::optional<bool> BodyReader::flag(std::string_view key) {
+  const json* const found = find(key);
+  if (found == nullptr) return std::nullopt;
+  if (found->is_boolean()) return found->get<bool>();
+  wrong(key, "true or false expected");
+  return std::nullopt;
+}
+
 std::optional<double> BodyReader::number(std::string_view key, double low, double high) {
   const json* const found = find(key);
   if (found == nullptr) return std::nullopt;

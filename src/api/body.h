@@ -38,6 +38,7 @@ class BodyReader {
                                                          std::span<const std::string_view> words);
   [[nodiscard]] std::optional<std::int64_t> whole(std::string_view key, std::int64_t low,
                                                   std::int64_t high);
+  [[nodiscard]] std::optional<bool> flag(std::string_view key);
   [[nodiscard]] std::optional<double> number(std::string_view key, double low, double high);
   [[nodiscard]] std::vector<JobNumber> numbers(std::string_view key, std::size_t most);
   /// A text or a list of texts.

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "daemon/past_cursor.h"
 #include "model/job_spec_json.h"
+#include "wire/step_fields.h"
 
 namespace berth::api {
 
@@ -131,7 +132,8 @@ Answered act_on_one(const Call& call, Verb verb) {
   JobFilter filter;
   filter.numbers = {*number};
   const auto results =
-      call.service.act(call.request.caller, verb, filter, asked->why, asked->signal.value_or(0));
+      call.service.act(call.request.caller, verb, filter, asked->why,
+                       {asked->signal.value_or(0), asked->shell_only.value_or(false)});
   if (!results) return fault_answer(results.error());
   if (results->empty()) return error_answer(404, {fmt::format("there is no job {}", *number)});
   if (!results->front().is_done) return not_done(call, results->front());
@@ -253,7 +255,7 @@ Answered act_on_jobs(const Call& call) {
   });
   if (!action) return Answered{action.error(), nullptr};
   auto results = call.service.act(call.request.caller, action->verb, filter, action->why,
-                                  action->signal.value_or(0));
+                                  {action->signal.value_or(0), action->shell_only.value_or(false)});
   if (!results) return fault_answer(results.error());
   return answer_of(VerbResultList{*std::move(results)});
 }
@@ -264,6 +266,25 @@ Answered list_attempts(const Call& call) {
   auto attempts = call.service.attempts(call.request.caller, *number);
   if (!attempts) return fault_answer(attempts.error());
   return answer_of(AttemptList{*std::move(attempts)});
+}
+
+Answered show_steps(const Call& call) {
+  const auto number = job_of(call);
+  if (!number) return fault_answer(number.error());
+  auto steps = call.service.steps(call.request.caller, {*number});
+  if (!steps) return fault_answer(steps.error());
+  if (steps->jobs.empty()) return error_answer(404, {fmt::format("there is no job {}", *number)});
+  return answer_of(steps->jobs.front());
+}
+
+Answered list_steps(const Call& call) {
+  QueryReader query(call.request.target);
+  const auto numbers = query.numbers("ids", static_cast<std::size_t>(kMaxPage));
+  if (numbers.empty() && query.is_good()) query.wrong("ids", "which jobs (as in 3,7-9)?");
+  if (!query.is_good()) return error_answer(400, query.faults());
+  auto steps = call.service.steps(call.request.caller, numbers);
+  if (!steps) return fault_answer(steps.error());
+  return answer_of(*steps);
 }
 
 Answered explain_job(const Call& call) {

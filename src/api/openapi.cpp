@@ -11,6 +11,7 @@
 #include "wire/events.h"
 #include "wire/requests.h"
 #include "wire/shape.h"
+#include "wire/step_fields.h"
 #include "wire/why.h"
 
 namespace berth::api {
@@ -59,7 +60,8 @@ json answer_and_request_schemas() {
       shape_of<ShareList>(),    shape_of<PolicySetting>(),  shape_of<ShareChange>(),
       shape_of<TokenList>(),    shape_of<TokenRequest>(),   shape_of<NewToken>(),
       shape_of<Caller>(),       shape_of<LearntProfiles>(), shape_of<Health>(),
-      shape_of<JobEvent>(),     shape_of<SettingEvent>(),   shape_of<GapEvent>()};
+      shape_of<JobEvent>(),     shape_of<SettingEvent>(),   shape_of<GapEvent>(),
+      shape_of<JobSteps>(),     shape_of<JobStepsList>()};
   json schemas = openapi_schemas(messages);
   schemas["Document"] = {{"type", "object"}, {"description", "OpenAPI 3.0"}};
   return schemas;

@@ -9,6 +9,8 @@ namespace berth {
 
 std::int64_t boot_clock_micros() noexcept {
   timespec now{};
+  // Unlike CLOCK_MONOTONIC this clock counts while the machine sleeps, and setting the wall clock
+  // does not move it: intervals survive both.
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
 }
@@ -19,6 +21,7 @@ std::string boot_id() {
   char text[36];
   const ssize_t got = ::read(file, text, sizeof text);
   ::close(file);
+  // A UUID has 36 characters; a short read is as good as no id, and callers treat it as unknown.
   return got == 36 ? std::string(text, sizeof text) : std::string{};
 }
 

@@ -33,6 +33,7 @@ struct Watch {
       counted = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   }
   void read_point(std::string_view wanted) {
+    // The last colon: everything before it is the name of the point.
     const auto colon = wanted.rfind(':');
     name = wanted.substr(0, colon);
     if (colon == std::string_view::npos) return;
@@ -45,6 +46,8 @@ struct Watch {
 };
 
 Watch& watch() {
+  // A singleton on purpose: the environment is read once, and production code passes thousands of
+  // points that must cost one relaxed load.
   static Watch only;
   return only;
 }
@@ -74,6 +77,7 @@ void pass_crash_point(std::string_view name) {
       ::kill(::getpid(), SIGKILL);
       for (;;) ::pause();  // the signal is on its way; nothing may happen after the point
     }
+    // Copied under the lock and called outside: a hook may itself pass crash points.
     hook = w.hook;
   }
   if (hook) (*hook)(name);

@@ -1,3 +1,6 @@
+// Reading goes block by block against a limit, so that neither a device file nor a gzip bomb can
+// exhaust memory. Writing replaces the file by rename; only pipes and devices are written in place.
+
 #include "base/file.h"
 
 #include <cerrno>
@@ -29,6 +32,7 @@ Result<std::string> read_file(const std::string& path, ReadLimits limits) {
   if (!file) return fail(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
   std::string bytes;
   const auto size = std::filesystem::file_size(path, code);
+  // The size is only a hint: a pipe has none, and a file may grow while it is read.
   if (!code) bytes.reserve(std::min<std::size_t>(size, limits.max_bytes));
   std::string block(1 << 20, '\0');
   for (;;) {
@@ -46,6 +50,7 @@ Result<std::string> read_file(const std::string& path, ReadLimits limits) {
 Result<std::string> unpack_if_gzip(std::string bytes, const std::string& name, ReadLimits limits) {
   if (bytes.size() < 2 || bytes[0] != '\x1f' || bytes[1] != '\x8b') return bytes;
   z_stream stream{};
+  // 15 is the largest window; 16 more makes zlib expect a gzip header.
   if (inflateInit2(&stream, 15 + 16) != Z_OK)
     return fail(fmt::format("{}: cannot start unpacking", name));
   const std::unique_ptr<z_stream, void (*)(z_stream*)> guard{&stream,
@@ -67,6 +72,8 @@ Result<std::string> unpack_if_gzip(std::string bytes, const std::string& name, R
       continue;
     }
     if (status != Z_OK) break;
+    // No input left and room in the output: the stream ends in the middle, and another call would
+    // loop.
     if (stream.avail_in == 0 && stream.avail_out != 0) break;
   }
   return fail(
@@ -112,6 +119,8 @@ std::filesystem::path behind_link(const std::filesystem::path& link) {
 Result<void> write_file(const std::string& path, std::string_view content) {
   std::error_code code;
   const auto status = std::filesystem::status(path, code);  // of what a link leads to
+  // Renaming a file over /dev/stdout or a pipe would replace the device, so these are written to. A
+  // link keeps pointing where it did: what it leads to is replaced.
   const bool is_special = std::filesystem::exists(status) && !is_regular_file(status);
   const bool is_link = std::filesystem::is_symlink(std::filesystem::symlink_status(path, code));
   const std::string target = is_link ? behind_link(path).string() : path;

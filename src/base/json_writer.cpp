@@ -1,3 +1,6 @@
+// A stack of "needs a comma" flags, one per open object or array, is all the state there is: values
+// go straight into the output string.
+
 #include "base/json_writer.h"
 
 #include <array>
@@ -25,6 +28,7 @@ constexpr std::array<bool, 256> kIsEscaped = [] {
 }  // namespace
 
 void JsonWriter::separate() {
+  // The colon has already separated the value from its key.
   if (after_key_) {
     after_key_ = false;
     return;
@@ -94,8 +98,10 @@ JsonWriter& JsonWriter::value(std::string_view text) {
 }
 
 JsonWriter& JsonWriter::value(double number) {
+  // JSON knows neither NaN nor infinity; null is what readers of our files expect for "no number".
   if (!std::isfinite(number)) return null();
   separate();
+  // The shortest text that reads back as the same double, so equal runs write equal bytes.
   fmt::format_to(std::back_inserter(out_), "{}", number);
   return *this;
 }

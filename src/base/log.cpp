@@ -1,3 +1,7 @@
+// One line per event, as text for people or as a JSON object. Names and messages can come from
+// users, so control characters and broken UTF-8 are escaped: a log line can neither be split nor
+// steer the terminal that shows it.
+
 #include "base/log.h"
 
 #include <cerrno>
@@ -16,6 +20,7 @@ namespace berth {
 namespace {
 
 std::string time_text(std::int64_t unix_millis) {
+  // Also right for times before 1970, where % alone is negative.
   const std::int64_t millis = ((unix_millis % 1000) + 1000) % 1000;
   const auto seconds = static_cast<std::time_t>((unix_millis - millis) / 1000);
   std::tm parts{};
@@ -39,6 +44,7 @@ void append_escaped(std::string& out, std::string_view bytes) {
 enum class Quotes : bool { Never, Needed };
 
 void append_text(std::string& out, std::string_view text, Quotes quotes) {
+  // Values with blanks, quotes or '=' are quoted, so that key=value pairs can be split again.
   const bool is_quoted = quotes == Quotes::Needed &&
                          (text.empty() || text.find_first_of(" \"=\\") != std::string_view::npos);
   if (is_quoted) out += '"';
@@ -60,6 +66,7 @@ std::string as_unicode(std::string_view text) {
   std::string clean;
   while (!text.empty()) {
     const Character first = first_character(text);
+    // U+FFFD, the replacement character: JSON must be valid UTF-8.
     clean += first.is_valid ? text.substr(0, first.bytes) : std::string_view("\xef\xbf\xbd");
     text.remove_prefix(first.bytes);
   }
@@ -155,6 +162,7 @@ void Logger::write(LogLevel level, std::string_view part, std::string_view messa
   if (!is_on(level) || level == LogLevel::Off) return;
   const std::int64_t now = options_.now ? options_.now() : wall_millis();
   const std::string line = log_line(options_.format, level, now, part, message, fields) + "\n";
+  // The line is complete before the lock is taken, so threads wait only for each other's write.
   const std::lock_guard lock(mutex_);
   if (!write_whole(options_.fd, line)) lost_.fetch_add(1, std::memory_order_relaxed);
 }

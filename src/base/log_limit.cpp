@@ -11,6 +11,8 @@ std::optional<std::uint64_t> LogLimit::admit(std::string_view cause) {
   if (found == entries_.end()) found = entries_.emplace(cause, Entry{}).first;
   Entry& entry = found->second;
   ++entry.count;
+  // The pause counts from the last line that was written, so a cause that never stops still shows
+  // once per pause, with the number of lines left out.
   if (entry.said && now - *entry.said < options_.pause) {
     ++entry.unsaid;
     return std::nullopt;

@@ -37,6 +37,8 @@ Names::Names() : offsets_{0}, slots_(64) { intern(""); }
 std::size_t Names::slot_of(std::string_view text, std::uint64_t hash) const {
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t slot = hash & mask;; slot = (slot + 1) & mask) {
+    // Linear probing: a free slot ends the search because entries are never removed. The tag (upper
+    // hash bits) spares most comparisons of text.
     const Slot& found = slots_[slot];
     if (found.entry == 0) return slot;
     if (found.tag == tag_of(hash) && this->text(NameId{found.entry - 1}) == text) return slot;
@@ -47,6 +49,7 @@ NameId Names::intern(std::string_view text) {
   const std::uint64_t hash = hash_of(text);
   std::size_t slot = slot_of(text, hash);
   if (slots_[slot].entry != 0) return NameId{slots_[slot].entry - 1};
+  // At most half full, so probes stay short and a free slot always exists.
   if (size() * 2 >= slots_.size()) {
     grow();
     slot = slot_of(text, hash);

@@ -1,3 +1,6 @@
+// Settings are text until a policy reads them: make() refuses unknown keys, the typed readers
+// refuse bad values, and every message ends with the command that lists the parameters.
+
 #include "base/params.h"
 
 #include <algorithm>
@@ -40,6 +43,8 @@ Result<Duration> parse_duration(std::string_view text) {
       break;  // "ms" and "us" stand before "s"
     }
   }
+  // Negative times and those beyond the clock's range are refused here, so that nobody behind this
+  // function needs to check for overflow.
   const auto number = parse_number(digits);
   if (!number || *number < 0 || *number * unit > kMaxInputSeconds) {
     return fail(fmt::format("'{}' is no time (seconds, or 90s, 5m, 2h, 1d)", text));
@@ -106,6 +111,7 @@ Result<double> Params::number(std::string_view key, double low, double high) con
 Result<std::int64_t> Params::integer(std::string_view key, std::int64_t low,
                                      std::int64_t high) const {
   const auto number = parse_number(text(key));
+  // Read as a double on purpose: "1e6" and "4.0" are whole numbers to a user.
   if (!number || *number != std::floor(*number) || *number < static_cast<double>(low) ||
       *number > static_cast<double>(high)) {
     return wrong(key, fmt::format("must be a whole number from {} to {}", low, high));
@@ -168,6 +174,7 @@ Result<std::vector<std::pair<std::string, std::vector<double>>>> Params::named_n
     if (pieces[0].empty() || numbers.empty())
       return wrong(key, fmt::format("'{}' must be NAME:NUMBER", part));
     const auto same = [&](const auto& entry) { return entry.first == pieces[0]; };
+    // A tenant named twice is almost always a typing error; taking the last one would hide it.
     if (std::ranges::any_of(result, same))
       return wrong(key, fmt::format("'{}' is named twice", pieces[0]));
     result.emplace_back(std::string(pieces[0]), std::move(numbers));

@@ -14,6 +14,8 @@ constexpr double kLog2E = 1.44269504088896338700;
 constexpr double kTwoPi = 6.283185307179586476925;
 }  // namespace
 
+// Argument reduction: x = k ln 2 + r. ln 2 is split in two so that k * ln 2 is exact in its upper
+// part; the rest of the error is far below one unit of the last place.
 double portable_exp(double x) noexcept {
   if (x > 709.0) return std::numeric_limits<double>::infinity();
   if (x < -708.0) return 0.0;
@@ -28,6 +30,7 @@ double portable_log(double x) noexcept {
   int exponent = 0;
   double mantissa = std::frexp(x, &exponent);  // [0.5, 1)
   if (mantissa < 0.70710678118654752440) {
+    // Keeps the mantissa in [sqrt(1/2), sqrt(2)), where the series below converges fastest.
     mantissa *= 2.0;
     --exponent;
   }

@@ -1,3 +1,6 @@
+// Text format 0.0.4: a family is announced once with HELP and TYPE, then its samples follow. The
+// checks catch misuse by our own code; label values come from users and are escaped.
+
 #include "base/prometheus.h"
 
 #include <algorithm>
@@ -118,6 +121,7 @@ PrometheusHistogram::PrometheusHistogram(std::vector<double> bounds)
 }
 
 void PrometheusHistogram::observe(double value) noexcept {
+  // A value equal to a bound belongs to its bucket: "le" means less or equal.
   const auto bucket = std::ranges::lower_bound(bounds_, value) - bounds_.begin();
   ++counts_[static_cast<std::size_t>(bucket)];
   sum_ += value;

@@ -20,9 +20,13 @@ std::uint64_t splitmix(std::uint64_t& x) noexcept {
 }  // namespace
 
 Rng::Rng(std::uint64_t seed) noexcept {
+  // xoshiro must not start with an all-zero state; splitmix never gives four zeros, whatever the
+  // seed.
   for (auto& word : state_) word = splitmix(seed);
 }
 
+// A stream of its own per purpose: drawing more numbers for one purpose does not shift those of
+// another, so a run stays comparable when a feature is switched on.
 Rng Rng::fork(std::string_view purpose) const noexcept {
   Digest digest;
   for (const auto word : state_) digest.add(word);
@@ -51,8 +55,10 @@ std::uint64_t Rng::below(std::uint64_t limit) noexcept {
   }
 }
 
+// 53 random bits, as many as a double holds: every value is a multiple of 2^-53 and below 1.
 double Rng::uniform() noexcept { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
+// 1 - uniform() is in (0, 1], so the logarithm is finite.
 double Rng::exponential(double mean) noexcept { return -mean * portable_log(1.0 - uniform()); }
 
 double Rng::normal() noexcept {  // Box–Muller, one of the pair: no hidden state between calls
@@ -73,6 +79,7 @@ std::size_t Rng::weighted(std::span<const double> weights) noexcept {
     draw -= weights[i];
     if (draw < 0) return i;
   }
+  // Rounding can leave a tiny rest after the last weight; it belongs to the last one.
   return weights.size() - 1;
 }
 

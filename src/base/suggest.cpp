@@ -11,6 +11,8 @@ namespace berth {
 
 namespace {
 
+// Levenshtein distance with one row of the table: names are short, but a file can hold many of
+// them.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -32,6 +34,7 @@ std::vector<std::string> nearest_names(std::string_view wrong, std::span<const s
   std::vector<std::tuple<std::size_t, std::size_t>> near;  // distance, position
   const std::size_t limit = std::max<std::size_t>(2, wrong.size() / 3);
   for (std::size_t i = 0; i < known.size(); ++i) {
+    // "gpu" should find "gpus_min", although five edits lie between them.
     const bool inside = wrong.size() >= 3 && known[i].find(wrong) != std::string::npos;
     const std::size_t distance = inside ? 1 : edit_distance(wrong, known[i]);
     if (distance <= limit) near.emplace_back(distance, i);

@@ -1,3 +1,7 @@
+// Text from users on a terminal: what could move the cursor, hide text or change its direction is
+// replaced. The tables follow Unicode for the scripts that names are written in; widths matter only
+// for the alignment of tables.
+
 #include "base/terminal_text.h"
 
 #include <algorithm>
@@ -20,6 +24,8 @@ bool is_among(const std::array<Range, N>& ranges, char32_t code) noexcept {
   return found != ranges.end() && found->first <= code;
 }
 
+// Control characters, invisible ones, and those that change the direction of text. Ascending,
+// because is_among() searches binary; the same holds for the other tables.
 constexpr std::array<Range, 16> kUnsafe{{{0x0000, 0x001F},
                                          {0x007F, 0x009F},
                                          {0x00AD, 0x00AD},  // a hyphen that is mostly not there
@@ -104,12 +110,14 @@ Character first_character(std::string_view text) noexcept {
   const unsigned char first = byte(0);
   if (first < 0x80) return {.code = first, .bytes = 1, .is_valid = true};
   const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  // 0xC0 and 0xC1 only start overlong forms, above 0xF4 there is no Unicode.
   if (first < 0xC2 || first > 0xF4 || length > text.size()) return {};
   char32_t code = first & (0xFFU >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0U) != 0x80U) return {};
     code = (code << 6U) | (byte(i) & 0x3FU);
   }
+  // Overlong forms are refused: otherwise a newline could come as two bytes and pass the filter.
   constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
   if (code < kLeast[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
   return {.code = code, .bytes = length, .is_valid = true};

@@ -10,6 +10,7 @@ namespace berth {
 std::size_t display_width(std::string_view text) noexcept {
   std::size_t width = 0;
   while (!text.empty()) {
+    // A colour sequence takes no column; it ends with 'm'.
     if (text.front() == '\x1b') {
       text.remove_prefix(std::min(text.find('m'), text.size() - 1) + 1);
       continue;
@@ -39,6 +40,7 @@ std::string TextTable::str() const {
     if (i > 0) out += "  ";
     if (heads_[i].align == Align::Right) out.append(pad, ' ');
     out += cell;
+    // The last column is not padded: no trailing blanks in what people copy.
     if (heads_[i].align == Align::Left && i + 1 < heads_.size()) out.append(pad, ' ');
   };
   for (std::size_t i = 0; i < heads_.size(); ++i) put(i, heads_[i].title);

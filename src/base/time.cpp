@@ -27,6 +27,7 @@ std::string human_duration(double seconds) {
 }
 
 Rate Rate::from(double speed) noexcept {
+  // Fixed point with 32 binary places: sums and comparisons of rates are exact on every machine.
   return Rate{static_cast<std::uint64_t>(std::llround(speed * 4294967296.0))};
 }
 
@@ -35,6 +36,8 @@ __extension__ using Wide = unsigned __int128;
 Duration Rate::work_in(Duration elapsed) const noexcept {
   if (*this == one()) return elapsed;
   const Wide product = static_cast<Wide>(static_cast<std::uint64_t>(elapsed.count())) * q32_;
+  // 128 bits hold any duration times any rate. Work is rounded down and time (below) up, so a job
+  // never ends before its work is done.
   return Duration{static_cast<std::int64_t>(product >> 32)};
 }
 

@@ -45,6 +45,7 @@ Result<JobAction> query_of(const Call& call, Verb verb) {
   return query;
 }
 
+// People are told what failed; a script goes by the exit code, and --json has it all.
 int tell(const Call& call, Verb verb, std::vector<VerbResult> results) {
   const std::size_t all = results.size();
   const auto done = static_cast<std::size_t>(std::ranges::count_if(results, &VerbResult::is_done));
@@ -53,7 +54,7 @@ int tell(const Call& call, Verb verb, std::vector<VerbResult> results) {
   if (call.has("json"))
     call.console.put_json(json::parse(wire::to_json(VerbResultList{std::move(results)})).dump(2));
   else if (all == 0)
-    call.console.note(fmt::format("{}: no job is meant by that", to_string(verb)));
+    call.console.note(fmt::format("{}: no job matches", to_string(verb)));
   else if (call.console.is_terminal())
     call.console.put(
         fmt::format("{}: {} of {} job{}\n", to_string(verb), done, all, all == 1 ? "" : "s"));
@@ -64,6 +65,7 @@ int tell(const Call& call, Verb verb, std::vector<VerbResult> results) {
 int act(const Call& call, Verb verb) {
   auto query = query_of(call, verb);
   if (!query) return call.console.complain(kMisuse, query.error());
+  // Names are checked before the scheduler is asked: misuse and failure have different exit codes.
   for (const std::string& name : call.operands())
     if (const auto names = parse_job_names(name); !names)
       return call.console.complain(kMisuse, names.error());
@@ -86,6 +88,7 @@ int run_requeue(const Call& call) { return act(call, Verb::Requeue); }
 int run_suspend(const Call& call) { return act(call, Verb::Suspend); }
 int run_resume(const Call& call) { return act(call, Verb::Resume); }
 
+// The same keys and notations as in a job file; the scheduler decides what may still change.
 int run_change(const Call& call) {
   if (call.operands().size() < 2)
     return call.console.complain(kMisuse,
@@ -93,7 +96,7 @@ int run_change(const Call& call) {
   const std::vector<std::string> settings(call.operands().begin() + 1, call.operands().end());
   auto changes = json_of_settings(settings);
   if (!changes) return call.console.complain(kMisuse, changes.error());
-  // Of a job that is there already no limit is written as 0.
+  // A change writes "no limit" as 0, a submit as kUnlimitedTime.
   if (const auto limit = changes->find("time_limit");
       limit != changes->end() && *limit == kUnlimitedTime)
     *limit = 0;

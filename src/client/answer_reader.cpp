@@ -1,3 +1,7 @@
+// Reads one HTTP/1.1 answer from any source of bytes: lengths, chunks or until the connection
+// closes. Limits on lines and headers keep a wrong address, which may be any server, from filling
+// memory.
+
 #include "client/answer_reader.h"
 
 #include <algorithm>
@@ -35,6 +39,7 @@ std::optional<std::uint64_t> size_of(std::string_view text, int base) {
 }  // namespace
 
 Result<void> AnswerReader::more() {
+  // Everything was used: the buffer starts again instead of growing with the answer.
   if (read_ > 0 && read_ == buffer_.size()) {
     buffer_.clear();
     read_ = 0;
@@ -71,6 +76,7 @@ Result<HttpReply> AnswerReader::head(bool has_body) {
     if (!status.starts_with("HTTP/1.") || code < 100)
       return fail("the answer is not HTTP: is this the scheduler's address?");
     reply.status = static_cast<int>(code);
+    // HTTP/1.0 closes unless a header says otherwise; take_framing() looks at that.
     closes_ = status.starts_with("HTTP/1.0");
     while (true) {
       BERTH_TRY(const std::string text, line());
@@ -86,6 +92,7 @@ Result<HttpReply> AnswerReader::head(bool has_body) {
   return reply;
 }
 
+// The order of RFC 9112: no body at all, chunks, a length, or everything until the end.
 Result<void> AnswerReader::take_framing(const HttpReply& reply, bool has_body) {
   const std::string connection = lower(reply.header("connection"));
   if (connection == "close") closes_ = true;
@@ -125,10 +132,12 @@ Result<void> AnswerReader::begin_chunk() {
 
 Result<void> AnswerReader::end_chunk() {
   BERTH_TRY(const std::string text, line());
+  // After its bytes a chunk has an empty line.
   if (!text.empty()) return fail("a chunk of the answer is longer than it said");
   return begin_chunk();
 }
 
+// As much as has come already: a stream must not wait until a chunk is complete.
 Result<std::string> AnswerReader::piece() {
   if (read_ == buffer_.size()) BERTH_TRY_VOID(more());
   const auto size =
@@ -139,6 +148,7 @@ Result<std::string> AnswerReader::piece() {
   return text;
 }
 
+// An empty text is the end; a piece is never empty before that.
 Result<std::string> AnswerReader::next() {
   if (is_done_) return std::string{};
   if (body_ == Body::UntilClose) {

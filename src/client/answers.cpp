@@ -1,3 +1,6 @@
+// Answers of the API as rows. Readers are tolerant: unknown fields are skipped and missing ones
+// keep their default, so that a newer scheduler and an older client understand each other.
+
 #include "client/answers.h"
 
 #include <nlohmann/json.hpp>
@@ -52,6 +55,7 @@ JobRow job_of(const json& object, KeepJson keep) {
   JobRow row;
   wire::read(object, static_cast<JobView&>(row));
   if (row.spec->array) row.array_at_once = row.spec->array->at_once;
+  // As it came, for --json: fields that this program does not know are not lost.
   if (keep == KeepJson::Yes) row.json = object.dump(-1, ' ', false, json::error_handler_t::replace);
   return row;
 }
@@ -65,6 +69,7 @@ Result<JobRow> job_from(std::string_view body) {
   return job_of(value, KeepJson::Yes);
 }
 
+// One that is no object is skipped: a list with one odd entry is still a list.
 Result<JobRows> jobs_from(std::string_view body, KeepJson keep) {
   BERTH_TRY(const json value, parsed(body));
   JobRows page;
@@ -149,6 +154,7 @@ Result<Why> why_from(std::string_view body) {
   return why;
 }
 
+// Empty if the body is not ours, as from a proxy; then the status must do.
 std::vector<std::string> error_messages(std::string_view body) {
   const json value = json::parse(body, nullptr, false);
   ErrorAnswer answer;

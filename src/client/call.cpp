@@ -13,8 +13,8 @@ namespace berth::client {
 
 namespace {
 
-/// A scheduler that restarts is away for seconds. Whoever has a job in hand waits for it; whoever
-/// only looks wants to know soon that there is none.
+/// A scheduler that restarts is away for seconds. A submit waits for it; a command that only looks
+/// reports soon that there is none.
 constexpr std::chrono::seconds kSubmitPatience{30};
 constexpr std::chrono::seconds kPatience{5};
 
@@ -39,10 +39,12 @@ Result<Scheduler> patient_scheduler(std::string_view server, const Console& cons
 
 int exit_code_of(const JobRow& job) {
   if (job.state == LiveState::Completed) return kSuccess;
+  // As a shell reports a program that a signal ended.
   if (job.signal != 0) return 128 + job.signal;
   return job.exit_code != 0 ? job.exit_code : kFailure;
 }
 
+// The scheduler's words may name the job already.
 std::string result_text(const VerbResult& result) {
   const std::string job = fmt::format("job {}", result.job);
   return result.text.find(job) != std::string::npos ? result.text

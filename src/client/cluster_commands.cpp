@@ -38,12 +38,13 @@ int ask(const Call& call, Result<std::string> (*question)(Scheduler&, const Call
 
 Result<std::string> quiet(const std::string&) { return std::string{}; }
 
+// Shares and hours may be fractions; counts go through parse_count().
 Result<double> amount(const Call& call, std::string_view option) {
   const std::string text = call.value(option);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0) || value > 1e9)
-    return fail(fmt::format("share: --{}={} is no number of 0 or more", option, text));
+    return fail(fmt::format("share: --{}={} must be a number of 0 or more", option, text));
   return value;
 }
 
@@ -66,12 +67,14 @@ int run_nodes(const Call& call) {
       });
 }
 
+// Nodes are done one by one; the first failure ends it, and what was done stays done.
 int run_node(const Call& call) {
   const auto& words = call.operands();
   static const std::vector<std::string> kNodeStates{"drain", "resume", "down"};
-  if (words.size() < 2) return misuse(call, "node: what with which? As in `berth node drain n3`");
+  if (words.size() < 2)
+    return misuse(call, "node: which action on which node? As in `berth node drain n3`");
   if (std::ranges::find(kNodeStates, words.front()) == kNodeStates.end())
-    return misuse(call, fmt::format("node: '{}' cannot be done{}", words.front(),
+    return misuse(call, fmt::format("node: unknown action '{}'{}", words.front(),
                                     suggestion(words.front(), kNodeStates)));
   auto scheduler = call.scheduler();
   if (!scheduler) return call.console.complain(kMisuse, scheduler.error());
@@ -150,6 +153,7 @@ Result<std::string> show_shares(const std::string& body) {
   return share_table(shares);
 }
 
+// Who may make which token is for the scheduler to say.
 Result<std::string> make_token(Scheduler& scheduler, const Call& call) {
   TokenRequest request;
   request.name = call.operands()[1];
@@ -209,6 +213,7 @@ int run_token(const Call& call) {
       if (const auto fine = parse_moment(call.value("expires"), unix_now()); !fine)
         return misuse(call, "token: --expires: " + fine.error().text());
     const int code = ask(call, make_token, show_new_token);
+    // Only people need to be told; a script gets the token alone.
     if (code == kSuccess && call.console.is_terminal())
       call.console.note("shown once: keep it in ~/.config/berth/token (chmod 600) or BERTH_TOKEN");
     return code;

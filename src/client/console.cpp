@@ -21,10 +21,12 @@ Console::Console(std::string program) : program_(std::move(program)) {
 }
 
 bool Console::put(std::string_view text) {
+  // After `| head` has left there is nobody to write to; callers stop asking the scheduler.
   if (is_gone_ || !write_error_.empty()) return false;
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
     return true;
+  // A reader that closed the pipe is no fault of ours: done() reports success.
   if (errno == EPIPE)
     is_gone_ = true;
   else
@@ -32,6 +34,7 @@ bool Console::put(std::string_view text) {
   return false;
 }
 
+// Whatever a server or a file says goes through harmless(): it must not steer the terminal.
 void Console::note(std::string_view line) const {
   const std::string text = fmt::format("{}: {}\n", program_, harmless(line));
   std::fwrite(text.data(), 1, text.size(), stderr);

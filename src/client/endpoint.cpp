@@ -1,3 +1,7 @@
+// Where the scheduler is: an option, then variables, then the usual sockets. Tokens come from a
+// variable or from a private file, and are never sent in the clear beyond this machine unless the
+// user insists.
+
 #include "client/endpoint.h"
 
 #include <algorithm>
@@ -32,10 +36,12 @@ bool is_socket_of_mine(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode) && info.st_uid == ::geteuid();
 }
 
+// Names that cannot leave the machine; anything else may be a stranger's network.
 bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
+// The kernel would cut a longer path, and another socket might be there.
 Result<Endpoint> at_socket(std::string path) {
   if (path.size() >= sizeof(sockaddr_un::sun_path))
     return fail(fmt::format("{}: longer than the path of a socket may be", path));
@@ -57,6 +63,7 @@ Result<std::string> read_token_file(const std::string& path) {
   return token;
 }
 
+// The first that is there counts, also if it is empty: a variable can switch a token off.
 Result<std::string> find_token(const Variables& variables) {
   std::string token;
   if (const auto given = variables("BERTH_TOKEN")) {
@@ -74,8 +81,9 @@ Result<std::string> find_token(const Variables& variables) {
       BERTH_TRY(token, read_token_file(path));
     }
   }
+  // It becomes a header line: a line break in it would add headers.
   const bool is_plain = std::ranges::all_of(token, [](char c) { return c > ' ' && c < 127; });
-  if (!is_plain) return fail("the token holds blanks or control characters: it was copied wrongly");
+  if (!is_plain) return fail("the token contains blanks or control characters (copy it again)");
   return token;
 }
 
@@ -92,6 +100,7 @@ Result<Endpoint> at_url(std::string_view url, const Variables& variables) {
   }
   while (rest.ends_with('/')) rest.remove_suffix(1);
   std::string_view port;
+  // An IPv6 address has colons of its own: brackets tell where it ends.
   if (rest.starts_with('[')) {
     const auto close = rest.find(']');
     endpoint.host = std::string(rest.substr(1, close == rest.npos ? close : close - 1));
@@ -150,6 +159,7 @@ std::string own_socket_without_runtime_dir(std::uint32_t user) {
   return fmt::format("/tmp/berth-{}/berth/berth.sock", user);
 }
 
+// What a user says counts first; then one's own scheduler, then the machine's.
 Result<Endpoint> find_endpoint(std::string_view server, const Variables& variables) {
   if (!server.empty()) return at(server, variables);
   if (const auto url = variables("BERTH_URL"); url && !url->empty()) return at(*url, variables);

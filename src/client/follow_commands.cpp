@@ -88,10 +88,12 @@ class Listener {
 };
 
 std::string event_path(const std::vector<JobNumber>& jobs) {
+  // A list that long does not fit a request line; all events are a few more to skip.
   if (jobs.size() > 500) return "/events";
   return fmt::format("/events?job={}", fmt::join(jobs, ","));
 }
 
+// On standard error: standard output belongs to the job's data.
 void announce(const Console& console, const JobRow& job) {
   std::string text = fmt::format("job {} {}", job.number, to_string(job.state));
   if (job.signal != 0)
@@ -104,6 +106,8 @@ void announce(const Console& console, const JobRow& job) {
 
 }  // namespace
 
+// Asks again after every event instead of reading states from events: an event that was missed
+// during a restart costs nothing.
 Result<std::vector<JobRow>> wait_for(Scheduler& scheduler, const std::vector<JobNumber>& jobs,
                                      const Console& console) {
   scheduler.be_patient({});  // we are, for longer
@@ -157,6 +161,7 @@ int run_wait(const Call& call) {
 namespace {
 
 /// What is there now.
+/// Piece by piece, so that a large file does not have to fit into memory.
 int print_output(const Call& call, Scheduler& scheduler, const std::string& path) {
   const auto stream = scheduler.stream(path);
   if (!stream) return call.console.complain(kFailure, stream.error());
@@ -167,6 +172,7 @@ int print_output(const Call& call, Scheduler& scheduler, const std::string& path
   }
 }
 
+// The whole output is fetched: lines cannot be counted from the end without seeing them.
 int print_last_lines(const Call& call, Scheduler& scheduler, const std::string& path,
                      std::int64_t lines) {
   const auto stream = scheduler.stream(path);
@@ -195,6 +201,7 @@ int follow_output(const Call& call, Scheduler& scheduler, JobNumber job, const s
         if (!piece) error = piece.error();
         if (!piece || piece->empty()) break;
         patience.answered();
+        // Counted before it is written: after a reconnect no byte is asked for twice.
         offset += piece->size();
         if (!call.console.put(*piece)) return call.console.done();
       }

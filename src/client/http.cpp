@@ -1,3 +1,7 @@
+// One connection that is kept for the next request. A request is repeated by itself only if that is
+// harmless: it was never sent, or the connection that was kept turned out to be closed and the
+// request may be repeated.
+
 #include "client/http.h"
 
 #include <algorithm>
@@ -35,6 +39,7 @@ bool same_name(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+// By HTTP's own rules, or because a key makes the second time harmless.
 bool HttpRequest::is_repeatable() const {
   if (may_repeat || method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE")
     return true;
@@ -70,8 +75,10 @@ HttpClient::HttpClient(Endpoint endpoint, std::chrono::milliseconds timeout)
     : endpoint_(std::move(endpoint)), timeout_(timeout) {}
 HttpClient::~HttpClient() = default;
 
+// A kept connection on which something arrived is not idle any more: it is being closed.
 bool HttpClient::is_connected() const noexcept { return wire_ && wire_->is_quiet(); }
 
+// Host is "localhost" for sockets: HTTP wants one, the socket has none.
 std::string HttpClient::text_of(const HttpRequest& request) const {
   std::string text = fmt::format(
       "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: berth/{}\r\n", request.method, request.target,
@@ -85,9 +92,12 @@ std::string HttpClient::text_of(const HttpRequest& request) const {
   return text + "\r\n" + request.body;
 }
 
+// Tells apart why there is no answer: closed before a byte came, cut off in the middle, or silent.
 Result<HttpReply> HttpClient::exchange(const std::string& text, const std::string& method) {
   was_closed_ = false;
   failure_ = Failure::Other;
+  // A server may refuse and close before it has read everything: its answer is read even if writing
+  // failed.
   auto written = wire_->write(text);
   AnswerReader reader(source_of(*wire_));
   auto reply = reader.head(method != "HEAD");
@@ -133,6 +143,7 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
     auto reply = exchange(text, request.method);
     if (reply) return reply;
     wire_.reset();
+    // At most once more: the next connection is a fresh one.
     if (!is_fresh && was_closed_ && request.is_repeatable()) continue;
     return fail(fmt::format(
         "{}: {}{}", endpoint_.text(), reply.error().text(),
@@ -140,6 +151,7 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
   }
 }
 
+// A connection of its own: the stream may last for hours while other requests go on.
 Result<std::unique_ptr<HttpStream>> HttpClient::open(const HttpRequest& request,
                                                      std::chrono::milliseconds silence) {
   auto wire = open_wire(endpoint_, silence);
@@ -156,6 +168,7 @@ Result<std::unique_ptr<HttpStream>> HttpClient::open(const HttpRequest& request,
   return stream;
 }
 
+// Everything but the unreserved characters of RFC 3986.
 std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {

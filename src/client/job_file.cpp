@@ -1,3 +1,7 @@
+// YAML to the JSON that the API takes: scalars become what their key says, and everything else is
+// checked by the reader of requests, so that files and requests cannot differ. Complaints carry the
+// place of the key.
+
 #include "client/job_file.h"
 
 #include <algorithm>
@@ -53,6 +57,7 @@ class JobFileReader {
   }
 
  private:
+  // An array is one request; ten thousand jobs are as many.
   void read_list(const YAML::Node& list, const json& defaults, std::vector<JobSpec>& jobs) {
     if (list.size() > kMaxJobs) {
       fields_.wrong(list.Mark(),
@@ -69,6 +74,7 @@ class JobFileReader {
     }
     json all = defaults;
     const json own = read_keys(node);
+    // Defaults may give the one and a job the other; both together would be something else.
     if (own.contains("script")) all.erase("command");  // the one replaces the other
     if (own.contains("command") && !own.contains("script")) all.erase("script");
     if (own.contains("env") && all.contains("env")) {
@@ -107,6 +113,8 @@ class JobFileReader {
     return object;
   }
 
+  // A scalar is converted by its key, as on the command line; lists and maps only where the key has
+  // them.
   void read_value(const JobSpecField& field, const YAML::Node& value, json& object) {
     const std::string key(field.key);
     if (field.kind == "map") {
@@ -125,6 +133,7 @@ class JobFileReader {
     }
   }
 
+  // A value without text is an empty one, as in `NAME:`.
   json read_map(const YAML::Node& value, const std::string& key) {
     json map = json::object();
     if (!value.IsMap()) {

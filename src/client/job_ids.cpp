@@ -1,3 +1,6 @@
+// Names of jobs as people write them: 12, 12_3, 12_[0-9], joined by commas. Indices of an array are
+// turned into numbers with one question to the scheduler.
+
 #include "client/job_ids.h"
 
 #include <algorithm>
@@ -9,6 +12,7 @@ namespace berth::client {
 
 namespace {
 
+// 12_* and 12_[0-9] are Slurm's notation; "%2" makes no sense in a name.
 Result<JobName> one_name(std::string_view text) {
   JobName name;
   const auto underscore = text.find('_');
@@ -33,6 +37,7 @@ Result<JobName> one_name(std::string_view text) {
   return name;
 }
 
+// Jobs of an array have consecutive numbers in the order of their indices.
 Result<void> add_of_array(Scheduler& scheduler, const JobName& name,
                           std::vector<JobNumber>& numbers) {
   BERTH_TRY(const JobRow first, scheduler.job(name.number));
@@ -57,6 +62,7 @@ Result<std::vector<JobName>> parse_job_names(std::string_view text) {
   std::vector<JobName> names;
   std::string one;
   int depth = 0;
+  // A comma inside brackets belongs to the name.
   for (const char c : std::string(text) + ",") {
     if (c == '[') ++depth;
     if (c == ']') --depth;
@@ -72,6 +78,7 @@ Result<std::vector<JobName>> parse_job_names(std::string_view text) {
   return names;
 }
 
+// All names are checked before the first question: half a command is worse than none.
 Result<std::vector<JobNumber>> resolve_jobs(Scheduler& scheduler,
                                             const std::vector<std::string>& names,
                                             BareNumber bare) {

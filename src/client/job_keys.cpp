@@ -1,3 +1,6 @@
+// KEY=VALUE of `--set`, `change` and job files as JSON. The kind of each key comes from the list of
+// fields; spans, memory, signals and moments have their own notation.
+
 #include "client/job_keys.h"
 
 #include <algorithm>
@@ -32,9 +35,11 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// Keys with a notation of their own come first; everything else is a plain number.
 Result<json> whole(std::string_view key, std::string_view text) {
   const bool is_span =
       key == "time_limit" || key == "estimate" || key == "warn_seconds" || key == "grace_seconds";
+  // Zero in any notation, and "unlimited", ask for as long as the queue gives.
   if (key == "time_limit" && (!is_number(text) || text.find_first_not_of('0') == text.npos)) {
     BERTH_TRY(const auto seconds, parse_job_limit(text));
     return json(seconds);
@@ -77,6 +82,7 @@ const JobSpecField* field_of(std::string_view key) {
 
 }  // namespace
 
+// Empty if the key is known: then the value is what is wrong.
 std::string complaint_about_key(std::string_view key) {
   if (field_of(key) != nullptr) return {};
   std::vector<std::string> names;
@@ -107,6 +113,7 @@ Result<json> value_of_key(std::string_view key, std::string_view text) {
   return json(std::string(text));
 }
 
+// Every fault is collected, so that one run shows all of them.
 Result<json> json_of_settings(std::span<const std::string> settings) {
   json object = json::object();
   Error error;

@@ -1,3 +1,6 @@
+// Our states in Slurm's words, for squeue and for people who type them. The table is in the order
+// of LiveState: names_of() indexes it.
+
 #include <array>
 #include <cctype>
 #include <utility>
@@ -60,6 +63,7 @@ constexpr std::array<std::pair<WaitCode, std::string_view>, 14> kReasons{{
 
 }  // namespace
 
+// By code; what follows is for older schedulers, which send none.
 std::string slurm_reason(const JobRow& job) {
   for (const auto& [code, slurm] : kReasons)
     if (code == job.code) return std::string(slurm);
@@ -77,11 +81,13 @@ std::string slurm_reason(const JobRow& job) {
 std::string_view slurm_code(LiveState state) noexcept { return names_of(state).code; }
 std::string_view slurm_name(LiveState state) noexcept { return names_of(state).slurm; }
 
+// One of Slurm's words may be several states of ours: PD is held, blocked and pending.
 std::vector<LiveState> states_from(std::string_view text) {
   if (const auto ours = live_state_from(text)) return {*ours};
   std::vector<LiveState> found;
   const std::string word = upper(text);
   for (const StateNames& names : kStates) {
+    // Not a state one can ask for.
     if (names.state == LiveState::Unknown) continue;
     if (names.code == word || names.slurm == word || upper(to_string(names.state)) == word)
       found.push_back(names.state);

@@ -13,6 +13,8 @@ namespace {
 /// A signal handler has no other way to get at it.
 std::atomic<const char*> words = nullptr;
 
+// Only what is allowed in a handler: an atomic load, write() and raise(). The default action then
+// ends the process as if nobody had looked.
 void speak_and_die(int signal) {
   if (const char* line = words.load()) {
     [[maybe_unused]] const ssize_t written =  // there is nobody left to tell if it fails
@@ -27,7 +29,7 @@ void handle(void (*handler)(int), int signal) {
   struct sigaction before {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
-  // Who started us with the signal ignored (nohup, a shell's background job) meant it.
+  // A parent that ignores the signal (nohup, a shell's background job) wants us to ignore it too.
   if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) return;
   ::sigaction(signal, &action, nullptr);
 }
@@ -44,6 +46,7 @@ LastWords::~LastWords() {
 }
 
 void LastWords::set(std::string line) {
+  // Old lines stay in memory: the handler may be reading one of them right now.
   said_.push_back(std::move(line) + "\n");
   words = said_.back().c_str();
 }

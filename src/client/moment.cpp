@@ -1,3 +1,6 @@
+// Times as people write them: Slurm's notation for --begin, spans for --since. `direction` says
+// where a bare time of day lies: the next one for what is to come, the last one for what was.
+
 #include "client/moment.h"
 
 #include <algorithm>
@@ -45,6 +48,7 @@ std::tm local(std::int64_t seconds) {
 std::int64_t midnight(std::int64_t now, int days) {
   std::tm parts = local(now);
   parts.tm_hour = parts.tm_min = parts.tm_sec = 0;
+  // mktime() carries over months and years, and knows about daylight saving.
   parts.tm_mday += days;
   parts.tm_isdst = -1;
   return std::mktime(&parts);
@@ -108,6 +112,7 @@ std::optional<std::int64_t> time_of_day(std::string text) {
   if (*hour < 0 || *hour > (offset < 0 ? 23 : 12) || *minute < 0 || *minute > 59 || *second < 0 ||
       *second > 59)
     return std::nullopt;
+  // 12am is midnight, 12pm noon.
   if (offset >= 0) hour = *hour % 12 + offset;
   return *hour * 3'600 + *minute * 60 + *second;
 }
@@ -115,6 +120,7 @@ std::optional<std::int64_t> time_of_day(std::string text) {
 struct Date {
   int year, month, day;
 };
+// 2026-11-20, 11/20/26, 11/20 or 112026: what sbatch takes for --begin.
 std::optional<Date> date_of(std::string_view text, std::int64_t now) {
   std::array<std::string_view, 3> part{};  // year, month, day
   const char separator = text.find('/') != std::string_view::npos ? '/' : '-';
@@ -139,6 +145,7 @@ std::optional<Date> date_of(std::string_view text, std::int64_t now) {
   return Date{*year, *month, *day};
 }
 
+// Local time, with daylight saving as it is on that day.
 std::optional<std::int64_t> on_day(const Date& date, std::int64_t seconds) {
   std::tm parts{};
   parts.tm_year = date.year - 1'900;
@@ -166,6 +173,7 @@ std::optional<std::int64_t> absolute(const std::string& text, std::int64_t now) 
   return seconds ? on_day(*date, *seconds) : std::nullopt;
 }
 
+// From the most specific notation to the least: a bare number is the last thing it can be.
 std::optional<std::int64_t> moment(std::string_view given, std::int64_t now, int direction) {
   const std::string text = lower(given);
   if (text == "now") return now;
@@ -181,6 +189,7 @@ std::optional<std::int64_t> moment(std::string_view given, std::int64_t now, int
     return today;
   }
   if (const auto time = absolute(text, now)) return time;
+  // "2h" alone means two hours ago; a bare number is no span here, it may be Unix time.
   if (direction < 0 && !text.empty() &&
       std::isdigit(static_cast<unsigned char>(text.back())) == 0) {
     if (const auto span = span_of(text)) return now - *span;
@@ -213,6 +222,7 @@ Result<std::int64_t> parse_past_moment(std::string_view text, std::int64_t now) 
   return fail(fmt::format("'{}' is no time (as in 2h, 3d, yesterday, 08:30, 2026-11-20)", text));
 }
 
+// Units of 1024, as Slurm counts: 16G, 16GB and 16GiB are the same.
 Result<std::int32_t> parse_memory_mib(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -227,9 +237,11 @@ Result<std::int32_t> parse_memory_mib(std::string_view text) {
   if (error != std::errc{} || !(mib >= 0) || mib > 2e9)
     return fail(
         fmt::format("'{}' is no amount of memory (as in 512M, 16G; MiB without unit)", text));
+  // Rounded up: nobody gets less than they asked for.
   return static_cast<std::int32_t>(std::ceil(mib));
 }
 
+// With or without SIG, in any case, or by number.
 Result<int> parse_signal(std::string_view text) {
   if (const auto number = whole<int>(text)) {
     if (*number >= 1 && *number <= 64) return *number;
@@ -240,7 +252,7 @@ Result<int> parse_signal(std::string_view text) {
     for (const SignalName& known : kSignals)
       if (known.name == bare) return known.number;
   }
-  return fail(fmt::format("'{}' is no signal (as in USR1, SIGTERM or 15)", text));
+  return fail(fmt::format("'{}' is not a signal (as in USR1, SIGTERM or 15)", text));
 }
 
 std::string signal_name(int signal) {
@@ -249,6 +261,7 @@ std::string signal_name(int signal) {
   return fmt::format("signal {}", signal);
 }
 
+// Slurm's form, days-hours:minutes:seconds, without leading parts that are zero.
 std::string clock_span(double seconds) {
   const auto all = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e11));
   const std::int64_t days = all / kDay, hours = all / 3'600 % 24, minutes = all / 60 % 60;

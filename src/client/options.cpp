@@ -1,3 +1,7 @@
+// Options as getopt_long reads them, from a table: short ones joined, values attached or not, long
+// names cut where they stay unique. All faults of a line are collected, with the word they are
+// about.
+
 #include "client/options.h"
 
 #include <algorithm>
@@ -16,6 +20,7 @@ class Reader {
   Reader(std::span<const OptionSpec> known, std::span<const std::string> words)
       : known_(known), words_(words) {}
 
+  // "--" ends the options; what comes after is for the program, whatever it looks like.
   Parsed read(OperandOrder order) {
     while (next_ < words_.size()) {
       const std::string& word = words_[next_];
@@ -28,6 +33,7 @@ class Reader {
         long_option(word);
       } else if (is_short(word)) {
         short_options(word);
+        // `berth submit train.sh --fast`: from the program on, words belong to it.
       } else if (order == OperandOrder::Leading) {
         take_rest();
       } else {
@@ -41,6 +47,7 @@ class Reader {
  private:
   static bool is_short(std::string_view word) {
     return word.size() >= 2 && word[0] == '-' &&
+           // "-5" is a number, as in a priority, not an option.
            std::isdigit(static_cast<unsigned char>(word[1])) == 0;
   }
   void take_rest() {
@@ -51,6 +58,7 @@ class Reader {
   void wrong(std::string text) { parsed_.faults.push_back({next_, std::move(text)}); }
 
   /// The option of this name or, if only one begins so, of this beginning.
+  /// A full name wins over names that begin with it: --set is not ambiguous beside --settings.
   const OptionSpec* find(std::string_view name) {
     std::vector<const OptionSpec*> begun;
     for (const OptionSpec& option : known_) {
@@ -95,6 +103,7 @@ class Reader {
     ++next_;
   }
 
+  // The next word is the value even if it begins with a dash, as in getopt.
   void with_next_word(const OptionSpec* option, const std::string& name) {
     if (next_ + 1 >= words_.size()) {
       wrong(fmt::format("{} needs a value ({})", name,
@@ -107,6 +116,7 @@ class Reader {
   }
 
   /// "-n4", "-n 4", "-n=4", and letters without values in one word: "-hl".
+  /// A letter that takes a value takes the rest of the word.
   void short_options(std::string_view word) {
     for (std::size_t i = 1; i < word.size(); ++i) {
       const auto option = std::ranges::find(known_, word[i], &OptionSpec::letter);

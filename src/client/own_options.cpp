@@ -49,6 +49,7 @@ Result<void> take_gpus(Draft& draft, Text value) {
   const auto dash = value.find('-', 1);
   BERTH_TRY(const auto low, parse_count(value.substr(0, dash), 0, kMany));
   draft.gpus = low;
+  // A later option wins over #SBATCH lines that counted GPUs otherwise.
   draft.gpus_per_node = draft.gpus_per_task = std::nullopt;
   draft.spec.gpus_min = draft.spec.gpus_max = 0;
   if (dash == Text::npos) return {};
@@ -60,6 +61,7 @@ Result<void> take_gpus(Draft& draft, Text value) {
   return {};
 }
 
+// Slurm's ways to count cores give way to a plain number.
 Result<void> take_cpus(Draft& draft, Text value) {
   BERTH_TRY(const auto cpus, parse_count(value, 0, kMany));
   draft.spec.cpus = static_cast<std::int32_t>(cpus);
@@ -73,11 +75,12 @@ Result<void> take_memory(Draft& draft, Text value) {
   return {};
 }
 
+// At least a thousandth: 0 would mean no device at all.
 Result<void> take_share(Draft& draft, Text value) {
   double share = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), share);
   if (error != std::errc{} || end != value.data() + value.size() || !(share > 0) || share > 1)
-    return fail(fmt::format("'{}' is no share of a device (above 0, at most 1)", value));
+    return fail(fmt::format("'{}' is not a share of a device (above 0, at most 1)", value));
   draft.spec.gpu_milli = std::max(1, static_cast<std::int32_t>(std::lround(share * 1'000)));
   return {};
 }
@@ -86,7 +89,7 @@ Result<void> take_nodes(Draft& draft, Text value) {
   draft.spec.nodes.clear();
   for (const Text part : split(value, ',')) {
     const auto names = expand_node_names(part);
-    if (!names) return fail(fmt::format("'{}' is no node (as in n1,n7 or n[1-4])", part));
+    if (!names) return fail(fmt::format("'{}' is not a node (as in n1,n7 or n[1-4])", part));
     draft.spec.nodes.insert(draft.spec.nodes.end(), names->begin(), names->end());
   }
   return {};
@@ -111,6 +114,7 @@ Result<void> take_env(Draft& draft, Text value) {
 Result<void> take_set(Draft& draft, Text value) {
   const std::vector<std::string> one{std::string(value)};
   BERTH_TRY(const auto changes, json_of_settings(one));
+  // Through JSON, so that --set obeys exactly the rules of a job file.
   auto all = to_json(draft.spec);
   all.update(changes);
   BERTH_TRY(draft.spec, job_spec_from_json(all));
@@ -165,7 +169,7 @@ std::vector<OptionTable::Row> rows() {
        text<&JobSpec::group>},
       {{"queue", 'q', Value, "QUEUE", "which queue (default: the first)", kWhat},
        text<&JobSpec::queue>},
-      {{"user", 0, Value, "USER", "whose job it is; operators only (default: yours)", kWhat},
+      {{"user", 0, Value, "USER", "whose job it is; admins only (default: yours)", kWhat},
        text<&JobSpec::user>},
       {{"comment", 0, Value, "TEXT", "any text", kWhat}, text<&JobSpec::comment>},
 

@@ -20,6 +20,7 @@ TableStyle style_of(const Console& console) {
   return {console.has_colour(), console.width(), unix_now()};
 }
 
+// Rows as the scheduler sent them, joined: no field is lost on the way.
 std::string json_list(const std::vector<JobRow>& jobs) {
   std::string text = "{\"jobs\":[";
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -47,6 +48,7 @@ Result<JobQuery> query_of(const Call& call) {
   return query;
 }
 
+// Cut lists say so: nobody should take a page for the whole queue.
 Result<std::string> queue_page(const Call& call, Scheduler& scheduler, const JobQuery& query) {
   BERTH_TRY(const JobRows page, scheduler.jobs(query));
   if (call.has("json")) return json_list(page.jobs);
@@ -58,10 +60,12 @@ Result<std::string> queue_page(const Call& call, Scheduler& scheduler, const Job
 }
 
 /// The screen again and again; a scheduler that restarts is waited for.
+/// \x1b[H and \x1b[J: to the top and clear below, which does not flicker as clearing first would.
 int watch(const Call& call, Scheduler& scheduler, const JobQuery& query, double seconds) {
   bool is_first = true;
   while (true) {
     auto text = queue_page(call, scheduler, query);
+    // Later the screen shows the error and goes on: the scheduler may be restarting.
     if (!text && is_first) return call.console.complain(kFailure, text.error());
     if (call.console.is_terminal()) call.console.put("\x1b[H\x1b[J");
     if (!call.console.put(text ? *text : fmt::format("{}\n", harmless(text.error().text()))))
@@ -82,7 +86,8 @@ int run_queue(const Call& call) {
     if (error != std::errc{} || end != text.data() + text.size() || !(seconds >= 0.1) ||
         seconds > 86'400)
       return call.console.complain(
-          kMisuse, fmt::format("queue: --watch={} is no number of seconds of 0.1 or more", text));
+          kMisuse,
+          fmt::format("queue: --watch={} must be a number of seconds from 0.1 to 86400", text));
   }
   auto scheduler = call.scheduler();
   if (!scheduler) return call.console.complain(kMisuse, scheduler.error());

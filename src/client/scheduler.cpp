@@ -1,3 +1,6 @@
+// One call per route of the API. A scheduler that restarts is waited for, as long as repeating the
+// request is harmless; a submit has a key of its own, which makes it so.
+
 #include "client/scheduler.h"
 
 #include <algorithm>
@@ -27,7 +30,7 @@ constexpr std::size_t kPage = 1'000;
 /// Of one question: the scheduler takes so many numbers, and a line of HTTP has its limits.
 constexpr std::size_t kMaxIds = 10'000;
 constexpr std::size_t kMaxIdText = 4'000;
-/// Heartbeats come more often; silence for so long means that nobody is there.
+/// Heartbeats come more often: this long without one means that the scheduler is gone.
 constexpr auto kSilence = 90s;
 
 /// ?a=b&c=d; empty values are left out.
@@ -59,6 +62,7 @@ struct IdText {
   std::size_t count = 0;
 };
 /// As many of them as one question can hold.
+/// Runs as ranges: a whole array is a few characters.
 IdText ids_text(std::span<const JobNumber> ids) {
   IdText result;
   while (result.count < ids.size() && result.count < kMaxIds && result.text.size() < kMaxIdText) {
@@ -84,6 +88,7 @@ Result<JobRows> all_pages(Query question, std::string_view cursor, std::size_t m
   JobRows all;
   if (rows != Rows::WithJson) question.add(rows == Rows::Folded ? "fold" : "brief", "1");
   while (true) {
+    // Pages of a bounded size: neither side holds a million jobs in one answer.
     const std::size_t wanted = most == 0 ? kPage : std::min(kPage, most - all.jobs.size());
     const std::string from = all.next;
     Query text = question;
@@ -95,6 +100,7 @@ Result<JobRows> all_pages(Query question, std::string_view cursor, std::size_t m
     all.jobs.insert(all.jobs.end(), std::make_move_iterator(page.jobs.begin()),
                     std::make_move_iterator(page.jobs.end()));
     const bool is_enough = most != 0 && all.jobs.size() >= most;
+    // A cursor that does not move would be an endless loop.
     if (page.next.empty() || page.next == from || is_enough) return all;
   }
 }
@@ -116,11 +122,13 @@ std::string_view meaning(int status) {
 
 }  // namespace
 
+// 128 bits from the system: no two submits of a cluster's life share one.
 std::string random_key() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
 }
 
+// The scheduler's own words if it sent any; the remedy for a token is ours.
 Error error_of(const HttpReply& reply, const Endpoint& endpoint) {
   Error error;
   error.messages = error_messages(reply.body);
@@ -174,6 +182,7 @@ class Scheduler::Waiting {
   bool is_said_ = false;
 };
 
+// status_ stays 0 without an answer: callers tell "refused" from "not there" by it.
 Result<std::string> Scheduler::exchange_once(const HttpRequest& request) {
   status_ = 0;
   is_stopping_ = false;
@@ -237,11 +246,12 @@ Result<Scheduler::SubmitAnswer> Scheduler::submit(JobSpec spec) {
   }
 }
 
+// Many numbers become several questions; doubles are asked for once.
 Result<JobRows> Scheduler::jobs(const JobQuery& query) {
   if (query.ids.empty()) return some_jobs(query, "");
   std::vector<JobNumber> ids = query.ids;
   std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   JobRows all;
   for (std::span<const JobNumber> left = ids; !left.empty();) {
     const IdText part = ids_text(left);
@@ -254,6 +264,7 @@ Result<JobRows> Scheduler::jobs(const JobQuery& query) {
   return all;
 }
 
+// Asked once: "me" is whoever the scheduler takes us for, which a token decides.
 Result<std::string> Scheduler::name_of(const std::string& user) {
   if (user != kMe) return user;
   if (me_.empty()) {
@@ -303,6 +314,7 @@ Result<std::vector<AttemptView>> Scheduler::attempts(JobNumber number) {
   return attempts_from(body);
 }
 
+// As many at once as a request line holds.
 Result<std::vector<JobSteps>> Scheduler::steps(std::vector<JobNumber> numbers) {
   constexpr std::size_t kAtOnce = 500;
   std::ranges::sort(numbers);
@@ -310,8 +322,10 @@ Result<std::vector<JobSteps>> Scheduler::steps(std::vector<JobNumber> numbers) {
   for (std::size_t first = 0; first < numbers.size(); first += kAtOnce) {
     const std::span some =
         std::span(numbers).subspan(first, std::min(kAtOnce, numbers.size() - first));
-    BERTH_TRY(const std::string body, get(fmt::format("/steps?ids={}", fmt::join(some, ","))));
-    BERTH_TRY(auto rows, steps_from(body));
+    const auto body = get(fmt::format("/steps?ids={}", fmt::join(some, ",")));
+    if (!body && status_ == 404) return all;  // an older scheduler keeps no steps
+    if (!body) return tl::unexpected<Error>(body.error());
+    BERTH_TRY(auto rows, steps_from(*body));
     std::ranges::move(rows, std::back_inserter(all));
   }
   return all;
@@ -323,7 +337,7 @@ Result<std::vector<VerbResult>> Scheduler::act(JobAction action) {
   }
   for (auto* part : {&action.user, &action.group, &action.queue, &action.name, &action.study})
     if (*part && (*part)->empty()) part->reset();
-  // Of these a second time changes nothing; it may say that the first has done it.
+  // Doing these twice changes nothing; the second answer may only say that it is done already.
   const bool may_repeat =
       action.verb == Verb::Cancel || action.verb == Verb::Hold || action.verb == Verb::Release;
   BERTH_TRY(const std::string answer, exchange({.method = "POST",
@@ -353,6 +367,7 @@ Result<std::vector<NodeView>> Scheduler::nodes() {
   return nodes_from(body);
 }
 
+// A refusal is an ordinary answer: its body is read for the reason.
 Result<std::unique_ptr<HttpStream>> Scheduler::stream(const std::string& path, Headers headers) {
   status_ = 0;
   BERTH_TRY(auto stream,

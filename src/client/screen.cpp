@@ -1,3 +1,6 @@
+// The terminal of `berth top`: alternate screen, raw keys, and one poll() for keys, signals and
+// news. Signal handlers only write a byte into a pipe; everything else happens in the loop.
+
 #include "client/screen.h"
 
 #include <array>
@@ -20,6 +23,7 @@ namespace {
 int g_signals[2] = {-1, -1};  // a handler can only write; the loop reads
 constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT};
 
+// errno belongs to whatever was interrupted.
 void on_signal(int signal) {
   const int error = errno;
   const char byte = static_cast<char>(signal);
@@ -29,6 +33,7 @@ void on_signal(int signal) {
 
 bool make_pipe(int (&ends)[2]) { return ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0; }
 
+// A terminal may take a frame in pieces.
 void put(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
@@ -37,6 +42,7 @@ void put(std::string_view text) {
   }
 }
 
+// A terminal that does not know its size is the usual one.
 winsize size_now() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
@@ -96,6 +102,7 @@ void Screen::draw(const std::vector<std::string>& lines) {
     frame += lines[i] + "\x1b[K";
   }
   frame += "\x1b[J";
+  // An unchanged screen costs nothing and does not flicker, also over a slow line.
   if (frame == last_) return;
   put(frame);
   last_ = std::move(frame);
@@ -119,6 +126,7 @@ std::optional<Input> Screen::from_signals() {
   return std::nullopt;
 }
 
+// Keys beyond ASCII come as escape sequences, of which several may arrive in one read.
 std::optional<Input> Screen::key_from_bytes() {
   if (bytes_.empty()) return std::nullopt;
   const auto key = [&](std::size_t used, Key which, char character = 0) {

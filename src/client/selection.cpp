@@ -13,6 +13,7 @@ Result<States> parse_states(std::string_view text) {
   for (auto i = 0; i < static_cast<int>(LiveState::Unknown); ++i)
     known.emplace_back(to_string(static_cast<LiveState>(i)));
   for (const std::string_view word : split(text, ',')) {
+    // Beside other states it makes them superfluous, but not wrong.
     if (word == "all" || word == "ALL") {
       found.any = true;
       continue;

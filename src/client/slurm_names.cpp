@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "client/commands.h"
 #include "client/draft.h"
 #include "client/sbatch_script.h"
+#include "client/script_variable.h"
 #include "client/submit_command.h"
 
 namespace berth::client {
@@ -79,6 +81,9 @@ Result<void> take_program(Draft& draft, const Parsed& parsed) {
   BERTH_TRY(std::string text, read_script(path));
   if (text.empty()) return fail("the script is empty");
   BERTH_TRY_VOID(apply_script(draft, std::move(text), path == "-" ? "standard input" : path));
+  std::error_code error;
+  if (const auto whole = std::filesystem::canonical(path, error); path != "-" && !error)
+    draft.spec.env[kScriptVariable] = whole.string();
   if (parsed.operands.size() > 1)
     draft.spec.command.assign(parsed.operands.begin() + 1, parsed.operands.end());
   if (draft.spec.name.empty())
@@ -107,7 +112,6 @@ std::string slurm_help(std::string_view usage, std::span<const OptionSpec> optio
   return text + "\nThis is Berth; its own commands are told by `berth --help`.\n";
 }
 
-/// The options in a paragraph, as --usage has it: "Usage: sbatch [-A NAME] [--array=INDICES] …".
 std::string slurm_usage(std::string_view program, std::string_view operands,
                         std::span<const OptionSpec> options) {
   std::string text = fmt::format("Usage: {}", program);
@@ -163,18 +167,35 @@ int run_sbatch(std::span<const std::string> words, Console& console) {
   return submit_drafts(std::move(drafts), Manner::Slurm, console);
 }
 
-bool is_slurm_name(std::string_view program) {
-  const std::string_view name = base_name(program);
-  return name == "sbatch" || name == "squeue" || name == "scancel" || name == "sinfo";
+namespace {
+
+struct SlurmName {
+  std::string_view name;
+  int (*run)(std::span<const std::string> words, Console& console);
+};
+constexpr std::array kSlurmNames{
+    SlurmName{"sacct", run_sacct},     SlurmName{"sbatch", run_sbatch},
+    SlurmName{"scancel", run_scancel}, SlurmName{"scontrol", run_scontrol},
+    SlurmName{"seff", run_seff},       SlurmName{"sinfo", run_sinfo},
+    SlurmName{"sprio", run_sprio},     SlurmName{"squeue", run_squeue},
+    SlurmName{"srun", run_srun},       SlurmName{"sshare", run_sshare},
+    SlurmName{"sstat", run_sstat},
+};
+
+const SlurmName* find_slurm_name(std::string_view program) {
+  const auto found = std::ranges::find(kSlurmNames, base_name(program), &SlurmName::name);
+  return found == kSlurmNames.end() ? nullptr : &*found;
 }
 
+}  // namespace
+
+bool is_slurm_name(std::string_view program) { return find_slurm_name(program) != nullptr; }
+
 int run_slurm_name(std::string_view program, std::span<const std::string> words) {
-  const std::string_view name = base_name(program);
-  Console console{std::string(name)};
-  if (name == "sbatch") return run_sbatch(words, console);
-  if (name == "squeue") return run_squeue(words, console);
-  if (name == "scancel") return run_scancel(words, console);
-  return run_sinfo(words, console);
+  const SlurmName* const command = find_slurm_name(program);
+  if (command == nullptr) return kMisuse;
+  Console console{std::string(command->name)};
+  return command->run(words, console);
 }
 
 }  // namespace berth::client

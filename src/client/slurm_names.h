@@ -1,4 +1,4 @@
-// The program under Slurm's names: sbatch, squeue, scancel, sinfo. The options people's fingers
+// The program under Slurm's names: sbatch, srun, squeue, scontrol and the like. The options people's fingers
 // know, the columns their scripts cut.
 #pragma once
 
@@ -19,12 +19,22 @@ namespace berth::client {
 [[nodiscard]] int run_slurm_name(std::string_view program, std::span<const std::string> words);
 
 [[nodiscard]] int run_sbatch(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_srun(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_squeue(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_scancel(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_sacct(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_scontrol(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_seff(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_sprio(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_sshare(std::span<const std::string> words, Console& console);
+[[nodiscard]] int run_sstat(std::span<const std::string> words, Console& console);
 [[nodiscard]] int run_sinfo(std::span<const std::string> words, Console& console);
 
 /// Usage and options of such a command.
 [[nodiscard]] std::string slurm_help(std::string_view usage, std::span<const OptionSpec> options);
+/// The options in a paragraph: "Usage: sbatch [--account=NAME] … [SCRIPT [ARGS…]]".
+[[nodiscard]] std::string slurm_usage(std::string_view program, std::string_view operands,
+                                      std::span<const OptionSpec> options);
 /// Complaints about words, or nothing.
 [[nodiscard]] std::optional<int> complaint(const Parsed& parsed, const Console& console);
 

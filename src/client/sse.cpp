@@ -4,6 +4,7 @@ namespace berth::client {
 
 void EventReader::add(std::string_view bytes) { buffer_ += bytes; }
 
+// Unknown fields are ignored, as the format demands; a line without colon is a field without value.
 void EventReader::field(std::string_view line) {
   const auto colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
@@ -34,6 +35,7 @@ std::optional<ServerEvent> EventReader::next() {
     open_ = {};
     has_data_ = false;
     event.id = last_id_;
+    // A block without data is a heartbeat or a comment.
     if (is_event) return event;
   }
 }

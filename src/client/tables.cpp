@@ -1,3 +1,6 @@
+// Tables and texts for people. Whatever comes from a user is made harmless and cut before it is
+// printed; widths count columns of the terminal, not bytes.
+
 #include "client/tables.h"
 
 #include <algorithm>
@@ -25,6 +28,7 @@ std::string pace_text(const PaceView& pace) {
 }
 
 /// Lines no longer than the terminal is wide, and no blanks at their ends.
+/// Rows that do not fit are cut, not wrapped: a table stays a table.
 std::string fitted(const std::string& table, int width) {
   std::string text;
   for (std::size_t begin = 0; begin < table.size();) {
@@ -40,6 +44,7 @@ std::string fitted(const std::string& table, int width) {
 
 std::string gpus_of(const JobRow& job) {
   if (job.spec->gpu_milli < 1'000) return fmt::format("{:.2g}", job.spec->gpu_milli / 1'000.0);
+  // An elastic job: what it has, of what it asked for.
   if (job.granted > 0 && job.granted != job.spec->gpus)
     return fmt::format("{}/{}", job.granted, job.spec->gpus);
   return fmt::format("{}", job.spec->gpus);
@@ -65,6 +70,7 @@ std::string coloured(std::string_view text, std::string_view colour, bool has_co
   return fmt::format("\x1b[{}m{}\x1b[0m", colour, text);
 }
 
+// Green is well, yellow in between, red has failed; what does not compete is dim.
 std::string_view colour_of(LiveState state) {
   switch (state) {
     case LiveState::Running:
@@ -97,6 +103,7 @@ std::string clipped(std::string_view text, std::size_t columns) {
   return clipped_line(harmless(text), columns);
 }
 
+// Cut at a column, never inside of a character or a colour mark.
 std::string clipped_line(std::string_view line, std::size_t columns) {
   if (display_width(line) <= columns) return std::string(line);
   std::string cut;
@@ -119,6 +126,7 @@ std::string clipped_line(std::string_view line, std::size_t columns) {
   return cut.find('\x1b') != std::string::npos ? cut + "\x1b[0m" : cut;
 }
 
+// Where a job runs, or why it does not: one column says what matters in its state.
 std::string circumstance(const JobRow& job) {
   if (is_waiting(job.state)) return job.reason.empty() ? "" : fmt::format("({})", job.reason);
   if (is_over(job.state)) return job.reason;
@@ -154,6 +162,7 @@ std::string queue_table(const std::vector<JobRow>& jobs, const TableStyle& style
   return fitted(table.str(), style.width);
 }
 
+// The last line sums up what is shown, not what there is.
 std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& style) {
   std::vector<TextTable::Head> columns{
       {"job", Align::Right},      {"name", Align::Left},    {"user", Align::Left},
@@ -168,6 +177,7 @@ std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& sty
   double gpu_seconds = 0, waited = 0, kwh = 0;
   std::size_t completed = 0, started = 0;
   for (const JobRow& job : jobs) {
+    // Jobs that never started have no wait that could be averaged.
     const double wait =
         job.started > 0 ? static_cast<double>(job.started - job.submitted) * 1e-6 : 0;
     gpu_seconds += job.gpu_seconds;
@@ -231,6 +241,7 @@ std::string energy_table(std::string_view title, const std::map<std::string, dou
                      by_node.str());
 }
 
+// A dot is a free device; jobs that share one are joined by a plus.
 std::string node_table(const std::vector<NodeView>& nodes, const TableStyle& style) {
   TextTable table({{"node", Align::Left},
                    {"state", Align::Left},
@@ -339,6 +350,7 @@ void add_run(std::string& text, const JobRow& job) {
 
 }  // namespace
 
+// Lines without a value are left out: most jobs have few of these.
 std::string job_text(const JobRow& job, const std::vector<AttemptView>& attempts) {
   const JobSpec& spec = *job.spec;
   std::string text = fmt::format("job {}: {}, {}{}\n", job.number, clipped(name_of(job), 200),

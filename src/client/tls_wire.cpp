@@ -1,3 +1,6 @@
+// TLS by OpenSSL. Certificates are always verified, with the system's CAs or BERTH_CA_FILE, and the
+// name must match: there is no switch to turn that off.
+
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -24,6 +27,7 @@ struct Free {
 using Context = std::unique_ptr<SSL_CTX, Free>;
 using Session = std::unique_ptr<SSL, Free>;
 
+// OpenSSL reports an end of the connection with an empty queue of errors.
 std::string tls_reason() {
   const unsigned long code = ::ERR_get_error();
   if (code == 0) return errno != 0 ? std::strerror(errno) : "the connection was closed";
@@ -37,6 +41,7 @@ class TlsWire final : public Wire {
  public:
   TlsWire(int socket, Context context, Session session)
       : socket_(socket), context_(std::move(context)), session_(std::move(session)) {}
+  // The session before its socket.
   ~TlsWire() override {
     session_.reset();
     ::close(socket_);
@@ -98,6 +103,7 @@ bool expect_host(SSL* session, const std::string& host) {
 
 }  // namespace
 
+// The socket is ours from here on: every way out closes it or hands it over.
 Result<std::unique_ptr<Wire>> open_tls_wire(int socket, const Endpoint& endpoint) {
   auto context = make_context(endpoint);
   Session session(context ? ::SSL_new(context->get()) : nullptr);

@@ -34,6 +34,7 @@ class Top {
 
  private:
   void press(const Input& input) {
+    // A question takes the next key, whatever it is: only y does anything.
     if (!choice_.question.empty()) return answer(input);
     if (choice_.is_typing) return type(input);
     switch (input.key) {
@@ -88,6 +89,7 @@ class Top {
       choice_.filter += input.character;
   }
 
+  // By number of the selected job: the list may have changed since it was drawn.
   void move(int by) {
     const auto jobs = top_jobs(snapshot_, choice_);
     if (jobs.empty()) return;
@@ -112,6 +114,7 @@ class Top {
 
 }  // namespace
 
+// Without a terminal on both sides it prints one picture and ends, as for a pipe.
 int run_top(const Call& call) {
   const std::string user = call.has("me") ? std::string(kMe) : call.value("user");
   auto endpoint = find_endpoint(call.value("server"), process_variables());

@@ -1,3 +1,7 @@
+// Two threads beside the screen: one asks for snapshots and carries out actions, one listens to
+// events and tells the first that its snapshot is stale. The lock is never held while talking to
+// the scheduler.
+
 #include "client/top_feed.h"
 
 #include <chrono>
@@ -18,6 +22,7 @@ constexpr std::size_t kMaxJobs = 2'000;
 
 }  // namespace
 
+// What could be had is shown; the first thing that failed is told.
 TopSnapshot ask_for_snapshot(Scheduler& scheduler, const std::string& user) {
   TopSnapshot snapshot;
   snapshot.at = unix_now();
@@ -52,6 +57,7 @@ TopFeed::~TopFeed() {
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
+    // The listener may be blocked in a read; this ends it.
     if (stream_) stream_->interrupt();
   }
   wanted_.notify_all();
@@ -94,6 +100,7 @@ void TopFeed::ask() {
       lock.lock();
       message_ = std::move(text);
     }
+    // Before asking: an event that comes during the question means asking again.
     is_stale_ = false;
     lock.unlock();
     TopSnapshot snapshot = ask_for_snapshot(scheduler, user_);
@@ -111,6 +118,7 @@ void TopFeed::ask() {
   }
 }
 
+// Any event will do: what changed is asked for, not derived from events.
 void TopFeed::listen() {
   Scheduler scheduler(endpoint_, 5s);
   std::unique_lock lock(mutex_);

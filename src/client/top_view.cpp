@@ -1,3 +1,7 @@
+// From a snapshot and what the user has chosen to the lines of the screen, as a pure function:
+// tests need no terminal. Nodes get a quarter of the height, jobs the rest, and the selected job
+// stays visible.
+
 #include "client/top_view.h"
 
 #include <algorithm>
@@ -58,6 +62,7 @@ std::string job_line(const JobRow& job, std::int64_t now, bool has_colour) {
       is_waiting(job.state) ? "+" + clock_span(waited) : clock_span(job.run_seconds), extra);
 }
 
+// A question comes before what is typed, and that before a message.
 std::string last_line(const TopChoice& choice) {
   if (!choice.question.empty()) return harmless(choice.question);
   if (choice.is_typing) return fmt::format("filter: {}_", harmless(choice.filter));
@@ -81,6 +86,7 @@ int rank(LiveState state) {
   }
 }
 
+// Every order ends at the number: lines do not jump between two equal snapshots.
 bool comes_before(const JobRow& a, const JobRow& b, TopSort sort) {
   switch (sort) {
     case TopSort::State: {
@@ -111,6 +117,7 @@ std::string_view to_string(TopSort sort) {
   return "number";
 }
 
+// The filter looks at everything a line shows.
 std::vector<const JobRow*> top_jobs(const TopSnapshot& snapshot, const TopChoice& choice) {
   std::vector<const JobRow*> jobs;
   for (const JobRow& job : snapshot.jobs) {
@@ -156,12 +163,14 @@ std::vector<std::string> top_lines(const TopSnapshot& snapshot, const TopChoice&
   const auto chosen =
       std::ranges::find(jobs, choice.selected, [](const JobRow* job) { return job->number; });
   const auto place = static_cast<std::size_t>(chosen - jobs.begin());
+  // Scrolled just so far that the selected job is the last line shown.
   const std::size_t first = chosen != jobs.end() && place >= room ? place - room + 1 : 0;
   for (std::size_t i = first; i < jobs.size() && i < first + room; ++i) {
     std::string line = job_line(*jobs[i], snapshot.at, size.has_colour);
     if (jobs[i]->number == choice.selected)
       line =
           size.has_colour
+              // Without colours inside: a reset in the middle would end the inverse video.
               ? "\x1b[7m" + clipped_line(job_line(*jobs[i], snapshot.at, false), width) + "\x1b[0m"
               : ">" + line.substr(1);
     lines.push_back(std::move(line));

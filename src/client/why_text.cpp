@@ -66,6 +66,7 @@ std::string why_text(const Why& why) {
           : fmt::format("job {} is {}: {}\n", why.job, to_string(why.state), summary);
   std::vector<const WhyReason*> order;
   for (const WhyReason& reason : why.reasons) order.push_back(&reason);
+  // What no state of the cluster can satisfy comes first: nothing else helps before that.
   std::ranges::stable_partition(order, [](const WhyReason* one) { return one->when == "never"; });
   if (!order.empty()) text += "\nWhat holds it back\n";
   std::size_t width = 0;

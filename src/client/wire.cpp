@@ -1,3 +1,6 @@
+// Connections: Unix sockets and TCP, with a timeout on every read and write. Errors say what to do,
+// and whether waiting may help.
+
 #include "client/wire.h"
 
 #include <cerrno>
@@ -25,6 +28,7 @@ std::string reason(int error) {
   return std::strerror(error);
 }
 
+// MSG_NOSIGNAL: a peer that is gone is an error to report, not a signal that ends us.
 class PlainWire final : public Wire {
  public:
   explicit PlainWire(int socket) : socket_(socket) {}
@@ -55,6 +59,7 @@ class PlainWire final : public Wire {
   int socket_;
 };
 
+// On the socket itself: every call below is then bounded, also those of OpenSSL.
 void set_timeout(int socket, std::chrono::milliseconds timeout) {
   timeval span{};
   span.tv_sec = timeout.count() / 1'000;
@@ -65,11 +70,12 @@ void set_timeout(int socket, std::chrono::milliseconds timeout) {
 
 using Connected = tl::expected<int, NoWire>;
 
+// Not worth waiting for.
 tl::unexpected<NoWire> no_wire(std::string message) {
   return tl::unexpected<NoWire>(NoWire{.error = Error(std::move(message)), .may_come_back = false});
 }
 
-/// Where not even the folder of the socket is, no scheduler has ever been.
+/// If not even the directory of the socket exists, no scheduler has ever run there.
 bool may_come_back(const Endpoint& endpoint, int error) {
   if (error != ENOENT) return error == ECONNREFUSED || error == ECONNRESET;
   const std::string folder = std::filesystem::path(endpoint.socket).parent_path().string();
@@ -92,6 +98,7 @@ tl::unexpected<NoWire> no_scheduler(const Endpoint& endpoint, int error) {
              .may_come_back = may_come_back(endpoint, error)});
 }
 
+// The length was checked when the endpoint was made.
 Connected connect_unix(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -107,6 +114,7 @@ Connected connect_unix(const Endpoint& endpoint, std::chrono::milliseconds timeo
   return socket;
 }
 
+// Every address of the host in turn, as getaddrinfo orders them.
 Connected connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -122,9 +130,11 @@ Connected connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds timeou
     set_timeout(socket, timeout);
     if (::connect(socket, one->ai_addr, one->ai_addrlen) == 0) {
       const int yes = 1;
+      // Requests are small and each waits for its answer: delaying them would only add time.
       ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
       return socket;
     }
+    // With a send timeout connect() reports an expired one as EINPROGRESS.
     error = errno == EINPROGRESS ? ETIMEDOUT : errno;
     ::close(socket);
   }
@@ -135,6 +145,8 @@ Connected connect_tcp(const Endpoint& endpoint, std::chrono::milliseconds timeou
 
 bool is_quiet(int socket) noexcept {
   pollfd waiting{.fd = socket, .events = POLLIN, .revents = 0};
+  // Nothing to read on an idle connection is good: anything, also the end, means that the other
+  // side has closed it or is out of step.
   return ::poll(&waiting, 1, 0) == 0;
 }
 

@@ -94,6 +94,9 @@ EndRecord AttemptEnds::record(const Attempt& attempt, const Verdict& verdict,
   if (exit != nullptr) {
     record.exit_code = exit->exit_code;
     record.signal = exit->signal;
+    record.cpu_seconds = exit->cpu_seconds;
+    record.max_rss_kib = exit->max_rss_kib;
+    record.steps = exit->steps;
   }
   if (verdict.outcome != Outcome::NotStarted) {
     record.run_seconds = run_seconds_of(exit, attempt, until.value_or(parts_.clock.now()));

@@ -29,6 +29,7 @@ ClusterView ClusterService::cluster() {
   const SchedulerFigures figures = parts_.scheduler.figures();
   const StatusBoard::Counts counts = parts_.board.counts();
   ClusterView view;
+  view.name = parts_.cluster.name;
   view.policy = figures.policy;
   if (const auto setting = parts_.board.setting("policy")) {
     if (auto choice = policy_choice_from(*setting)) view.settings = std::move(choice->settings);

@@ -312,8 +312,13 @@ void Daemon::Parts::make_service() {
       .generation = generation,
       .ask_engine = [this](Question question) { messages.post(std::move(question)); },
       .signal =
-          [this](JobNumber job, int number) {
-            if (const Attempt* attempt = supervisor->alive(job)) host->signal(attempt->id, number);
+          [this](JobNumber job, SentSignal signal) {
+            const Attempt* attempt = supervisor->alive(job);
+            if (attempt == nullptr) return;
+            if (signal.shell_only)
+              host->signal_shell(attempt->id, signal.number);
+            else
+              host->signal(attempt->id, signal.number);
           },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
       .more_metrics = [this] { return trouble_metrics() + energy->metrics(clock.now()); },
@@ -321,7 +326,8 @@ void Daemon::Parts::make_service() {
       .note_trouble = [this](std::string_view cause,
                              std::string_view why) { note_trouble(cause, why); },
       .refusal_of = [this](const JobSpec& spec) { return scheduler->refusal_of(spec); },
-      .energy = energy.get()});
+      .energy = energy.get(),
+      .steps_of = [this](AttemptId attempt) { return host->steps(attempt); }});
 }
 
 void Daemon::Parts::note_trouble(std::string_view cause, std::string_view why) {

@@ -60,6 +60,12 @@ bool InPlaceMoves::is_possible(JobNumber job, std::span<const Slice> slices) con
          (has_before || parts_.rules.training->can_resize(job));
 }
 
+std::optional<PendingStart> InPlaceMoves::target(JobNumber job) const {
+  const auto move = moves_.find(job);
+  if (move == moves_.end()) return std::nullopt;
+  return move->second.to;
+}
+
 void InPlaceMoves::end_engine() {
   std::erase_if(moves_, [](const auto& entry) { return !entry.second.until; });
   for (auto& [job, move] : moves_) move.to.slices = move.asked;

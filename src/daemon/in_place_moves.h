@@ -43,6 +43,8 @@ class InPlaceMoves {
   /// After what it is asked now.
   void begin(JobNumber job, PendingStart to) { moves_[job].to = std::move(to); }
   [[nodiscard]] bool contains(JobNumber job) const { return moves_.contains(job); }
+  /// Where it is to be in the end; nothing: it does not move.
+  [[nodiscard]] std::optional<PendingStart> target(JobNumber job) const;
   void erase(JobNumber job) { moves_.erase(job); }
   /// What the engine planned is void. What was asked is answered, and that is where the next engine
   /// finds it.

@@ -231,6 +231,7 @@ void JobFeed::collect(std::vector<Event>& due) {
   } else {
     ask_gates();
   }
+  ask_policy();
   std::ranges::stable_sort(events_, {}, [](const Event& event) {
     return std::tuple(event.kind, event.job, event.node);
   });
@@ -289,9 +290,7 @@ void JobFeed::handle_wish(const WishRecord& wish) {
       slots_.release(wish.job);
       if (!runs) end_without_attempt(wish.job, Outcome::Cancelled, "cancelled");
       break;
-    case Wish::Requeue:
-      if (runs) parts_.supervisor.stop(wish.job, Ending::Requeue, wish.why);
-      break;
+    case Wish::Requeue: parts_.supervisor.stop_attempt(wish.job, Ending::Requeue, wish.why); break;
     case Wish::Suspend:
       parts_.gates.freeze(wish.job, runs || parts_.supervisor.waits_to_start(wish.job));
       parts_.supervisor.freeze(wish.job);
@@ -307,19 +306,7 @@ void JobFeed::handle_wish(const WishRecord& wish) {
 /// The engine knows of it by its slot, unless it has forgotten the job: cancelled, or on a node
 /// that was taken out of service.
 void JobFeed::handle_end(const AttemptEnd& end) {
-  if (end.asks_policy) {
-    if (const auto slot = slots_.slot_of(end.job)) {
-      events_.push_back({.kind = EventKind::Finished,
-                         .outcome = JobState::Failed,
-                         .job = *slot,
-                         .node = {},
-                         .failure = *end.asks_policy,
-                         .asks_policy = true});
-    } else if (const auto judged = parts_.supervisor.answer(end.job, std::nullopt)) {
-      handle_end(*judged);
-    }
-    return;
-  }
+  if (end.asks_policy) return failures_.push_back(end);
   parts_.gates.add_use(end.job, end.gpu_seconds, now_);
   parts_.beliefs.left(end.job, end.ending == Ending::Preempt, parts_.job(end.job), now_,
                       parts_.clock.wall() / 1'000'000);
@@ -346,17 +333,32 @@ void JobFeed::tell_end(const AttemptEnd& end) {
     emit(EventKind::Lost, *slot);
 }
 
+/// After all wishes of this pass: a policy decides at once, so whatever keeps a job from another try
+/// has to be said with the question. Where the engine does not take it for running (it has
+/// forgotten it, or is only being told of it), its user has asked already.
+void JobFeed::ask_policy() {
+  for (const AttemptEnd& end : std::exchange(failures_, {})) {
+    const auto slot = slots_.slot_of(end.job);
+    if (!slot || engine_ == nullptr || !engine_->jobs().is_running(*slot)) {
+      if (const auto judged = parts_.supervisor.answer(end.job, std::nullopt)) handle_end(*judged);
+      continue;
+    }
+    emit(EventKind::Finished, *slot, JobState::Failed);
+    events_.back().failure = *end.asks_policy;
+    events_.back().asks_policy = true;
+    if (parts_.gates.is_kept(end.job)) emit(EventKind::Withdrawn, *slot);
+  }
+}
+
 void JobFeed::answer_retry(JobId slot, std::optional<bool> again) {
   const auto end = parts_.supervisor.answer(slots_.number_of(slot), again);
   if (!end) return;
   if (!again) return handle_end(*end);
   parts_.gates.add_use(end->job, end->gpu_seconds, now_);
-  if (*again && !parts_.gates.is_kept(end->job)) return;
-  if (*again)
-    give_up_slot(end->job);
-  else
-    slots_.release(end->job);
-  parts_.gates.ended(end->job, end->verdict.outcome, !*again, now_);
+  const bool is_over = end->verdict.is_final;
+  if (!is_over && !parts_.gates.is_kept(end->job)) return;
+  slots_.release(end->job);  // of one that is kept the engine hears with the question
+  parts_.gates.ended(end->job, end->verdict.outcome, is_over, now_);
 }
 
 void JobFeed::kill(JobNumber job, Reason reason) {
@@ -422,7 +424,7 @@ void JobFeed::set_node(NodeId node, NodeService service) {
       parts_.supervisor.leave_alone(job);
       give_up_slot(job);
     } else {
-      parts_.supervisor.stop(job, Ending::Preempt, "its node was taken down");
+      parts_.supervisor.stop_attempt(job, Ending::Preempt, "its node was taken down");
     }
   }
   if (!is_news) return;  // a policy loses a node once

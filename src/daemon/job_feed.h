@@ -129,6 +129,7 @@ class JobFeed {
   void give_up_slot(JobNumber job);
   void set_node(NodeId node, NodeService service);
   void ask_gates();
+  void ask_policy();
   void bring_in(JobNumber job);
   void adopt_or_leave(const std::set<NodeId>& out_of_service);
   void catch_up(const std::vector<LedgerJob>& jobs);
@@ -141,7 +142,8 @@ class JobFeed {
   SlotTable slots_;
   const Engine* engine_ = nullptr;
   std::vector<Event> events_;
-  std::vector<JobNumber> adopting_;  // they run already; the last one comes first
+  std::vector<AttemptEnd> failures_;  // of this pass: the policy says whether they are tried again
+  std::vector<JobNumber> adopting_;   // they run already; the last one comes first
   std::set<NodeId> out_of_service_;
   std::deque<JobNumber> line_;        // may compete, one at a time
   std::vector<JobNumber> newcomers_;  // of this pass

@@ -22,8 +22,8 @@ std::optional<PastQuery> past_part(const JobFilter& filter) {
       query.outcomes.push_back(*outcome);
   }
   std::ranges::sort(query.outcomes);
-  const auto repeated = std::ranges::unique(query.outcomes);
-  query.outcomes.erase(repeated.begin(), repeated.end());
+  const auto rest = std::unique(query.outcomes.begin(), query.outcomes.end());
+  query.outcomes.erase(rest, query.outcomes.end());
   if (query.outcomes.empty()) return std::nullopt;
   if (query.outcomes.size() == kEnds) query.outcomes.clear();  // all: an index counts them
   return query;

@@ -28,6 +28,12 @@ Wish wish_of(Ending ending) {
   return Wish::Preempt;
 }
 
+/// For people: why the policy has ended it, if it was the policy.
+void name_reason(Verdict& verdict, const Attempt& attempt) {
+  if (verdict.outcome == Outcome::Cancelled && !attempt.ending_why.empty())
+    verdict.why = by_policy(attempt.ending_why);
+}
+
 std::int64_t grace_of(const std::optional<LedgerJob>& record) {
   return record ? record->spec->grace_seconds : 0;
 }
@@ -192,6 +198,16 @@ void JobSupervisor::stop(JobNumber job, Ending ending, std::string why) {
   if (Attempt* attempt = attempts_.find(job)) want_stop(*attempt, ending, std::move(why));
 }
 
+void JobSupervisor::stop_attempt(JobNumber job, Ending ending, std::string why) {
+  Attempt* attempt = attempts_.find(job);
+  if (attempt == nullptr) return;
+  // To the engine a job that moves in place is there already: now it gets there by stop and start.
+  std::optional<PendingStart> move;
+  if (attempt->is_granted) move = moves_.target(job);
+  want_stop(*attempt, ending, std::move(why));
+  if (move) starts_.put(job, *std::move(move));
+}
+
 void JobSupervisor::leave_alone(JobNumber job) {
   starts_.erase(job);
   departures_.erase(job);
@@ -335,8 +351,7 @@ std::optional<AttemptEnd> JobSupervisor::handle(const HostEvent& event) {
     case HostEventKind::Started: see_started(attempt, event.pid); return std::nullopt;
     case HostEventKind::Ended: {
       Verdict verdict = AttemptEnds::of_exit(*record, attempt, event.exit);
-      if (verdict.outcome == Outcome::Cancelled && !attempt.ending_why.empty())
-        verdict.why = by_policy(attempt.ending_why);
+      name_reason(verdict, attempt);
       return ask_or_end(job, std::move(verdict), &event.exit, ending);
     }
     case HostEventKind::LaunchLost: break;
@@ -363,6 +378,10 @@ std::optional<AttemptEnd> JobSupervisor::ask_or_end(JobNumber job, Verdict verdi
 std::optional<AttemptEnd> JobSupervisor::answer(JobNumber job, std::optional<bool> again) {
   auto asked = ends_.take_answered(job, again);
   if (!asked) return std::nullopt;
+  // It was cancelled with its failure: that stands.
+  const Attempt& attempt = attempts_.at(job);
+  if (auto ended = judge_ended(attempt.ending)) asked->verdict = *std::move(ended);
+  name_reason(asked->verdict, attempt);
   const double gpu_seconds = end(job, asked->verdict, asked->exit ? &*asked->exit : nullptr);
   return AttemptEnd{job, std::move(asked->verdict), gpu_seconds, Ending::ByItself};
 }

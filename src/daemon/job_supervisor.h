@@ -94,6 +94,9 @@ class JobSupervisor {
   }
   /// Nothing if it does not run: then a start that has not happened yet is forgotten.
   void stop(JobNumber job, Ending ending, std::string why);
+  /// The same, and the job stays where the engine has planned it: for ends that the engine does not
+  /// decide on. Its next attempt begins when this one has gone.
+  void stop_attempt(JobNumber job, Ending ending, std::string why);
   /// A policy wants its devices: it is stopped as soon as the rules allow, with a flush(). Answers
   /// until when it keeps them at least. The same as stop() for a start that has not happened yet.
   /// `since`: it was wanted before already; nothing: from now on.

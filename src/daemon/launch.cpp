@@ -6,9 +6,9 @@
 
 #include "exec/account.h"
 #include "exec/environment.h"
-#include "exec/output_pattern.h"
 #include "exec/user_limits.h"
 #include "model/elastic.h"
+#include "model/output_pattern.h"
 
 namespace berth {
 

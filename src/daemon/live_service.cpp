@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/job_pages.h"
+#include "daemon/job_steps.h"
 #include "daemon/past_cursor.h"
 #include "daemon/service_fault.h"
 #include "daemon/service_metrics.h"
@@ -233,6 +234,23 @@ Answer<std::vector<AttemptView>> LiveService::attempts(const Caller& caller, Job
   return views;
 }
 
+Answer<JobStepsList> LiveService::steps(const Caller& caller, const std::vector<JobNumber>& jobs) {
+  JobStepsList list;
+  for (const JobNumber number : jobs) {
+    const auto view = job(caller, number);
+    if (!view && view.error().kind == FaultKind::NotFound) continue;
+    if (!view) return tl::unexpected<Fault>(view.error());
+    auto attempts = parts_.store.attempts(number);
+    if (!attempts) return fault(FaultKind::Unavailable, attempts.error().text());
+    const bool runs = !attempts->empty() && !attempts->back().outcome;
+    KeptSteps kept = runs && parts_.steps_of ? parts_.steps_of(attempts->back().id) : KeptSteps{};
+    const bool may_enter = caller.role != Role::User || view->spec->user == caller.user;
+    if (!may_enter) kept.directory.clear();
+    list.jobs.push_back(steps_of_job(*view, *attempts, std::move(kept)));
+  }
+  return list;
+}
+
 Answer<PastPage> LiveService::history(const Caller& caller, const PastQuery& query) {
   PastQuery bounded = query;
   bounded.limit = std::clamp<std::size_t>(bounded.limit, 1, kMostPerPage) + 1;
@@ -290,11 +308,11 @@ Answer<std::vector<JobNumber>> LiveService::chosen(const Caller& caller, const J
 
 Answer<std::vector<VerbResult>> LiveService::act(const Caller& caller, Verb verb,
                                                  const JobFilter& which, const std::string& why,
-                                                 int signal) {
+                                                 SentSignal signal) {
   const bool for_operators = verb == Verb::Suspend || verb == Verb::Resume;
   if (for_operators && caller.role == Role::User)
     return fault(FaultKind::Forbidden, "suspending and resuming needs an operator");
-  if (verb == Verb::Signal && (signal < 1 || signal > 64))
+  if (verb == Verb::Signal && (signal.number < 1 || signal.number > 64))
     return fault(FaultKind::BadRequest, "a signal is a number from 1 to 64");
   std::vector<VerbResult> results;
   auto jobs = chosen(caller, which, results);

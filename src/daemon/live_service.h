@@ -49,7 +49,7 @@ class LiveService final : public Service {
     std::uint64_t generation = 0;
     /// Runs in the engine's thread between two passes.
     std::function<void(Question)> ask_engine;
-    std::function<void(JobNumber, int)> signal;                    // in the engine's thread
+    std::function<void(JobNumber, SentSignal)> signal;             // in the engine's thread
     std::function<Why(const JobView&, bool may_see_all)> explain;  // in the engine's thread
     std::function<std::string()> more_metrics;                     // Prometheus text of other parts
     ServiceOptions options;
@@ -60,6 +60,7 @@ class LiveService final : public Service {
     /// absent: nobody is asked before a job is taken.
     std::function<std::optional<std::string>(const JobSpec&)> refusal_of = {};
     EnergyMeter* energy = nullptr;
+    std::function<KeptSteps(AttemptId)> steps_of = {};  // of one that runs; from any thread
   };
   explicit LiveService(Parts parts);
   /// What stands in the way of taking jobs; empty: nothing.
@@ -74,10 +75,12 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<JobView> job(const Caller& caller, JobNumber job) override;
   [[nodiscard]] Answer<std::vector<AttemptView>> attempts(const Caller& caller,
                                                           JobNumber job) override;
+  [[nodiscard]] Answer<JobStepsList> steps(const Caller& caller,
+                                           const std::vector<JobNumber>& jobs) override;
   [[nodiscard]] Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   [[nodiscard]] Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
                                                     const JobFilter& which, const std::string& why,
-                                                    int signal) override;
+                                                    SentSignal signal) override;
   [[nodiscard]] Answer<JobView> change(const Caller& caller, JobNumber job,
                                        const std::string& changes) override;
   [[nodiscard]] Answer<std::string> why(const Caller& caller, JobNumber job) override;

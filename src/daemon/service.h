@@ -12,6 +12,7 @@
 
 #include <tl/expected.hpp>
 
+#include "model/step.h"
 #include "store/store.h"
 #include "wire/views.h"
 
@@ -69,10 +70,14 @@ class Service {
   [[nodiscard]] virtual Answer<JobView> job(const Caller& caller, JobNumber job) = 0;
   [[nodiscard]] virtual Answer<std::vector<AttemptView>> attempts(const Caller& caller,
                                                                   JobNumber job) = 0;
+  /// Of each of these jobs that is known.
+  [[nodiscard]] virtual Answer<JobStepsList> steps(const Caller& caller,
+                                                   const std::vector<JobNumber>& jobs) = 0;
   [[nodiscard]] virtual Answer<PastPage> history(const Caller& caller, const PastQuery& query) = 0;
   [[nodiscard]] virtual Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
                                                             const JobFilter& which,
-                                                            const std::string& why, int signal) = 0;
+                                                            const std::string& why,
+                                                            SentSignal signal) = 0;
   /// `changes` is a JSON object with keys of JobSpec.
   [[nodiscard]] virtual Answer<JobView> change(const Caller& caller, JobNumber job,
                                                const std::string& changes) = 0;

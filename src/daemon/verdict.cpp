@@ -98,8 +98,13 @@ Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit, std::i
                        : how_it_ended(exit)};
 }
 
+std::optional<Verdict> judge_ended(Ending ending) {
+  const bool is_final = ending == Ending::Cancel || ending == Ending::Kill;
+  return is_final ? as_wanted(ending) : std::nullopt;
+}
+
 Verdict judge_lost(const JobSpec& spec, Ending ending, std::string why, std::int32_t losses) {
-  if (ending == Ending::Cancel || ending == Ending::Kill) return *as_wanted(ending);
+  if (auto ended = judge_ended(ending)) return *std::move(ended);
   return {.outcome = Outcome::NodeFailed,
           .is_final = !spec.requeue,
           .pause = spec.requeue && losses > 0 ? pause_after(losses - 1) : Duration{},
@@ -107,14 +112,14 @@ Verdict judge_lost(const JobSpec& spec, Ending ending, std::string why, std::int
 }
 
 Verdict judge_void(Ending ending) {
-  if (ending == Ending::Cancel || ending == Ending::Kill) return *as_wanted(ending);
+  if (auto ended = judge_ended(ending)) return *std::move(ended);
   return {.outcome = Outcome::NotStarted,
           .is_final = false,
           .why = "never began: the scheduler stopped before it could be started"};
 }
 
 Verdict judge_unlaunched(Ending ending, const std::string& why, std::int32_t failures) {
-  if (ending == Ending::Cancel || ending == Ending::Kill) return *as_wanted(ending);
+  if (auto ended = judge_ended(ending)) return *std::move(ended);
   const bool again = failures < kLaunchTries;
   return {.outcome = Outcome::NotStarted,
           .is_final = !again,

@@ -45,6 +45,8 @@ struct Verdict {
 /// on its way out; who was done before it heard is done.
 [[nodiscard]] Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit,
                             std::int32_t failures);
+/// Somebody has ended it for good, whatever else became of it; nothing: nobody has.
+[[nodiscard]] std::optional<Verdict> judge_ended(Ending ending);
 /// Its node or the power went away with it, or its shim was killed: `why` tells what is known.
 /// `losses`: attempts that were lost in a row before this one; a job that is lost again and again
 /// waits longer each time.

@@ -9,8 +9,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "exec/output_pattern.h"
 #include "exec/run_dir.h"
+#include "model/output_pattern.h"
 
 namespace berth {
 

@@ -1,6 +1,7 @@
 #include "exec/exits.h"
 
 #include "exec/order_file.h"
+#include "step/book.h"
 
 namespace berth {
 
@@ -11,6 +12,7 @@ Result<std::optional<ExitRecord>> read_exit(const RunDir& directory, AttemptId a
   auto record = decode_exit(*bytes);
   if (!record) return fail(path + ": " + record.error().text());
   if (record->attempt != attempt) return fail(path + ": is the record of another attempt");
+  record->steps = read_steps(directory.steps(attempt));
   return std::move(*record);
 }
 

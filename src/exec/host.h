@@ -69,6 +69,13 @@ struct ExitRecord {
   std::int64_t ended_clock = 0;
   double cpu_seconds = 0;
   std::int64_t max_rss_kib = 0;
+  std::vector<StepView> steps{};  // found beside the record, not in it
+};
+
+/// Steps as their job keeps them, and where.
+struct KeptSteps {
+  std::string directory;
+  std::vector<StepView> steps;
 };
 
 /// What became of an attempt, found after a restart. In this order of looking: process, record,
@@ -114,6 +121,8 @@ class Host {
   virtual void resume(AttemptId attempt) = 0;
   /// Any signal to all its processes.
   virtual void signal(AttemptId attempt, int number) = 0;
+  /// To the processes that it was started with, not to what they have started.
+  virtual void signal_shell(AttemptId attempt, int number) = 0;
   /// Binds all its processes to other cores.
   virtual void set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) = 0;
   /// All its processes run so much of the time, in thousandths; 1000: always.
@@ -124,6 +133,8 @@ class Host {
   /// watched from now on. An error: nobody can say yet, the attempt may be alive; LaunchLost comes
   /// again when it is worth another look.
   [[nodiscard]] virtual Result<Finding> look(JobNumber job, AttemptId attempt) = 0;
+  /// Of an attempt that runs, as it says itself; from any thread.
+  [[nodiscard]] virtual KeptSteps steps(AttemptId) { return {}; }
   /// The end is in the journal: its files may go.
   virtual void forget(AttemptId attempt) = 0;
 };

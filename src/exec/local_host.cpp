@@ -1,6 +1,7 @@
 #include "exec/local_host.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <dirent.h>
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "exec/order_file.h"
 #include "exec/spawn_shim.h"
 #include "exec/survivors.h"
+#include "step/book.h"
 
 namespace berth {
 
@@ -84,6 +86,10 @@ void LocalHost::resume(AttemptId attempt) { send(attempt, {ShimAction::Resume, 0
 
 void LocalHost::signal(AttemptId attempt, int number) {
   send(attempt, {ShimAction::Signal, number});
+}
+
+void LocalHost::signal_shell(AttemptId attempt, int number) {
+  send(attempt, {ShimAction::SignalShell, number});
 }
 
 void LocalHost::set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) {
@@ -182,7 +188,14 @@ void LocalHost::forget(AttemptId attempt) {
        {directory_.order(attempt), directory_.cores(attempt), directory_.script(attempt),
         directory_.exit(attempt) + ".tmp", directory_.claim(attempt), directory_.exit(attempt)})
     ::unlink(path.c_str());
+  std::error_code ignored;  // what the job's user has left there; links are not followed
+  std::filesystem::remove_all(directory_.steps(attempt), ignored);
   groups_of(attempt).remove();
+}
+
+KeptSteps LocalHost::steps(AttemptId attempt) {
+  const std::string directory = directory_.steps(attempt);
+  return {directory, read_steps(directory)};
 }
 
 std::vector<AttemptId> LocalHost::present() const {

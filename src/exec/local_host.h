@@ -35,11 +35,13 @@ class LocalHost final : public Host {
   void suspend(AttemptId attempt) override;
   void resume(AttemptId attempt) override;
   void signal(AttemptId attempt, int number) override;
+  void signal_shell(AttemptId attempt, int number) override;
   void set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) override;
   void set_rate(AttemptId attempt, std::int32_t milli) override;
   void set_limit(AttemptId attempt, std::int64_t seconds) override;
   /// Lost means that its processes are gone too: survivors are ended first, which may take seconds.
   [[nodiscard]] Result<Finding> look(JobNumber job, AttemptId attempt) override;
+  [[nodiscard]] KeptSteps steps(AttemptId attempt) override;
   void forget(AttemptId attempt) override;
 
   /// Attempts that have files here, ascending. What the journal does not know may be looked at,

@@ -14,10 +14,11 @@ enum class ShimAction : std::uint8_t {
   Kill,
   Suspend,
   Resume,
-  Signal,  // value: its number
-  Cores,   // as the file cores.ID says
-  Limit,   // value: seconds since it began; 0: none
-  Rate,    // value: thousandths of the time in which it runs
+  Signal,       // value: its number
+  Cores,        // as the file cores.ID says
+  Limit,        // value: seconds since it began; 0: none
+  Rate,         // value: thousandths of the time in which it runs
+  SignalShell,  // value: its number; to the processes it was started with alone
 };
 
 struct ShimCommand {
@@ -43,5 +44,7 @@ inline constexpr int kShimPipe = 3;
 /// In the environment of every process of an attempt: the path of its claim. Tells survivors of a
 /// shim that was killed from everybody else.
 inline constexpr const char* kClaimVariable = "BERTH_CLAIM";
+/// The same: the shim's process. What comes from it comes to every process of the job.
+inline constexpr const char* kShimVariable = "BERTH_SHIM";
 
 }  // namespace berth

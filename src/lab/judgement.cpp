@@ -16,6 +16,7 @@ Judgement judged(double ours, double published) noexcept {
 
 Judgement judged_everywhere(double least, double most, double published) noexcept {
   const Judgement best = judged(most, published);
+  // A gain that turns into a loss somewhere is not what was published.
   return best == Judgement::Reproduced && least <= 1 ? Judgement::InShape : best;
 }
 

@@ -1,3 +1,7 @@
+// From a finished engine to the summary. One walk over the jobs collects all sums and values; the
+// describe_ functions turn them into metrics. A metric that does not apply stays empty: zero would
+// be a statement.
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,6 +17,7 @@ namespace {
 /// Everything that is summed or sorted over jobs, in one walk.
 struct JobTotals {
   std::vector<double> jct, queue, run, response, slowdown, bounded, ftf, rho, speed;
+  // Ordered, because its sum of floats must not depend on a hash.
   std::map<NameId, std::pair<double, std::size_t>> user_speed;  // sum, jobs
   double work_gpu_seconds = 0, completed_gpu_seconds = 0, held_gpu_seconds = 0,
          overhead_gpu_seconds = 0;
@@ -24,6 +29,7 @@ struct JobTotals {
   std::optional<Time> first_submit, last_finish;
 };
 
+// Everything that is not over counts as unfinished; after a run to the end that is nothing.
 void count_state(JobTotals& totals, JobState state) {
   switch (state) {
     case JobState::Completed: ++totals.completed; break;
@@ -39,6 +45,7 @@ void add_ended(JobTotals& totals, const JobOutcome& job, double cluster_gpus) {
   totals.jct.push_back(to_seconds(job.jct()));
   totals.queue.push_back(to_seconds(job.queue_time()));
   totals.run.push_back(to_seconds(job.run_time));
+  // A job that ran to an end has a start: ran_to_an_end() asks for both.
   totals.response.push_back(to_seconds(*job.start - job.submit));
   totals.bounded.push_back(job.bounded_slowdown());
   const auto slowdown = job.slowdown();
@@ -48,6 +55,7 @@ void add_ended(JobTotals& totals, const JobOutcome& job, double cluster_gpus) {
   totals.ftf.push_back(*ftf);
   totals.rho.push_back(*job.rho());
   totals.unfair += *ftf > 1 ? 1U : 0U;
+  // A job of no length at all was served at full speed.
   const double speed = *slowdown > 0 ? 1 / *slowdown : 1;
   totals.speed.push_back(speed);
   auto& [sum, jobs] = totals.user_speed[job.user];
@@ -163,6 +171,7 @@ void describe_use(Summary& summary, const JobTotals& totals, double cluster_gpus
   summary.gpu_allocation = totals.held_gpu_seconds / (cluster_gpus * makespan);
 }
 
+// Integrals are exact until here.
 double seconds(Int128 microseconds) { return static_cast<double>(microseconds) * 1e-6; }
 
 /// GPU-seconds held by pool. Without a recorder they are known only where jobs have no choice of
@@ -178,6 +187,7 @@ std::optional<std::vector<double>> held_by_pool(const Engine& engine, const Outc
     const JobOutcome& job = jobs.rows[i];
     if (job.run_time <= Duration::zero()) continue;
     const Shape& shape = engine.shapes()[engine.jobs().shape[JobId{i}]];
+    // One such job is enough to leave energy and cost out: a guess would look like a measurement.
     if (shape.pools.size() != 1) return std::nullopt;
     held[shape.pools.front().value] += to_seconds(job.run_time) * job.gpus;
   }
@@ -190,6 +200,8 @@ struct Joules {
 };
 
 /// A device draws its busy power while held, a node in proportion to its devices held.
+/// Servers of a pool are averaged: which of them a job is on does not change the sum of devices
+/// held.
 Joules energy_always_on(const Cluster& cluster, const std::vector<double>& held, double makespan) {
   Joules joules;
   for (std::uint32_t i = 0; i < cluster.pools.size(); ++i) {
@@ -240,10 +252,12 @@ void describe_energy(Summary& summary, const Joules& always_on, const Recorder* 
     summary.energy_boot_kwh = boot / kJoulesPerKwh;
   }
   summary.energy_busy_kwh = always_on.busy / kJoulesPerKwh;
+  // All nodes on is the reference: what was off is subtracted, what booted is listed apart.
   summary.energy_idle_kwh = (always_on.idle - saved - boot) / kJoulesPerKwh;
   summary.energy_kwh = (always_on.busy + always_on.idle - saved) / kJoulesPerKwh;
 }
 
+// Metrics that need the course of the run, not only its end.
 void describe_recorded(Summary& summary, const Recorder& recorder, double cluster_gpus,
                        std::size_t cluster_nodes) {
   const Integrals& integrals = recorder.integrals();
@@ -361,6 +375,7 @@ void RunData::drop_rows() {
   actions.reset();
 }
 
+// A metric that some seeds lack is averaged over those that have it.
 void combine_seeds(RunData& run, std::vector<Summary> seeds) {
   run.seeds = std::move(seeds);
   for (const Metric& metric : metrics()) {

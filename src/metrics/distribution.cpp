@@ -8,6 +8,7 @@
 
 namespace berth {
 
+// Type 7, as in NumPy and R: position q (n - 1), linear in between.
 std::optional<double> quantile(std::span<const double> sorted, double share) noexcept {
   if (sorted.empty()) return std::nullopt;
   const double position = std::clamp(share, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
@@ -46,6 +47,7 @@ std::vector<std::size_t> kept_ranks(std::size_t n) {
   for (std::size_t i = 0; i < kEven; ++i) ranks.push_back(i * (n - 1) / (kEven - 1));
   const double tail = static_cast<double>(n) / kEven;  // ranks below the first even step
   for (std::size_t i = 0; i < kPerTail; ++i) {
+    // Geometric steps into the tail: the extreme ranks, which people look at, are all kept.
     const double depth = portable_pow(tail, static_cast<double>(i) / kPerTail);
     const auto rank = std::min(n - 1, static_cast<std::size_t>(depth));
     ranks.push_back(rank);

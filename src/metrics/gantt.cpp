@@ -28,6 +28,7 @@ std::vector<const Interval*> most_visible(const IntervalLog& log, std::size_t ma
   for (const Interval& interval : log.rows) chosen.push_back(&interval);
   std::size_t bars = 0;
   for (const Interval* interval : chosen) bars += static_cast<std::size_t>(interval->gpus);
+  // Everything fits: nothing is left out and no order changes.
   if (bars <= max_bars) return chosen;
   std::ranges::stable_sort(chosen, std::ranges::greater{},
                            [](const Interval* i) { return i->end - i->start; });
@@ -43,8 +44,8 @@ std::vector<const Interval*> most_visible(const IntervalLog& log, std::size_t ma
   return chosen;
 }
 
-/// Lanes where no devices are known: the lowest free ones of the pool. A job that goes on at once
-/// (after its overhead) finds its own lanes free again and mostly keeps them.
+/// Lanes for jobs without known devices: the lowest free ones of the pool. A job that continues at
+/// once (after its overhead) finds its own lanes free again and mostly keeps them.
 class GreedyLanes {
  public:
   GreedyLanes(const Cluster& cluster, const std::vector<std::uint32_t>& first)
@@ -55,8 +56,8 @@ class GreedyLanes {
       }
     }
   }
-  /// Intervals come by start. Saves may overlap with their successor's grant: then fewer lanes are
-  /// left.
+  /// Intervals come in the order of their start. A save may overlap with the grant of its successor:
+  /// then fewer lanes are left.
   [[nodiscard]] std::vector<std::uint32_t> take(const Interval& interval) {
     while (!busy_.empty() && busy_.top().until <= interval.start) {
       free_[busy_.top().pool.value].push(busy_.top().lane);

@@ -1,3 +1,6 @@
+// Tables by job size and by user, and the distributions of the report. Everything here comes from
+// the rows of jobs alone, so that `berth report` can do it again from jobs.csv.
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -14,6 +17,7 @@ namespace {
 constexpr std::size_t kUsersShown = 30;
 constexpr std::size_t kRejectionsShown = 100;
 
+// Sums and all completion times: quantiles need the values themselves.
 class Group {
  public:
   void add(const JobOutcome& job) {
@@ -84,6 +88,7 @@ std::vector<GroupRow> groups_by_user(const Outcomes& jobs) {
   std::vector<std::pair<NameId, Group*>> order;
   for (auto& [user, group] : by_user) order.emplace_back(user, &group);
   std::ranges::sort(order, {}, [&](const auto& entry) {
+    // By name where GPU time is equal: the 30 shown are the same on every machine.
     return std::tuple(-entry.second->gpu_seconds(), jobs.names.text(entry.first));
   });
   std::vector<GroupRow> rows;

@@ -1,3 +1,7 @@
+// One row per job, as the engine left it, and the number of neighbours that finish-time fairness
+// needs. That number is an integral over time, computed for all jobs from two sorted lists instead
+// of a walk per job.
+
 #include "metrics/outcomes.h"
 
 #include <algorithm>
@@ -74,6 +78,7 @@ Outcomes outcomes_of(const Engine& engine, const Trace& trace) {
     row.gpus = devices_of(job);
     row.submit = job.submit;
     if (table.first_start[id] != kNever) row.start = table.first_start[id];
+    // A rejected job has a time at which it left, but it never finished anything.
     if (table.finished[id] != kNever && row.state != JobState::Rejected)
       row.finish = table.finished[id];
     if (row.finish && row.start && *row.start > *row.finish)
@@ -124,6 +129,8 @@ class PassedIntegral {
 
 }  // namespace
 
+// Jobs in the system at t = came by t - went by t; the mean over [submit, finish] is the difference
+// of its integral, divided by the span. The job itself is among them.
 void count_neighbours(std::vector<JobOutcome>& rows) {
   std::vector<Time> submits;
   std::vector<Time> finishes;

@@ -1,3 +1,7 @@
+// Watches an engine and integrates over time: levels (queue, busy, stranded …) are constant between
+// two instants, so an integral is level times span. Integers of 128 bits keep the sums exact over
+// years and a million devices.
+
 #include "metrics/recorder.h"
 
 #include <algorithm>
@@ -93,6 +97,7 @@ void Recorder::finished(Time now, JobId job, JobState) {
     wait(job, -1);
 }
 
+// By size too, so that the smallest waiting gang is found without a walk over the queue.
 void Recorder::wait(JobId job, std::int32_t change) {
   const std::int32_t gpus = devices_of(trace_->jobs[job.value]);
   queue_ += change;
@@ -150,9 +155,12 @@ void Recorder::keep(JobId job, const Stretch& stretch, Time start, Time end, Int
   const auto slices = places_.slices(stretch.place);
   for (const Slice& slice : slices) add(slice);
   if (slices.empty()) add({.node = {}, .gpus = stretch.gpus, .devices = 0});
+  // Twice the limit before cutting: the selection costs linear time, so it is paid for by as many
+  // new rows.
   if (intervals_.rows.size() >= 2 * options_.max_intervals) forget_short_intervals();
 }
 
+// The longest are what a chart can show; ties end at the job, so the choice is the same everywhere.
 void Recorder::forget_short_intervals() {
   auto& rows = intervals_.rows;
   if (rows.size() <= options_.max_intervals) return;
@@ -173,6 +181,7 @@ std::int32_t Recorder::smallest_waiting() const noexcept {
              : sizes_[static_cast<std::size_t>(found - waiting_of_size_.begin())];
 }
 
+// Nodes with fewer free devices than the smallest waiting gang needs there.
 std::int64_t Recorder::stranded_gpus() const {
   const std::int32_t gang = smallest_waiting();
   if (gang == 0) return 0;
@@ -220,6 +229,8 @@ bool Recorder::waited_for_boot(const Pending& action, const Stretch& stretch) co
   });
 }
 
+// A node that is switched off while it boots leaves the level of boot power; what it drew until
+// then stays in the integral.
 void Recorder::note_power(ActionKind kind, const Slice& slice, Time at) {
   const std::int64_t idle = idle_milliwatts(engine_->cluster().cluster(), slice.node);
   const bool off = kind == ActionKind::PowerOff;
@@ -273,6 +284,7 @@ void Recorder::instant_done(Time now) {
        ++next_arrival_) {
     wait(JobId{static_cast<std::uint32_t>(next_arrival_)}, +1);
   }
+  // Before the levels change: the span that ends now had the old ones.
   integrate(now);
   const ClusterState& state = engine_->cluster();
   const std::int64_t busy =
@@ -291,6 +303,7 @@ void Recorder::instant_done(Time now) {
              boot_milliwatts_,
              occupied_nodes_};
   integrals_.max_queue = std::max(integrals_.max_queue, queue_);
+  // After all changes of the instant: a point of the timeline is what holds from now on.
   if (options_.timeline) {
     timeline_.add(now, {static_cast<double>(queue_), static_cast<double>(queued_gpus_),
                         static_cast<double>(running_), static_cast<double>(busy),

@@ -27,9 +27,9 @@ TimelinePoint merged(const TimelinePoint& a, const TimelinePoint& b, Time until)
   return {a.at, scaled(integral, 1.0 / to_seconds(until - a.at))};
 }
 
-/// Merges neighbours as long as they stay within `width`; the last stretch ends at `end`. Of what
-/// is left any two neighbours together are wider, so there are at most 2 x span / width + 1; a long
-/// stretch stays exact.
+/// Merges neighbours while they stay within `width`; the last interval ends at `end`. Any two
+/// neighbours that remain are wider together, so at most 2 x span / width + 1 are left. A long
+/// interval stays exact.
 void merge_narrow(std::vector<TimelinePoint>& points, Time end, Duration width) {
   std::size_t kept = 0;
   for (std::size_t i = 1; i < points.size(); ++i) {
@@ -55,6 +55,7 @@ void Timeline::add(Time now, const Levels& levels) {
     started_ = true;
     since_ = stretch_from_ = now;
   }
+  // Several calls at one instant: only the last levels count, nothing has passed in between.
   if (now > since_) {
     if (since_ > stretch_from_ && now - stretch_from_ > width_) close_stretch();
     add_scaled(stretch_integral_, current_, to_seconds(now - since_));

@@ -55,6 +55,7 @@ std::optional<DeviceType> find_device(std::string_view name) {
 }
 
 double price_of(const DeviceType& device) noexcept {
+  // A device without a public price costs what its speed is worth in V100s.
   constexpr double kV100 = 3.06;
   return device.price_per_hour > 0 ? device.price_per_hour : kV100 * device.speed;
 }

@@ -1,3 +1,6 @@
+// The short form of a cluster. A file is read in cluster_file.cpp; load_cluster() decides which of
+// the two an argument is.
+
 #include "model/cluster.h"
 
 #include <algorithm>
@@ -40,24 +43,28 @@ std::optional<std::int32_t> whole_number(std::string_view text) {
   return number;
 }
 
+// Types are pools: groups of one type, written apart, are one pool.
 PoolId pool_named(Cluster& cluster, std::string_view type) {
   std::string name(type);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   for (std::uint32_t i = 0; i < cluster.pools.size(); ++i) {
     if (cluster.pools[i].name == name) return PoolId{i};
   }
+  // An unknown type is no error in the short form: it becomes a device with nominal figures.
   DeviceType device = find_device(name).value_or(DeviceType{});
   device.name = name;
   cluster.pools.push_back(std::move(device));
   return PoolId{static_cast<std::uint32_t>(cluster.pools.size() - 1)};
 }
 
+// The same letters as in a cluster file, so that both forms name the same types.
 bool is_type_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   });
 }
 
+// The column is that of the group in the argument, so that an error can point at it.
 Result<void> add_group(Cluster& cluster, std::string_view group, std::size_t column) {
   const auto wrong = [&](std::string_view what) {
     return fail(fmt::format("--cluster:1:{}: {} in '{}' ({})", column, what, group, kShortHelp));
@@ -76,6 +83,7 @@ Result<void> add_group(Cluster& cluster, std::string_view group, std::size_t col
     return wrong(fmt::format("GPUs per node must be 1 to {}", kMaxGpusPerNode));
   }
   if (!is_type_name(type)) return wrong("the device type is not a name");
+  // Checked before any node is made, so that a typing error cannot take the memory.
   if (cluster.nodes.size() + static_cast<std::size_t>(*nodes) >
       static_cast<std::size_t>(kMaxNodes)) {
     return wrong(fmt::format("more than {} nodes in all", kMaxNodes));
@@ -106,6 +114,7 @@ Result<Cluster> parse_cluster_short(std::string_view text) {
 }
 
 Result<Cluster> load_cluster(const std::string& argument) {
+  // A file that is called 16x4.yaml, or lies in a folder, is a file.
   const bool is_short =
       !argument.empty() && std::isdigit(static_cast<unsigned char>(argument[0])) != 0 &&
       argument.find('x') != std::string::npos && argument.find('/') == std::string::npos &&

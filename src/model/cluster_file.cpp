@@ -49,6 +49,7 @@ class ClusterReader {
       yaml_.wrong(groups.Mark(),
                   "groups must be a list with one entry per kind of node (start each with '- ')");
     } else {
+      // Two passes: a rack that is numbered must not take a name that a later group gives.
       for (const YAML::Node& group : groups) reserve_names(group);
       for (const YAML::Node& group : groups) read_group(group);
     }
@@ -79,6 +80,7 @@ class ClusterReader {
       const bool is_latency = i >= 5;
       const NumberRange range = is_latency ? NumberRange{0, 1e6} : NumberRange{0.001, 100'000};
       if (const auto value = yaml_.number(node, kKeys[i], range))
+        // Inside the program: seconds and bytes per second.
         *targets[i] = is_latency ? *value / 1e6 : *value * 1e9;
     }
   }
@@ -92,6 +94,7 @@ class ClusterReader {
       racks_.reserve_zone(zone.Scalar());
   }
 
+  // Numbers of a prefix go on over groups, so that two groups without names do not collide.
   std::vector<std::string> names_of(const YAML::Node& group) {
     const YAML::Node nodes = yaml_.child(group, "nodes");
     const YAML::Node count = yaml_.child(group, "count");
@@ -130,6 +133,7 @@ class ClusterReader {
     return names;
   }
 
+  // A server that draws less when busy than when idle is a typing error.
   void read_power(const YAML::Node& group, Node& node) {
     static const std::array<std::string, 2> kKeys{"idle_watts", "busy_watts"};
     const YAML::Node power = yaml_.child(group, "power");
@@ -189,6 +193,7 @@ class ClusterReader {
     }
     for (std::int32_t a = 0; a < node.gpus; ++a) {
       for (std::int32_t b = 0; b < a; ++b) {
+        // Links go both ways; a difference is a slip of the pen, not a fast and a slow direction.
         if (matrix.at(a, b) == matrix.at(b, a)) continue;
         return yaml_.wrong(
             rows.Mark(),
@@ -216,6 +221,7 @@ class ClusterReader {
     if (cluster_.nodes.size() + names.size() > static_cast<std::size_t>(kMaxNodes)) {
       return yaml_.wrong(group.Mark(), fmt::format("more than {} nodes in all", kMaxNodes));
     }
+    // Nodes of a group differ only in name and rack.
     for (std::size_t i = 0; i < names.size(); ++i) {
       place(places, i, node);
       node.name = names[i];
@@ -235,6 +241,7 @@ class ClusterReader {
     std::optional<std::int32_t> racks_per_zone;
   };
 
+  // Either one place for all, or a rule that fills racks and zones one after the other.
   Places read_places(const YAML::Node& group) {
     const auto has = [&](std::string_view key) { return yaml_.child(group, key).IsDefined(); };
     Places places;

@@ -1,3 +1,6 @@
+// Rows under `devices:` extend or change the built-in catalogue. Pools are made when a group first
+// names a type, in the order of the file, so that pool ids do not depend on the catalogue.
+
 #include "model/device_rows.h"
 
 #include <algorithm>
@@ -34,6 +37,7 @@ void DeviceRows::read(const YAML::Node& rows) {
   }
 }
 
+// Names are kept in lower case; case does not matter in a file.
 void DeviceRows::read_device(const YAML::Node& row) {
   static const std::array<std::string, 8> kKeys{
       "name", "kind", "memory_gb", "speed", "slots", "idle_watts", "busy_watts", "price_per_hour"};
@@ -42,6 +46,7 @@ void DeviceRows::read_device(const YAML::Node& row) {
   if (!type && !yaml_.child(row, "name").IsDefined())
     yaml_.wrong(row.Mark(), "a device needs a name");
   const auto built_in = type ? find_device(*type) : std::nullopt;
+  // A row that names a built-in type starts from it and changes only the keys it gives.
   DeviceType device = built_in.value_or(DeviceType{});
   if (const auto memory = yaml_.number(row, "memory_gb", {1, 10'000}))
     device.memory_mib = std::llround(*memory * 1024);
@@ -74,6 +79,7 @@ void DeviceRows::read_kind(const YAML::Node& row, DeviceType& device) {
                 fmt::format("kind must be gpu, fpga, asic, tpu or npu, got '{}'", *word));
 }
 
+// One pool per type: a type with two sizes of memory would make "a GPU of this type" ambiguous.
 PoolId DeviceRows::pool_of(const YAML::Node& group, std::vector<DeviceType>& pools) {
   const std::string type = lower(yaml_.name(group, "type").value_or("gpu"));
   // 0 = not said

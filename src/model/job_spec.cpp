@@ -1,3 +1,6 @@
+// The small languages of a request: array indices, dependencies and time limits in Slurm's
+// notation. Each has a reader and a writer that agree, because the journal keeps the written form.
+
 #include "model/job_spec.h"
 
 #include <algorithm>
@@ -40,6 +43,7 @@ std::optional<DependencyKind> dependency_kind_from(std::string_view text) {
 }
 
 /// "4", "0-9" or "0-9:3", appended; not many more than an array may have.
+/// Stops soon after the limit: "0-2000000000" must not fill the memory before it is refused.
 bool add_indices(std::string_view part, std::vector<std::int32_t>& indices) {
   std::int32_t step = 1;
   if (const auto colon = part.find(':'); colon != std::string_view::npos) {
@@ -53,6 +57,7 @@ bool add_indices(std::string_view part, std::vector<std::int32_t>& indices) {
   const auto last =
       dash == std::string_view::npos ? first : whole<std::int32_t>(part.substr(dash + 1));
   if (!first || !last || *first < 0 || *last < *first) return false;
+  // 64 bits: the last step may pass the largest index.
   for (std::int64_t index = *first; index <= *last && indices.size() <= kMaxArraySize;
        index += step)
     indices.push_back(static_cast<std::int32_t>(index));
@@ -76,6 +81,7 @@ std::optional<std::int64_t> with_unit(std::string_view text) {
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   const double seconds = value * unit;
   if (!(seconds > 0) || seconds > static_cast<double>(kMaxLimitSeconds)) return std::nullopt;
+  // Rounded up: nobody gets less time than they asked for.
   return static_cast<std::int64_t>(std::ceil(seconds));
 }
 
@@ -108,6 +114,7 @@ JobRequest request_of(const JobSpec& spec, JobNumber number, Time submit, Names&
   JobRequest request;
   request.id = names.intern(fmt::format("{}", number));
   request.submit = submit;
+  // The engine counts a job for cores alone as one device of which it uses nothing (gpu_milli 0).
   request.gpus = std::max(1, spec.gpus);
   request.gpus_min = spec.gpus_min;
   request.gpus_max = spec.gpus_max;
@@ -130,10 +137,12 @@ JobRequest request_of(const JobSpec& spec, JobNumber number, Time submit, Names&
   return request;
 }
 
+// The user's estimate, or else the limit: what scheduling may assume before it knows better.
 Duration said_duration(const JobSpec& spec) noexcept {
   return std::chrono::seconds{spec.estimate > 0 ? spec.estimate : spec.time_limit};
 }
 
+// Sorted and without doubles, so that an index is found by binary search.
 Result<ArraySpec> parse_array(std::string_view text) {
   ArraySpec array;
   std::string_view list = text;
@@ -159,6 +168,7 @@ Result<ArraySpec> parse_array(std::string_view text) {
 Result<Dependencies> parse_dependencies(std::string_view text) {
   Dependencies found;
   found.any = text.find('?') != std::string_view::npos;
+  // Slurm allows one kind of separator; a mixture has no clear meaning.
   if (found.any && text.find(',') != std::string_view::npos)
     return fail(
         fmt::format("dependency '{}': either ',' (all of them) or '?' (one of them)", text));
@@ -207,6 +217,7 @@ bool is_zero(std::string_view text) {
 
 }  // namespace
 
+// A job may ask for "no limit"; a queue's limit of 0 means something else, hence two functions.
 Result<std::int64_t> parse_job_limit(std::string_view text) {
   if (is_endless(text) || is_zero(text)) return kUnlimitedTime;
   return parse_time_limit(text);
@@ -247,6 +258,7 @@ std::string to_text(const ArraySpec& array) {
     while (last + 1 < array.indices.size() && array.indices[last + 1] == array.indices[last] + 1)
       ++last;
     if (!text.empty()) text += ',';
+    // Ranges of three and more: "1,2" is as short as "1-2".
     text += last > i + 1 ? fmt::format("{}-{}", array.indices[i], array.indices[last])
                          : fmt::format("{}", array.indices[i]);
     i = last > i + 1 ? last + 1 : i + 1;

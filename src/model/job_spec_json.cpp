@@ -1,3 +1,6 @@
+// visit_fields() lists every key of a request once; reading, writing, the list of fields and the
+// check for unknown keys are visitors of it. Faults are collected, so that a user sees all of them.
+
 #include "model/job_spec_json.h"
 
 #include <algorithm>
@@ -102,6 +105,7 @@ class FieldReader {
     if (found != source_.end() && !found->is_null()) read(key, *found, value);
   }
   /// A word for the range from one device to what it asks for; a range that is given stands.
+  /// The range is what is stored: a reader of the journal need not know this word.
   void read_elastic(JobSpec& spec) {
     bool is_elastic = false;
     (*this)(kElastic, is_elastic, "");
@@ -121,6 +125,7 @@ class FieldReader {
   }
 
  private:
+  // What was found is shown, but cut: it may be a whole script.
   void wrong(std::string_view key, std::string_view wanted, const json& found) {
     std::string shown = found.dump(-1, ' ', true, json::error_handler_t::replace);
     if (shown.size() > 60) shown = shown.substr(0, 57) + "...";
@@ -161,6 +166,7 @@ class FieldReader {
   template <class T>
   void read(std::string_view key, const json& from, std::optional<T>& to) {
     T value{};
+    // A value of the wrong kind leaves the optional empty: the fault is on record already.
     const std::size_t before = faults_.size();
     read(key, from, value);
     if (faults_.size() == before) to = std::move(value);
@@ -323,6 +329,7 @@ void check_program(const JobSpec& spec, std::vector<std::string>& faults) {
   }
 }
 
+// Bounds that no cluster reaches, but that keep every product of these numbers within its type.
 void check_counts(const JobSpec& spec, std::vector<std::string>& faults) {
   const auto within = [&](std::string_view key, double value, double low, double high) {
     if (!(value >= low && value <= high))
@@ -376,6 +383,8 @@ Result<JobSpec> job_spec_from_json(const json& source) {
   return spec;
 }
 
+// For what an older or newer scheduler sent: what can be read is read, faults are nobody's business
+// here.
 JobSpec known_part(const json& source) {
   JobSpec spec;
   if (!source.is_object()) return spec;
@@ -413,6 +422,7 @@ void write_json(JsonWriter& out, const JobSpec& spec, SpecPart part) {
   std::size_t field = 0;
   visit_fields(spec, [&]<class T>(std::string_view key, const T& value, std::string_view) {
     if (value == *static_cast<const T*>(defaults[field++])) return;
+    // Scripts are large and environments may hold secrets: lists leave them out.
     if (part != SpecPart::Whole && (key == "script" || key == "env")) return;
     if (part == SpecPart::Brief && (key == "array" || key == "key")) return;
     out.key(key);
@@ -424,6 +434,7 @@ void write_json(JsonWriter& out, const JobSpec& spec, SpecPart part) {
 Result<JobSpec> changed_job_spec(const JobSpec& spec, std::string_view changes) {
   const nlohmann::json json = nlohmann::json::parse(changes, nullptr, false);
   if (!json.is_object()) return fail("changes are a JSON object");
+  // These decide who and how many a job is; changing them would make it another one.
   for (const char* fixed : {"user", "key", "array", "hold"}) {
     if (json.contains(fixed)) return fail(fmt::format("{}: cannot be changed", fixed));
   }
@@ -454,6 +465,7 @@ std::string changes_between(const JobSpec& before, const JobSpec& after) {
   const json asked = to_json(after);
   json changes = json::object();
   for (const auto& [key, value] : old.items()) {
+    // null sets a key back to its default: it was left out because it has that value now.
     if (!asked.contains(key)) changes[key] = nullptr;
   }
   for (const auto& [key, value] : asked.items()) {

@@ -24,6 +24,7 @@ std::optional<std::vector<std::string>> expand_bracket(std::string_view inside) 
   const auto parse = [](std::string_view text) -> std::optional<std::int64_t> {
     std::int64_t number = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+    // Nine digits at most fit every integer below; from_chars alone would also take a sign.
     const bool digits =
         !text.empty() && text.size() <= 9 && std::isdigit(static_cast<unsigned char>(text[0])) != 0;
     if (!digits || code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -58,6 +59,7 @@ std::optional<std::vector<std::string>> expand_node_names(std::string_view patte
     if (close == std::string_view::npos) return std::nullopt;
     const auto numbers = expand_bracket(pattern.substr(1, close - 1));
     pattern.remove_prefix(close + 1);
+    // Before the product is made: "[1-9999][1-9999]" is a hundred million names.
     if (!numbers || names.size() * numbers->size() > static_cast<std::size_t>(kMaxNodes))
       return std::nullopt;
     std::vector<std::string> longer;

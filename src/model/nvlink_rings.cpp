@@ -49,11 +49,14 @@ bool lower_devices(std::uint64_t a, std::uint64_t b) noexcept {
 
 }  // namespace
 
+// All subsets of at most eight devices are worked out once; a placement only looks up.
 NvlinkRings::NvlinkRings(const NvlinkMatrix& matrix, const std::vector<double>& bus) {
   BERTH_CHECK(matrix.devices <= kMaxDevices, "rings are worked out for small servers only");
   const auto devices = static_cast<std::size_t>(matrix.devices);
   std::vector<double> any(matrix.bandwidth);
   for (std::size_t i = 0; i < any.size(); ++i) {
+    // A pair without NVLink talks over the bus: a ring may use both, at the speed of its slowest
+    // link.
     if (any[i] <= 0) any[i] = bus[i];
   }
   const std::vector<double> over_any = ring_bottlenecks(devices, any);
@@ -64,6 +67,8 @@ NvlinkRings::NvlinkRings(const NvlinkMatrix& matrix, const std::vector<double>& 
 
   best_.resize(masks);
   for (std::uint64_t free = 1; free < masks; ++free) {
+    // All subsets of the free devices, by the usual descent. Eight devices: 3^8 steps, once per
+    // kind of server.
     for (std::uint64_t part = free; part > 0; part = (part - 1) & free) {
       std::uint8_t& best = best_[free][static_cast<std::size_t>(std::popcount(part))];
       const double mine = subsets_[part].bandwidth;

@@ -1,5 +1,5 @@
 // The grammar of names of output files, "%x-%j.out" and the like, as Slurm writes them. What they
-// stand for is known where a job is started (exec/output_pattern.h); whether they make sense, at
+// stand for is known where a job is started (model/output_pattern.h); whether they make sense, at
 // the door. Needs nothing but the standard library: the shim has it too.
 #pragma once
 

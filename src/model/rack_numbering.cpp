@@ -21,6 +21,7 @@ RackId RackNumbering::numbered_rack() {
   }
 }
 
+// Groups of one zone that say nothing of racks stand in the same one.
 RackId RackNumbering::common_rack(std::optional<ZoneId> zone) {
   if (const auto known = common_.find(zone); known != common_.end()) return known->second;
   return common_.emplace(zone, numbered_rack()).first->second;
@@ -40,6 +41,7 @@ ZoneId RackNumbering::numbered_zone() {
   }
 }
 
+// False if the rack stands in another zone already.
 bool RackNumbering::put(RackId rack, ZoneId zone) {
   std::optional<ZoneId>& place = zone_of_[rack.value];
   if (!place) place = zone;
@@ -53,6 +55,7 @@ void RackNumbering::finish(Cluster& cluster) {
     if (!rest) rest = numbered_zone();
     zone = rest;
   }
+  // The topology tree needs a root: a cluster has at least one zone.
   if (zones_.empty()) numbered_zone();
   cluster.racks = racks_;
   cluster.zones = zones_;

@@ -1,3 +1,7 @@
+// Builds the tree inside a server from its sockets, switches and NVLink islands. Every group is a
+// set of devices; groups that nest become vertices, largest first, and a kind of group that cuts
+// across another is left out.
+
 #include <algorithm>
 #include <bit>
 
@@ -53,6 +57,7 @@ std::vector<std::uint64_t> components(const NvlinkMatrix& matrix) {
   return masks;
 }
 
+// Disjoint, or one inside the other.
 bool nests(std::uint64_t a, std::uint64_t b) noexcept {
   const std::uint64_t common = a & b;
   return common == 0 || common == a || common == b;
@@ -67,6 +72,7 @@ class Builder {
 
   ServerTree build() {
     add_groups();
+    // Parents before children: a larger set can only contain smaller ones.
     std::ranges::sort(groups_, [](const InnerVertex& a, const InnerVertex& b) {
       const int x = std::popcount(a.devices);
       const int y = std::popcount(b.devices);
@@ -99,7 +105,7 @@ class Builder {
     }
   }
 
-  /// A kind of group that cuts across one that is known cannot be part of the tree: it is left out.
+  /// A kind of group that cuts across a known one cannot be part of the tree and is left out.
   void add_all(VertexType type, const std::vector<std::uint64_t>& masks) {
     for (const std::uint64_t mask : masks) {
       const auto clashes = [&](const InnerVertex& other) { return !nests(other.devices, mask); };
@@ -112,6 +118,8 @@ class Builder {
     if (std::popcount(mask) < 2) return;
     if (type == VertexType::Island) islands_.push_back(mask);
     const Level bus = type == VertexType::Switch ? Level::Pcie : Level::Server;
+    // One vertex per set of devices: a socket that is also a switch takes the faster bus of the
+    // two.
     const auto same = std::ranges::find(groups_, mask, &InnerVertex::devices);
     if (same == groups_.end()) {
       groups_.push_back({type, bus, bus, 0, 0, 0, mask, {}});
@@ -121,7 +129,7 @@ class Builder {
     }
   }
 
-  /// The largest groups inside of a vertex that lie in none of the others.
+  /// The children of a vertex: the largest groups inside it that do not lie inside another child.
   void add_children(ServerTree& tree, std::uint32_t parent) const {
     const std::uint64_t devices = tree.vertices[parent].devices;
     if (tree.vertices[parent].type == VertexType::Device) return;
@@ -145,6 +153,7 @@ class Builder {
     }
   }
 
+  // Pairs without NVLink use the lowest bus that connects them.
   void add_rings(ServerTree& tree) const {
     if (!node_.nvlink || node_.gpus > NvlinkRings::kMaxDevices) return;
     std::vector<double> bus;
@@ -173,6 +182,7 @@ ServerTree make_server_tree(const Cluster& cluster, const Node& node) {
   return Builder(cluster, node).build();
 }
 
+// The lowest vertex that holds all of them; with rings, a direct ring of NVLink counts as NVLink.
 Level ServerTree::level_of(std::uint64_t devices) const noexcept {
   if (std::has_single_bit(devices)) return Level::Device;
   if (rings && rings->is_direct(devices)) return Level::Nvlink;

@@ -19,14 +19,16 @@ enum class StepState : std::uint8_t {
   Failed,     // some task did not
   Cancelled,  // by a signal from outside, or it ended with its job
   OutOfMemory,
+  TimedOut,  // over its own limit
 };
 /// Kept in the journal, so they never change.
-inline constexpr std::array<std::pair<StepState, std::string_view>, 5> kStepStateNames{{
+inline constexpr std::array<std::pair<StepState, std::string_view>, 6> kStepStateNames{{
     {StepState::Running, "running"},
     {StepState::Completed, "completed"},
     {StepState::Failed, "failed"},
     {StepState::Cancelled, "cancelled"},
     {StepState::OutOfMemory, "out-of-memory"},
+    {StepState::TimedOut, "timed-out"},
 }};
 
 struct StepView {
@@ -36,6 +38,8 @@ struct StepView {
   std::int32_t tasks = 1;
   std::int32_t cpus = 0;              // cores it takes; 0: not known
   std::vector<std::int32_t> devices;  // of its job's
+  std::vector<std::int32_t> cores;    // it is bound to; empty: any of its job's
+  bool overlaps = false;              // takes nothing for itself
   std::int64_t begun = 0, ended = 0;  // Unix microseconds; 0: not yet
   std::int32_t exit_code = 0, signal = 0;
   double cpu_seconds = 0;        // of the tasks that are over

@@ -24,6 +24,8 @@ Topology::Topology(const Cluster& cluster) : servers_(cluster) {
   link_children();
 }
 
+// Ids are dense and in order (cluster, zones, racks, servers), so that a vertex is found by
+// arithmetic; what is inside of a server is shared between servers of one build.
 void Topology::add_upper_vertices() {
   const Cluster& described = cluster();
   const Links& links = described.links;
@@ -63,6 +65,7 @@ void Topology::link_children() {
   }
 }
 
+// A cluster has few kinds of server: one tree for each, and an index per node.
 ServerBuilds::ServerBuilds(const Cluster& cluster) : cluster_(&cluster) {
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::uint32_t>;
   std::map<Key, std::uint32_t> known;

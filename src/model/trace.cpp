@@ -1,3 +1,6 @@
+// Jobs in the order of their submission and on a clock of their own, and the words that traces use
+// for how a job ended. The order is total, so that equal traces give equal job ids.
+
 #include "model/trace.h"
 
 #include <algorithm>
@@ -26,6 +29,7 @@ std::string lower(std::string_view text) {
 
 }  // namespace
 
+// Numbers before words, and by value: job 9 comes before job 10.
 bool external_id_less(std::string_view a, std::string_view b) noexcept {
   const bool a_number = all_digits(a);
   const bool b_number = all_digits(b);
@@ -47,6 +51,8 @@ void Trace::normalise() {
   });
   if (jobs.empty()) return;
   const Duration first = jobs.front().submit.time_since_epoch();
+  // Seconds since the beginning of a trace stay as they are; dates are moved to begin at zero, and
+  // zero_seconds remembers by how much.
   const bool relative = first >= Duration::zero() && first < kCalendar;
   const Duration shift = relative ? Duration::zero() : first;
   zero_seconds += to_seconds(shift);
@@ -87,6 +93,7 @@ std::string_view to_string(TraceStatus status) noexcept {
 }
 
 std::optional<TraceStatus> trace_status_from(std::string_view text) noexcept {
+  // The words of common logs. What still ran when a log was taken counts as completed.
   static constexpr std::array<std::pair<std::string_view, TraceStatus>, 22> kWords{{
       {"completed", TraceStatus::Completed},  {"complete", TraceStatus::Completed},
       {"pass", TraceStatus::Completed},       {"passed", TraceStatus::Completed},
@@ -124,6 +131,7 @@ std::optional<FailureKind> failure_kind_from(std::string_view text) noexcept {
       "infrastructure", "node_lost", "node_fail", "boot_fail", "mpi",
       "network",        "gpu_ecc",   "ecc",       "storage"};
   std::string word = lower(text);
+  // "Node Lost", "node-lost" and "node_lost" are one.
   std::ranges::replace(word, ' ', '_');
   std::ranges::replace(word, '-', '_');
   if (std::ranges::find(kUser, word) != kUser.end()) return FailureKind::User;

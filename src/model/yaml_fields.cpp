@@ -1,3 +1,6 @@
+// Typed values of a YAML mapping with their place in the file. Nothing throws and nothing stops at
+// the first fault: a bad value is reported and counts as absent.
+
 #include "model/yaml_fields.h"
 
 #include <algorithm>
@@ -50,6 +53,7 @@ void YamlFields::check_keys(const YAML::Node& map, std::span<const std::string> 
   }
 }
 
+// By hand: operator[] of yaml-cpp would add the key to a map that is not const.
 YAML::Node YamlFields::child(const YAML::Node& map, std::string_view key) {
   for (const auto& entry : map) {
     if (entry.first.IsScalar() && entry.first.Scalar() == key) return entry.second;
@@ -68,6 +72,7 @@ std::optional<double> YamlFields::number_at(const YAML::Node& node, std::string_
                                             NumberRange range) {
   double value = 0;
   const std::string word = node.IsScalar() ? node.Scalar() : "";
+  // Not by yaml-cpp: it would take "0x10", "1_000" or a locale's comma as numbers.
   const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), value);
   const bool good = !word.empty() && code == std::errc{} && end == word.data() + word.size() &&
                     std::isfinite(value);

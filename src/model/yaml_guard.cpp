@@ -13,6 +13,8 @@ namespace berth {
 
 namespace {
 
+// yaml-cpp recurses and expands aliases: both limits are checked on the events of its parser,
+// before it builds a tree that could exhaust stack or memory.
 constexpr std::size_t kMaxDepth = 12;
 constexpr std::size_t kMaxAliases = 1000;
 
@@ -80,10 +82,12 @@ Result<void> check_yaml_shape(const std::string& text, const std::string& file,
   return {};
 }
 
+// yaml-cpp counts from 0, and from -1 where it does not know; editors count from 1.
 std::string yaml_place(const std::string& file, const YAML::Mark& mark) {
   return fmt::format("{}:{}:{}", file, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1);
 }
 
+// For messages: short, and without characters that could disturb a terminal.
 std::string shown(std::string_view text) {
   std::string result(text.substr(0, 40));
   for (char& c : result) {

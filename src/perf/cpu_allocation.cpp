@@ -1,3 +1,7 @@
+// Cores of one server among its gangs: start at a floor, then give the next core (or a step of up
+// to eight, where a curve first has to get over a flat part) to the gang that gains most. A heap
+// holds one offer per gang.
+
 #include "perf/cpu_allocation.h"
 
 #include <algorithm>
@@ -11,12 +15,14 @@ constexpr std::int32_t kLookAhead = 8;
 std::int32_t floor_of(const CpuGang& gang, std::int32_t share) noexcept {
   std::int32_t cores = std::min(share, gang.most);
   const double wanted = gang.speed(cores);
+  // Beyond the sweet point the share is more than it can use: the rest goes to others.
   while (cores > 1 && gang.speed(cores - 1) >= wanted) --cores;
   return cores;
 }
 
 }  // namespace
 
+// Relative to the plateau, so that gains of different models can be compared.
 std::vector<double> normalised_speeds(const CpuCurve& curve, std::int32_t max_cores) {
   std::vector<double> speeds{0};
   for (std::int32_t cores = 1; cores <= max_cores; ++cores)
@@ -24,6 +30,7 @@ std::vector<double> normalised_speeds(const CpuCurve& curve, std::int32_t max_co
   return speeds;
 }
 
+// At least one core: a worker without any would never end.
 std::int32_t bind_share(const CpuServer& server, std::int32_t gpus) noexcept {
   if (server.gpus <= 0) return std::max(server.cores, 1);
   const auto share = std::int64_t{server.cores} * gpus / server.gpus;
@@ -41,6 +48,7 @@ bool CpuAllocator::allocate(const CpuServer& server, std::span<const CpuGang> ga
   std::fill(cores.begin(), cores.end(), 0);
   std::int64_t workers = 0;
   for (const CpuGang& gang : gangs) workers += gang.workers;
+  // Less than a core for each worker: the caller divides evenly instead.
   if (workers > server.cores) return false;
   free_ = server.cores;
   start_at_floors(server, gangs, cores);
@@ -81,6 +89,8 @@ void CpuAllocator::raise_while_it_helps(std::span<const CpuGang> gangs,
     if (cost <= free_) {
       cores[offer.gang] += offer.step;
       free_ -= cost;
+      // A step larger than one may be too large for what is left while a smaller one still fits: the
+      // gang makes a new offer.
     } else if (offer.step == 1) {
       continue;  // a gang too large for what is left: what is left only shrinks
     }
@@ -90,6 +100,7 @@ void CpuAllocator::raise_while_it_helps(std::span<const CpuGang> gangs,
   }
 }
 
+// MaxMin ranks by how slow a gang is now, not by what it gains: the slowest is served first.
 void CpuAllocator::push_offer(const CpuGang& gang, std::uint32_t index, std::int32_t held) {
   Offer offer = best_step(gang, held);
   if (offer.key <= 0) return;

@@ -34,6 +34,7 @@ double CpuCurve::feed(double cores) const noexcept {
   return std::max(lower_branch(*this, cores), linear_gain);
 }
 
+// Never above the plateau: that is what the GPU can take.
 double CpuCurve::speed(double cores) const noexcept {
   return cores >= theta ? plateau : std::min(feed(cores), plateau);
 }

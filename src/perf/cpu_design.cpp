@@ -1,3 +1,6 @@
+// Which core counts to measure so that a curve is known best. The criterion is exact; the search
+// tries all designs while these are few, and improves an even spread by exchanges beyond that.
+
 #include "perf/cpu_design.h"
 
 #include <algorithm>
@@ -115,6 +118,7 @@ class Search {
       chosen_[static_cast<std::size_t>(i)] = 1 + i * (max_cores_ - 1) / (k - 1);
     const std::span<const std::int32_t> design{chosen_.data(), points_};
     offer(value_of(design));
+    // Ends: the value rises strictly in every round, and there are finitely many designs.
     for (double before = -HUGE_VAL; before < best_value_;) {
       before = best_value_;
       for (std::size_t i = 0; i < points_; ++i) {

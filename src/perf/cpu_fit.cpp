@@ -1,3 +1,7 @@
+// Two branches, ln C + C below a sweet point and a constant above it. The sweet point lies between
+// two measured counts, so each such gap is fitted by linear least squares and the best one wins: no
+// iteration, no starting values.
+
 #include "perf/cpu_fit.h"
 
 #include <algorithm>
@@ -88,6 +92,7 @@ Moments moments_of(std::span<const Sample> samples) noexcept {
   return sum;
 }
 
+// Normal equations of two unknowns; the cases that would make the curve fall are fitted with one.
 Gains fit_below(std::span<const Sample> below) noexcept {
   const Moments m = moments_of(below);
   const Gains linear{0, m.speed_cores / m.cores_cores};
@@ -105,6 +110,7 @@ Gains fit_below(std::span<const Sample> below) noexcept {
   return both;
 }
 
+// `below` samples follow the rising branch, the others the plateau, which is their mean.
 Split fit_split(std::span<const Sample> samples, std::size_t below) noexcept {
   Split split;
   split.gains = fit_below(samples.first(below));
@@ -147,6 +153,7 @@ Result<CpuFit> fit_cpu_curve(std::span<const CpuPoint> points, const CpuFitOptio
   for (std::size_t below = 1; below < samples.size(); ++below) {
     const Split split = fit_split(samples, below);
     fit.gaps.push_back({samples[below - 1].cores, samples[below].cores, split.sse});
+    // Of equal fits the smaller sweet point: it needs fewer cores.
     if (below > 1 && split.sse >= best.sse) continue;
     best = split;
     fit.gap = fit.gaps.back();

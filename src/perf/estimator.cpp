@@ -1,3 +1,6 @@
+// What is believed of run times. Estimates are never below one tick: policies divide by them, and a
+// job of no length would be ordered by chance.
+
 #include "perf/estimator.h"
 
 #include <algorithm>
@@ -53,6 +56,7 @@ class UserLimit final : public Estimator {
 };
 
 /// Mean of the last few run times of the same user and job name; of the same user; of everybody.
+/// Eight runs: enough to average out noise, few enough to follow a change.
 class History final : public Estimator {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "history"; }
@@ -78,6 +82,7 @@ class History final : public Estimator {
     [[nodiscard]] Duration mean() const {
       const auto used = std::min<std::size_t>(count, ring.size());
       std::int64_t sum = 0;
+      // Divided before summing: eight times the longest duration would overflow.
       for (std::size_t i = 0; i < used; ++i) sum += ring[i] / static_cast<std::int64_t>(used);
       return Duration{sum};
     }
@@ -123,6 +128,7 @@ Result<std::unique_ptr<Estimator>> make_recurrence(std::string_view text) {
   return std::make_unique<RecurrenceEstimator>(rule);
 }
 
+// Options are a share or a word, in any order.
 Result<std::unique_ptr<Estimator>> make_helios(std::string_view text) {
   HeliosRule rule;
   for (const std::string_view option : options_of(text)) {

@@ -1,3 +1,6 @@
+// Fits to measurements of other parts than the iteration. All work on sorted points, so that which
+// ones are held back, and every sum, is the same for the same data in any order.
+
 #include "perf/fit.h"
 
 #include <algorithm>
@@ -44,6 +47,7 @@ double gang_time(const Links& links, std::int32_t gpus, Level level, std::span<c
   return overlapped(std::exp(x[0]), sync_time(std::exp(x[1]), gpus, links.at(level)), x[2], 0);
 }
 
+// Relative to the gang in one server, as the sources publish it.
 double spread_slowdown(const Links& links, const LocalityPoint& point, std::span<const double> x) {
   return gang_time(links, point.gpus, point.level, x) /
          gang_time(links, point.gpus, Level::Server, x);
@@ -92,6 +96,7 @@ Result<LocalityFit> fit_locality(std::vector<LocalityPoint> points,
   problem.residuals = [&](std::span<const double> x, std::span<double> out) {
     for (std::size_t i = 0; i < training.size(); ++i) {
       const LocalityPoint& point = points[training[i]];
+      // Logarithms: twice too fast and twice too slow are equally wrong.
       out[i] = tamed(std::log(spread_slowdown(options.links, point, x) * point.relative_speed));
     }
   };
@@ -105,6 +110,7 @@ Result<LocalityFit> fit_locality(std::vector<LocalityPoint> points,
                      .error = meter.result()};
 }
 
+// Latency and bandwidth from the transfers alone on the link; the others only test "1/k each".
 Result<LinkSharing> check_link_sharing(std::vector<LinkPoint> points) {
   std::ranges::sort(points, {},
                     [](const LinkPoint& p) { return std::tie(p.bytes, p.jobs, p.seconds); });
@@ -117,6 +123,7 @@ Result<LinkSharing> check_link_sharing(std::vector<LinkPoint> points) {
   Matrix a(alone.size(), 2);
   const std::vector<double> ones(alone.size(), 1.0);
   for (std::size_t i = 0; i < alone.size(); ++i) {
+    // Each equation divided by its time: relative errors count, not seconds.
     a(i, 0) = 1 / alone[i].seconds;
     a(i, 1) = alone[i].bytes / alone[i].seconds;
   }

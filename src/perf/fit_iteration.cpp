@@ -92,6 +92,7 @@ class IterationFitter {
   }
 
  private:
+  // Only what the points can tell becomes an unknown: without gangs there is no gradient to fit.
   void choose_layout() {
     for (const StepPoint& point : points_) {
       if (std::ranges::find(layout_.devices, point.device) == layout_.devices.end())
@@ -120,9 +121,9 @@ class IterationFitter {
             .known = options_.links.at(point.level)};
   }
 
-  /// Every device type counts alike at every level of one site, however often it was measured
-  /// there: otherwise hundreds of gangs would drown a dozen times of one GPU. Groups of less than
-  /// eight count by their points. Square roots, because residuals are squared.
+  /// Every device type has the same weight at every level of one site, however often it was measured
+  /// there: otherwise hundreds of gangs would dominate a dozen times of one GPU. Groups of fewer
+  /// than eight points count by their points. Square roots, because residuals are squared.
   [[nodiscard]] std::vector<double> balance(std::span<const std::size_t> training) const {
     using Group = std::tuple<std::string, std::string, Level>;
     std::map<Group, double> sizes;
@@ -214,6 +215,7 @@ class IterationFitter {
     return all;
   }
 
+  // Errors are over all points, those that were held back counted apart.
   [[nodiscard]] IterationFit report(std::span<const double> x) const {
     IterationFit fit;
     fit.params = {.alpha = alpha(x),

@@ -41,7 +41,8 @@ constexpr double kUsualMib = 3072;
 constexpr double kMargin = 0.01;  // of the device, by which a pair should fit or not
 constexpr double kPull = 0.01;    // towards the usual size: only decides what the pairs leave open
 
-/// Unknowns: logarithms of fixed and of batch-dependent memory at the model's middle batch.
+/// Unknowns: logarithms of the fixed memory and of the memory that grows with the batch, at the
+/// model's largest batch.
 class FittingFitter {
  public:
   FittingFitter(std::vector<FittingPoint> points, std::span<const NamedMemory> known)
@@ -87,6 +88,7 @@ class FittingFitter {
     double batch = 1;  // largest
   };
 
+  // Models whose memory is known are not unknowns.
   void add(const std::string& name, double batch) {
     if (std::ranges::find(known_, name, &NamedMemory::model) != known_.end()) return;
     const auto found = std::ranges::find(models_, name, &Model::name);

@@ -15,6 +15,8 @@ double time_in_order(std::span<const StageTimes> jobs, const Order& order) noexc
   for (std::size_t phase = 0; phase < kStages; ++phase) {
     double longest = 0;
     for (std::size_t position = 0; position < jobs.size(); ++position)
+      // In each phase every job is in another stage; the phase lasts as long as the slowest of
+      // them.
       longest = std::max(longest, jobs[order[position]][(phase + kStages - position) % kStages]);
     total += longest;
   }

@@ -13,6 +13,7 @@ LocalitySensitivity locality_sensitivity(const IterationParams& params, double b
     const double sync = sync_time(params.gradient_bytes, gpus, links.at(level));
     return overlapped(compute, sync, params.overlap, 0);
   };
+  // Relative to NVLink even where a server has none, so that the sensitivities of models compare.
   const double best = seconds(Level::Nvlink);
   LocalitySensitivity sensitivity{};
   for (const Level level : kAllLevels)

@@ -24,12 +24,15 @@ double opportunistic_speed(double rate, double guaranteed, double opportunistic)
   return rate * std::max(kLeastSpeed, share);
 }
 
+// There and back over PCIe in every iteration, hence twice.
 double overflow_factor(double overflow_bytes, double iteration_seconds,
                        const Interference& model) noexcept {
   if (overflow_bytes <= 0 || iteration_seconds <= 0) return 1;
   return 1 + overflow_bytes * 2 / (model.pcie_bytes_per_second * iteration_seconds);
 }
 
+// The controller moves in steps: the largest step that the guaranteed job can bear is where it
+// comes to rest.
 double settled_rate(double guaranteed, double opportunistic, const Interference& model) noexcept {
   const auto bearable = [&](double rate) {
     return guaranteed_slowdown(guaranteed, rate * opportunistic, model) <=

@@ -1,3 +1,6 @@
+// Profiles by name and by id. Names are compared without case and punctuation; the first profile is
+// the class default, which stands for every model that nobody described.
+
 #include "perf/profile.h"
 
 #include <algorithm>
@@ -54,6 +57,8 @@ ProfileId ProfileSet::add(Profile profile) {
   if (is_new) {
     profiles_.push_back(std::move(profile));
   } else {
+    // A profile of the same name replaces the old one under its id: pairs that refer to it stay
+    // valid.
     profiles_[id.value] = std::move(profile);
   }
   return id;
@@ -74,6 +79,7 @@ bool ProfileSet::has_pair(ProfileId of, ProfileId beside) const noexcept {
   return pairs_.contains(pair_key(of, beside));
 }
 
+// A measured pair, else the rule from utilisations, else the default for models nobody knows.
 double ProfileSet::slowdown(ProfileId of, ProfileId beside) const noexcept {
   if (const auto found = pairs_.find(pair_key(of, beside)); found != pairs_.end())
     return found->second;
@@ -87,6 +93,7 @@ void ProfileSet::set_slowdown(ProfileId of, ProfileId beside, double times) {
   pairs_[pair_key(of, beside)] = times;
 }
 
+// One factor per profile, so that the shape of a model stays; pairs err in what they exceed 1 by.
 ProfileSet ProfileSet::with_error(double deviation, std::uint64_t seed) const {
   ProfileSet wrong = *this;
   if (deviation <= 0) return wrong;

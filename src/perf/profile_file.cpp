@@ -1,3 +1,6 @@
+// Reads the YAML of profiles. Every number has a range, every key is known, and all faults of a
+// file are collected; what passes cannot lead to a speed of zero or an endless iteration.
+
 #include "perf/profile_file.h"
 
 #include <algorithm>
@@ -88,6 +91,7 @@ class ProfileReader {
     return text_at(node, key);
   }
 
+  // Parts are whole or absent: half a curve has no meaning.
   void need(const YAML::Node& map, std::string_view key, std::string_view what) {
     if (!YamlFields::child(map, key).IsDefined())
       yaml_.wrong(map.Mark(), fmt::format("{} needs {}", what, key));
@@ -176,6 +180,8 @@ class ProfileReader {
     if (!log_gain || !linear_gain || !plateau || !theta) return;
     cpu = {
         .log_gain = *log_gain, .linear_gain = *linear_gain, .plateau = *plateau, .theta = *theta};
+    // Checked at every count that can be granted below the sweet point: a job must get on with any
+    // of them.
     for (std::int32_t cores = 1; cores <= cpu.theta; ++cores) {
       if (cpu.feed(cores) > 0) continue;
       return yaml_.wrong(node.Mark(), fmt::format("{} cores would feed nothing: the curve is not "
@@ -349,6 +355,7 @@ class ProfileReader {
     read_memory(YamlFields::child(row, "memory"), profile.memory);
     read_cpu(YamlFields::child(row, "cpu"), profile.cpu);
     read_validation(YamlFields::child(row, "validation"), profile.validation);
+    // What a file says counts; what `like` or the default brought along does not.
     const auto is_said = [&](const char* key) { return YamlFields::child(row, key).IsDefined(); };
     if (is_said("cpu") && !is_said("iteration") && !is_said("like")) follow_plateau(profile);
     read_data(YamlFields::child(row, "data"), profile.data);
@@ -379,6 +386,7 @@ class ProfileReader {
     names_.push_back(plain);
   }
 
+  // Pairs come after all profiles, so that they may name any of them.
   void read_pair(const YAML::Node& row) {
     if (!row.IsSequence() || row.size() != 3)
       return yaml_.wrong(row.Mark(),
@@ -400,6 +408,7 @@ class ProfileReader {
 
 Result<ProfileSet> parse_profiles(const std::string& text, const std::string& name,
                                   ProfileSet base) {
+  // Before the parser sees it.
   if (text.size() > kMaxFileBytes)
     return fail(fmt::format("{}: {} MB is too large for a profile file (16 MB at most)", name,
                             text.size() >> 20U));

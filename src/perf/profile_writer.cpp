@@ -139,6 +139,7 @@ void write_profile(std::string& out, const Profile& profile) {
   write_sources(out, profile);
 }
 
+// By ids, so that the file is the same for the same set.
 void write_pairs(std::string& out, const ProfileSet& profiles) {
   std::string all;
   for (std::uint32_t of = 0; of < profiles.size(); ++of) {

@@ -7,6 +7,7 @@
 
 namespace berth {
 
+// Ring all-reduce: each GPU sends and receives 2 (k - 1) / k of the gradient in 2 (k - 1) messages.
 double sync_time(double bytes, std::int32_t gpus, const Link& link) noexcept {
   if (gpus <= 1) return 0;
   const double k = gpus;

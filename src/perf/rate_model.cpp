@@ -1,3 +1,7 @@
+// Rates relative to the reference placement: iteration time there over iteration time here. The
+// formula is in rate_function.cpp; this file finds its conditions (level, link, speed, batch) for a
+// job where it stands, and remembers answers, because policies ask the same again and again.
+
 #include "perf/rate_model.h"
 
 #include <algorithm>
@@ -26,6 +30,7 @@ constexpr std::array<EffectName, 7> kEffectNames{{{"sharing", &Effects::sharing}
                                                   {"device", &Effects::device},
                                                   {"efficiency", &Effects::efficiency}}};
 
+// By the profile if it has the type, else by the catalogue of devices.
 double speed_of(const Profile& profile, const DeviceType& device) {
   const std::string name = plain_model_name(device.name);
   for (const auto& [type, speed] : profile.speeds) {
@@ -90,6 +95,7 @@ RateModel::RateModel(ProfileSet profiles, const Cluster& cluster, Effects effect
     const Node& node = cluster.nodes[i];
     racks[node.pool.value][node.rack.value] += node.gpus;
     const std::uint32_t build = servers_.build_of(NodeId{i});
+    // Servers are built alike in thousands: each kind is looked at once.
     if (seen[node.pool.value][build]) continue;
     seen[node.pool.value][build] = true;
     auto& levels = level_of_size_[node.pool.value];
@@ -119,6 +125,7 @@ double RateModel::speed(ProfileId profile, PoolId pool) const noexcept {
   return effects_.device ? speeds_[profile.value][pool.value] : 1.0;
 }
 
+// As close together as the pool allows at all, on empty servers.
 Level RateModel::best_level(PoolId pool, std::int32_t gpus) const noexcept {
   const auto& levels = level_of_size_[pool.value];
   if (static_cast<std::size_t>(gpus) < levels.size()) return levels[static_cast<std::size_t>(gpus)];
@@ -127,9 +134,8 @@ Level RateModel::best_level(PoolId pool, std::int32_t gpus) const noexcept {
 
 namespace {
 
-/// Of a job of a model nobody knows, nobody knows either that it learns as well with another batch:
-/// with other devices it keeps the batch over all of them. Times that somebody has measured for
-/// such jobs say how they scale.
+/// Nobody knows whether a job of an unknown model learns as well with another batch. So it keeps its
+/// total batch on any number of devices, unless somebody has measured how such jobs scale.
 bool keeps_whole_batch(const ProfileSet& profiles, const Standing& standing) {
   return standing.profile == ProfileSet::fallback() && standing.terms.batch == 0 &&
          standing.gpus != standing.wanted && standing.gpus > 0 &&
@@ -157,8 +163,10 @@ Conditions RateModel::conditions(const Standing& standing) const noexcept {
   return conditions;
 }
 
+// Exact matches only: between two measured points the formula knows more than a guess.
 const MeasuredTime* RateModel::measured(const Standing& standing) const noexcept {
   const Profile& profile = profiles_[standing.profile];
+  // A measured time is of whole batches; accumulation changes it.
   if (profile.measured.empty() || standing.terms.sub_steps > 1) return nullptr;
   const std::int32_t batch = batch_of(standing);
   const std::string device = plain_model_name(cluster_->pools[standing.pool.value].name);
@@ -172,6 +180,7 @@ const MeasuredTime* RateModel::measured(const Standing& standing) const noexcept
 IterationTime RateModel::iteration(const Standing& standing) const noexcept {
   const Conditions now = conditions(standing);
   IterationTime time = iteration_time(profiles_[standing.profile], now);
+  // Measured alone on its links: with company there the formula is all there is.
   if (const MeasuredTime* row = measured(standing); row != nullptr && standing.link_jobs <= 1) {
     time.gpu = row->seconds;
     time.total = std::max({time.gpu, time.cpu, time.data});
@@ -218,7 +227,8 @@ double RateModel::interleaved(ProfileId of, std::span<const CoRunner> others) co
   return std::min(1.0, iteration_of(group[0]) / (round * profiles_.interleave_overhead().of(size)));
 }
 
-/// A guaranteed job, or an opportunistic one that lives on what the first leaves.
+/// The rate of a guaranteed job with guests beside it, or of a guest on what the guaranteed jobs
+/// leave.
 double RateModel::as_guest_or_host(ProfileId of, const Terms& terms, PoolId pool,
                                    std::span<const CoRunner> others) const noexcept {
   const Interference model;
@@ -253,6 +263,7 @@ double RateModel::beside(ProfileId of, const Terms& terms, PoolId pool,
   return 1 / times;
 }
 
+// Of one worker with its sub-batch; a cap that the scheduler set is all it may take.
 std::int32_t RateModel::memory_mib(ProfileId profile, std::int32_t batch,
                                    const Terms& terms) const noexcept {
   const Profile& known = profiles_[profile];

@@ -10,6 +10,7 @@ namespace berth {
 double measured_loss(const LossCurve& curve, std::uint64_t job_key, std::int64_t epoch) {
   LossCurve own = curve;
   own.b2 *= portable_exp(curve.spread * Rng{job_key}.normal());
+  // The error belongs to job and epoch: asking again, or in another order, gives the same loss.
   Digest draw;
   draw.add(job_key);
   draw.add(epoch);

@@ -9,8 +9,7 @@ namespace {
 template <class T>
 void sort_unique(std::vector<T>& values) {
   std::ranges::sort(values);
-  const auto rest = std::ranges::unique(values);
-  values.erase(rest.begin(), rest.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
 std::size_t steps_reached(const std::vector<std::int64_t>& steps, std::int64_t value) noexcept {

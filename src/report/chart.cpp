@@ -1,3 +1,6 @@
+// SVG by hand: an axis maps data to picture, a legend wraps to as many rows as it needs, and
+// numbers are written with two decimals, so that equal data give equal bytes.
+
 #include "report/chart.h"
 
 #include <algorithm>
@@ -24,6 +27,7 @@ constexpr double kTop = 12;
 constexpr double kLegendRow = 16;
 
 std::string_view colour(std::size_t i) { return kColours[i % kColours.size()]; }
+// Dashes shift by one each time the colours repeat: no two of the first 35 lines look alike.
 std::string_view dash(std::size_t i) { return kDashes[(i + i / kColours.size()) % kDashes.size()]; }
 
 /// A tick's text as markup: plain where it is short, otherwise a power of ten.
@@ -38,16 +42,19 @@ std::string tick_text(double value) {
 }
 
 /// Data to picture along one axis.
+/// Values outside of the axis are drawn at its end: a point is never lost.
 class Mapping {
  public:
   Mapping(const Axis& axis, double data_low, double data_high, double from, double to)
       : scale_(axis.scale), from_(from), to_(to) {
+    // Linear axes start at zero unless the data go below it: bars and areas must not exaggerate.
     low_ = axis.low.value_or(scale_ == Scale::Linear ? std::min(0.0, data_low) : data_low);
     high_ = axis.high.value_or(data_high);
     if (scale_ == Scale::Log) {
       if (!(high_ > 0)) high_ = 1;
       if (!(low_ > 0) || low_ < high_ * 1e-7)
         low_ = high_ * 1e-7;  // zero has no place on it: drawn at the edge
+      // Whole decades, so that the first and the last tick carry a label.
       low_ = std::pow(10.0, std::floor(std::log10(low_) + 1e-9));
       high_ = std::pow(10.0, std::ceil(std::log10(high_) - 1e-9));
     }
@@ -75,6 +82,7 @@ class Mapping {
   double from_, to_;
 };
 
+// Writes elements one after the other; no tree is kept.
 class Svg {
  public:
   Svg(double height, std::string_view title) {
@@ -184,6 +192,7 @@ std::string path_of(const Line& line, const Mapping& x, const Mapping& y, bool s
       d += fmt::format("M{:.2f} {:.2f}", px, py);
     else if (!steps)
       d += fmt::format("L{:.2f} {:.2f}", px, py);
+    // Less than the two decimals we write: the vertical line would have no length.
     else if (std::abs(py - last_y) < 0.005)
       d += fmt::format("H{:.2f}", px);
     else
@@ -193,6 +202,7 @@ std::string path_of(const Line& line, const Mapping& x, const Mapping& y, bool s
   return d;
 }
 
+// Smallest and largest value seen; `any` tells "nothing yet" from zero.
 struct Extent {
   double low = 0, high = 0;
   bool any = false;
@@ -232,6 +242,7 @@ std::vector<double> linear_ticks(double low, double high, int count) {
   const double rough = span / std::max(1, count);
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
   double step = 10 * power;
+  // The smallest round step that gives at most `count` ticks.
   for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
     if (factor * power >= rough * 0.999) {
       step = factor * power;
@@ -247,6 +258,7 @@ std::string to_svg(const LineChart& chart) {
   Extent xs, ys;
   for (const Line& line : chart.lines) {
     for (const auto& [x, y] : line.points) {
+      // Zero would stretch a logarithmic axis without end; Mapping draws it at the edge.
       if (chart.x.scale == Scale::Linear || x > 0) xs.add(x);
       ys.add(y);
     }
@@ -284,6 +296,7 @@ std::string to_svg(const BarChart& chart) {
   for (const std::string& category : chart.categories) longest = std::max(longest, category.size());
   const double slot =
       (kWidth - kLeft - kRight) / std::max(1.0, static_cast<double>(chart.categories.size()));
+  // Names that do not fit their slot are turned, and the picture grows to hold them.
   const bool slanted = static_cast<double>(longest) * 6.2 > slot;
   const double names_height =
       slanted ? 14 + 4.6 * static_cast<double>(std::min<std::size_t>(longest, 30)) : 20;

@@ -1,3 +1,6 @@
+// Writing and reading our own CSV. The reader is for files of `--out` directories: it knows that a
+// header is there and complains about at most ten places.
+
 #include "report/csv.h"
 
 #include <algorithm>
@@ -34,6 +37,7 @@ std::string seconds_text(Duration duration) {
   const std::int64_t whole = ticks / 1'000'000;
   const std::int64_t rest = std::abs(ticks % 1'000'000);
   if (rest == 0) return fmt::format("{}", whole);
+  // Exact: six decimals are one tick. Integer division has no "-0", hence the sign by hand.
   std::string text = fmt::format("{}{}.{:06}", ticks < 0 && whole == 0 ? "-" : "", whole, rest);
   text.erase(text.find_last_not_of('0') + 1);
   return text;
@@ -48,6 +52,7 @@ Result<CsvFile> CsvFile::open(const std::string& path) {
   return file;
 }
 
+// A small automaton: quotes may hold commas and line breaks, a doubled quote is one.
 bool CsvFile::read_row(std::vector<std::string>& fields) {
   fields.clear();
   if (position_ >= bytes_.size()) return false;
@@ -81,6 +86,7 @@ bool CsvFile::read_row(std::vector<std::string>& fields) {
   return true;
 }
 
+// A row of another width is reported and skipped: the others can still be used.
 bool CsvFile::next() {
   while (read_row(row_)) {
     if (row_.size() == 1 && row_.front().empty()) continue;  // a blank line
@@ -101,11 +107,13 @@ std::string_view CsvFile::text(std::string_view column) const noexcept {
                               : row_[static_cast<std::size_t>(found - head_.begin())];
 }
 
+// An empty cell means "does not apply" in our files and is no error.
 std::optional<double> CsvFile::number(std::string_view column) {
   const std::string_view field = text(column);
   if (field.empty()) return std::nullopt;
   double value = 0;
   const auto [end, code] = std::from_chars(field.data(), field.data() + field.size(), value);
+  // Beyond this limit a number of seconds would overflow the clock.
   if (code == std::errc{} && end == field.data() + field.size() &&
       std::abs(value) <= kMaxInputSeconds)
     return value;
@@ -120,6 +128,7 @@ std::optional<Time> CsvFile::time(std::string_view column) {
 }
 
 void CsvFile::complain(std::string_view column, std::string_view fact) {
+  // An edited file is wrong in every row; ten places are enough to see how.
   if (error_.messages.size() >= kMaxComplaints) return;
   const auto place = static_cast<std::size_t>(std::ranges::find(head_, column) - head_.begin());
   error_.messages.push_back(

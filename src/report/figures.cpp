@@ -1,3 +1,6 @@
+// Which figures a set of runs has, and the data of each. Units are chosen once per figure, so that
+// lines and bars of one picture can be compared.
+
 #include "report/figures.h"
 
 #include <algorithm>
@@ -24,6 +27,7 @@ LineChart cdf_chart(std::span<const RunData> runs, std::string title, std::strin
   for (const RunData& run : runs) {
     const Cdf& values = run.*cdf;
     Line line{run.summary.label, {}};
+    // The curve rises from zero at the smallest value instead of starting in the air.
     if (!values.x.empty()) line.points.emplace_back(values.x.front(), 0);
     for (std::size_t i = 0; i < values.x.size(); ++i)
       line.points.emplace_back(values.x[i], values.p[i]);
@@ -36,6 +40,7 @@ struct TimeUnit {
   std::string_view name;
   double seconds;
 };
+// So that axes run to tens or hundreds, not to millions.
 TimeUnit unit_for(double span) {
   if (span < 600) return {"s", 1};
   if (span < 3 * 3600) return {"min", 60};
@@ -47,6 +52,7 @@ double end_of(const RunData& run) {
   return run.timeline.empty() ? 0 : to_seconds(run.timeline.back().at);
 }
 
+// Thinned to what a picture can show; means over time stay exact.
 LineChart timeline_chart(std::span<const RunData> runs, std::string title, std::string y_title,
                          double Levels::*level) {
   double span = 0;
@@ -67,6 +73,7 @@ LineChart timeline_chart(std::span<const RunData> runs, std::string title, std::
   return chart;
 }
 
+// The largest of the averages: no bar is then below the unit by orders of magnitude.
 double typical_jct(std::span<const RunData> runs) {
   double largest = 0;
   for (const RunData& run : runs) largest = std::max(largest, run.summary.avg_jct.value_or(0));
@@ -97,6 +104,7 @@ BarChart average_chart(std::span<const RunData> runs) {
 
 BarChart size_chart(std::span<const RunData> runs) {
   double largest = 0;
+  // Only classes that some run has: a trace of one-GPU jobs gets one group of bars.
   std::vector<std::string> sizes;  // in the order of the classes
   for (const std::string_view label : {"1", "2", "3-4", "5-8", "9-16", "17-32", "33-64", ">64"}) {
     for (const RunData& run : runs) {

@@ -37,6 +37,7 @@ std::string report_json(std::span<const RunData> runs, const ReportLabels& label
   }
   constexpr std::size_t kWithoutGantt = 200'000;  // what the rest of a run takes at most
   std::size_t planned = report_page().size() + runs.size() * kWithoutGantt;
+  // In order until the page is full: the first runs keep their Gantt chart, later ones lose it.
   for (const RunData& run : runs) {
     const bool has_gantt =
         run.gantt && !run.gantt->bars.empty() && planned + gantt_bytes(run) <= kMaxReportBytes;
@@ -46,6 +47,7 @@ std::string report_json(std::span<const RunData> runs, const ReportLabels& label
   return wire::to_json(data);
 }
 
+// The page is one file: its data stand where the token was.
 std::string page_with(std::string_view json) {
   const std::string_view page = report_page();
   const std::size_t token = page.find(kDataToken);

@@ -1,3 +1,7 @@
+// Results are written beside their destination and moved there at the end, so that a reader never
+// sees half a run. A directory that holds anything we did not write is refused: nobody loses files
+// to a mistyped --out.
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -26,6 +30,7 @@ constexpr std::array<std::string_view, 9> kOurFiles{
     "jobs.csv",  "summary.json",   "actions.csv", "timeline.csv", "intervals.csv",
     "nodes.csv", "comparison.csv", "report.html", "figures"};
 
+// By name, or by content for the sub-directories of a comparison, whose names are labels.
 bool is_ours(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
   if (name.starts_with(kUnfinished)) return true;
@@ -52,6 +57,7 @@ Result<void> admit(const std::string& dir, Overwrite overwrite) {
   if (overwrite == Overwrite::Anything || entries.empty()) return {};
   const auto foreign = std::ranges::find_if_not(entries, is_ours);
   const bool has_run = fs::exists(fs::path(dir) / "summary.json", code);
+  // A run that was killed while writing: safe to replace.
   const bool only_leftovers = std::ranges::all_of(entries, [](const fs::directory_entry& entry) {
     return entry.path().filename().string().starts_with(kUnfinished);
   });
@@ -65,6 +71,7 @@ Result<void> admit(const std::string& dir, Overwrite overwrite) {
       fmt::format("{}: {} (name a new directory, or --force to write into this one)", dir, what));
 }
 
+// One by one, to know which of them are ours to remove if the run fails.
 Result<std::vector<std::string>> make_parents(const fs::path& target) {
   std::vector<std::string> made;
   std::error_code code;
@@ -96,6 +103,7 @@ Result<OutputDirectory> OutputDirectory::create(const std::string& dir, Overwrit
   }
   if (made.exists_) {
     BERTH_TRY_VOID(admit(dir, overwrite));
+    // Inside the directory, because only there a rename is sure to stay on one file system.
     made.temporary_ = (target / fmt::format("{}{}", kUnfinished, ::getpid())).string();
   } else {
     BERTH_TRY(made.made_, make_parents(target));
@@ -119,6 +127,7 @@ OutputDirectory::OutputDirectory(OutputDirectory&& other) noexcept
 OutputDirectory::~OutputDirectory() {
   std::error_code code;
   if (!temporary_.empty()) fs::remove_all(temporary_, code);
+  // commit() clears the list: these are left only if the run failed.
   for (auto parent = made_.rbegin(); parent != made_.rend(); ++parent) {
     fs::remove(*parent, code);  // only if nothing else came to live there
   }
@@ -186,6 +195,7 @@ Result<void> OutputDirectory::move_into_existing() {
     if (entry.path() != temporary_ && is_ours(entry)) fs::remove_all(entry.path(), code);
   }
   auto entries = entries_of(temporary_, code);
+  // false sorts before true: summary.json comes last.
   std::ranges::sort(entries, {}, [](const fs::directory_entry& entry) {
     return std::pair(entry.path().filename() == "summary.json", entry.path());
   });
@@ -218,6 +228,7 @@ Result<void> write_comparison(const std::string& dir, std::span<const RunData> r
   return directory.commit();
 }
 
+// A label may hold anything; as a folder it is plain letters, and never one of our files.
 std::string directory_name(const std::string& label) {
   std::string name = label.empty() ? "run" : label;
   for (char& c : name) {
@@ -225,6 +236,7 @@ std::string directory_name(const std::string& label) {
         std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
     if (!plain) c = '_';
   }
+  // A label such as ".." must not lead out of the directory.
   if (name.front() == '.') name.front() = '_';
   const bool taken = std::ranges::find(kOurFiles, name) != kOurFiles.end();
   return taken ? name + "_" : name;

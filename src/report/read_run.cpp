@@ -1,3 +1,6 @@
+// The reverse of output_directory.cpp, for `berth report`: everything that can be derived from the
+// jobs is derived again, the rest comes from summary.json and the other files.
+
 #include "report/read_run.h"
 
 #include <algorithm>
@@ -46,6 +49,7 @@ Duration duration_of(CsvFile& file, std::string_view column) {
   return seconds_to_duration(file.number_or_zero(column));
 }
 
+// Clamped: a cast of a huge number would be undefined.
 std::uint32_t count_of(CsvFile& file, std::string_view column) {
   return static_cast<std::uint32_t>(std::clamp(file.number_or_zero(column), 0.0, 4e9));
 }
@@ -66,6 +70,7 @@ JobOutcome read_job(CsvFile& file, Names& names) {
   job.start = file.time("start_time");
   job.finish = file.time("finish_time");
   job.run_time = duration_of(file, "run_time");
+  // Files of older versions lack some columns: what they meant then is put in their place.
   job.service = file.has("service") ? duration_of(file, "service") : job.run_time * job.gpus;
   job.soft_deadline = file.number_or_zero("soft_deadline") != 0;
   job.overhead = duration_of(file, "overhead");
@@ -105,6 +110,7 @@ Result<std::vector<TimelinePoint>> read_timeline(const std::string& path) {
                         .busy = file.number_or_zero("busy_gpus"),
                         .capacity = file.number_or_zero("capacity_gpus")};
     const Time at = file.time("time").value_or(kTimeZero);
+    // The charts draw steps from point to point: a time that goes back would draw backwards.
     if (!points.empty() && at <= points.back().at)
       file.complain("time", "times must ascend");
     else
@@ -126,6 +132,7 @@ Result<std::vector<NodeFacts>> read_nodes(const std::string& path) {
   return nodes;
 }
 
+// Lanes count devices over all nodes, in the order of nodes.csv.
 Result<Gantt> read_intervals(const std::string& path, const std::vector<NodeFacts>& nodes) {
   BERTH_TRY(auto file, CsvFile::open(path));
   std::map<std::string, std::pair<std::uint32_t, std::int32_t>, std::less<>>
@@ -173,6 +180,7 @@ Result<void> read_files(const fs::path& dir, std::uint64_t intervals, RunData& r
   BERTH_TRY(run.cluster.nodes, read_nodes((dir / "nodes.csv").string()));
   if (!fs::exists(dir / "intervals.csv", code)) return {};
   BERTH_TRY(run.gantt, read_intervals((dir / "intervals.csv").string(), run.cluster.nodes));
+  // The file may hold fewer bars than there were.
   run.gantt->total = std::max(run.gantt->total, intervals);
   return {};
 }
@@ -198,6 +206,7 @@ Result<RunSet> read_all(const fs::path& dir, const json& document) {
           fmt::format("{}: not a summary of Berth (an object with \"policy\" is expected)", path));
     }
     const fs::path sub = file.directory;
+    // The file may come from anybody: it must not make us read elsewhere.
     if (file.directory.find('/') != std::string::npos || file.directory == "..")
       return fail(fmt::format("{}: bad \"directory\" '{}'", path, file.directory));
     const std::uint64_t intervals = file.intervals_total.value_or(0);

@@ -1,3 +1,6 @@
+// One function per file of `--out`. Times are exact to the microsecond and ratios have nine digits:
+// enough to compare, short enough to read.
+
 #include "report/run_files.h"
 
 #include <algorithm>
@@ -12,6 +15,7 @@ namespace berth {
 
 namespace {
 
+// Commas between fields and the line break at the end, whatever is written in between.
 class Row {
  public:
   explicit Row(std::string& out) : out_(out) {}
@@ -59,6 +63,7 @@ std::string device_ranges(std::uint64_t devices) {
     const int length = std::countr_one(devices >> static_cast<unsigned>(from));
     if (!text.empty()) text += '+';
     text += length == 1 ? fmt::format("{}", from) : fmt::format("{}-{}", from, from + length - 1);
+    // A shift by 64 is undefined.
     if (from + length >= 64) break;
     devices = devices >> static_cast<unsigned>(from + length)
                              << static_cast<unsigned>(from + length);
@@ -146,6 +151,7 @@ std::string intervals_csv(const RunData& run) {
   std::size_t node = 0;
   std::uint32_t first = 0;  // lane of the node's first device; bars come by lane
   for (const GanttBar& bar : run.gantt->bars) {
+    // Bars are sorted by lane, so one walk over the nodes is enough.
     while (bar.lane >= first + static_cast<std::uint32_t>(run.cluster.nodes[node].gpus)) {
       first += static_cast<std::uint32_t>(run.cluster.nodes[node++].gpus);
     }

@@ -23,6 +23,8 @@ ClusterHead head_of(const ClusterFacts& cluster) {
   return head;
 }
 
+// The writer makes one line; people get the outer levels on lines of their own, and arrays of
+// numbers stay on one.
 std::string indented(std::string_view json, int levels) {
   std::string out;
   int depth = 0;

@@ -1,3 +1,6 @@
+// Tables for the terminal, and comparison.csv. A column of times has one unit, chosen by its
+// median, so that digits can be compared from row to row.
+
 #include "report/table.h"
 
 #include <algorithm>
@@ -27,6 +30,7 @@ TimeUnit unit_for(double typical_seconds) {
   return {"d", 86400};
 }
 
+// Three or four digits: more would pretend to be exact.
 std::string plain(double value) {
   const double size = std::abs(value);
   return fmt::format("{:.{}f}", value,
@@ -50,6 +54,7 @@ std::string cell(const RunData& run, const Metric& metric, double scale) {
 
 const RunData* find_run(std::span<const RunData> runs, const std::optional<std::string>& name) {
   if (!name) return nullptr;
+  // By label first: two runs may share a policy, never a label.
   auto found =
       std::ranges::find_if(runs, [&](const RunData& run) { return run.summary.label == *name; });
   if (found == runs.end())
@@ -80,6 +85,7 @@ constexpr std::array kColumns{
     ColumnSpec{"preempt.", "preemptions", ColumnSpec::Kind::Count},
 };
 
+// The median: one run that went wrong must not turn all others into zeros.
 TimeUnit unit_of_column(std::span<const RunData> runs, const Metric& metric) {
   std::vector<double> values;
   for (const RunData& run : runs) {

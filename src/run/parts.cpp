@@ -61,13 +61,15 @@ Result<SchedulerParts> make_parts(const SchedulerNames& names) {
   SchedulerParts parts;
   Error error;
   take(make_policy(names.policy, names.settings), parts.policy, error);
-  // Its options are those that suit the policy: without one there is nothing to check them against.
+  // The options of a tuner depend on the policy: without a policy there is nothing to check them
+  // against.
   if (names.cpu != "off" && parts.policy)
     take(make_cpu_tuner(names.cpu, *parts.policy), parts.tuner, error);
   take(make_power_manager(names.power), parts.power, error);
   check_power(names, parts, error);
   take(make_placement(names.placement, placement_options(names)), parts.placement, error);
   take(make_estimator(estimator_name(names), names.seed), parts.estimator, error);
+  // Everything is tried before anything is reported: a user sees all mistakes of a command at once.
   if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
   return parts;
 }

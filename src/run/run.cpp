@@ -1,3 +1,6 @@
+// make_run() checks and resolves everything by name; what is left for run() cannot fail because of
+// a wrong argument.
+
 #include "run/run.h"
 
 #include <algorithm>
@@ -26,12 +29,13 @@ void add(Error& error, const Error& more) {
   error.messages.insert(error.messages.end(), more.messages.begin(), more.messages.end());
 }
 
-/// Beyond sharing, which policies that share bring in themselves.
+/// Effects other than sharing; policies that share devices bring that one in themselves.
 bool needs_rates(const Effects& effects) {
   return effects.locality || effects.server || effects.cpu || effects.device;
 }
 
-/// A placement that only counts devices leaves nothing to those who look at each of them.
+/// A placement that only counts devices cannot serve policies and tuners that need to know which
+/// ones.
 void check_counting(const RunSpec& spec, const PolicyTraits& traits, Error& error) {
   if (spec.placement != "count") return;
   if (traits.needs_devices()) {
@@ -64,12 +68,13 @@ Result<Run> make_run(const Trace& trace, const Cluster& cluster, RunSpec spec) {
   if (!error.messages.empty()) return tl::unexpected<Error>(std::move(error));
 
   if (spec.past) parts->estimator = with_past(std::move(parts->estimator), spec.past);
+  // The one seed of a run also drives what is random in the simulated world.
   spec.sim.boot_seed = spec.seed;
   spec.sim.outages.insert(spec.sim.outages.end(), outages->begin(), outages->end());
   return Run{trace, cluster, std::move(spec), std::move(*parts)};
 }
 
-/// Nodes fail at random; a device does as often as its node, shared among the devices there.
+/// Nodes fail at random. The failure rate of a node is divided evenly among its devices.
 std::optional<CheckpointRule> Run::checkpoints() const {
   if (!spec_.checkpoint_cost || cluster_->nodes.empty()) return std::nullopt;
   const double gpus_per_node =
@@ -79,7 +84,7 @@ std::optional<CheckpointRule> Run::checkpoints() const {
                         seconds_to_duration(std::min(seconds, kMaxInputSeconds))};
 }
 
-/// Without this no job runs at another rate than its trace says, and the executor need not look.
+/// If this is false, every job runs at the rate of its trace and the executor need not watch any.
 bool Run::profiles_matter(const Effects& effects) const {
   const PolicyTraits traits = parts_.policy->traits();
   return needs_rates(effects) || traits.shares_devices || traits.resizes || parts_.tuner ||
@@ -93,11 +98,14 @@ Result<RunData> Run::run(const ProgressFn& progress) {
   const ProfileSet& profiles = spec_.profiles ? *spec_.profiles : built_in_profiles();
   Effects effects = spec_.effects;
   effects.cpu = effects.cpu || spec_.cpu != "off";  // sharing cores out is about their effect
+  // Two models: the executor moves jobs by the truth, the policy sees the other one, which errs if
+  // the user asks for it.
   const RateModel truth{profiles, *cluster_, effects};
   const RateModel believed{profiles.with_error(spec_.profile_error, spec_.seed), *cluster_,
                            effects};
   const bool rates_matter = profiles_matter(effects);
   SimOptions sim = spec_.sim;
+  // Left out, every job runs at the rate of its trace and the executor has nothing to watch.
   if (rates_matter) sim.truth = &truth;
 
   SimExecutor executor{*trace_, *cluster_, sim};

@@ -1,3 +1,7 @@
+// Who stands where, by node, and therefore whose rate changes when somebody comes or goes. Changes
+// of one instant are only marked; rates() works them out once, when everybody of that instant has
+// moved.
+
 #include "sim/neighbourhood.h"
 
 #include <algorithm>
@@ -23,6 +27,7 @@ void Neighbourhood::mark(JobId job) {
 }
 
 void Neighbourhood::mark_around(const Slice& slice) {
+  // Without these effects only jobs on the same devices feel each other.
   const bool whole_node = truth_->effects().server || truth_->effects().locality;
   for (const Resident& other : residents_[slice.node.value]) {
     if (whole_node || (other.devices & slice.devices) != 0) mark(other.job);
@@ -45,6 +50,7 @@ void Neighbourhood::leave(JobId job) {
   Place& place = standing_[job];
   for (const Slice& slice : places_.slices(place.place)) {
     auto& here = residents_[slice.node.value];
+    // Before marking: a job that leaves needs no new rate.
     here.erase(std::ranges::find(here, job, &Resident::job));
     mark_around(slice);
   }
@@ -64,6 +70,7 @@ void Neighbourhood::settle() noexcept {
 
 void Neighbourhood::rates(Time now, const JobTable& jobs, std::vector<RateChange>& rated) {
   if (changed_.empty()) return;
+  // Ordered by id, so that events do not depend on the order in which jobs were marked.
   std::ranges::sort(changed_);
   for (const JobId job : changed_) {
     is_changed_[job] = 0;
@@ -72,6 +79,8 @@ void Neighbourhood::rates(Time now, const JobTable& jobs, std::vector<RateChange
     Rate rate = Rate::from(speed);
     BERTH_CHECK(speed > 0 || jobs.terms[job].throttle_milli == 0,
                 "only a job that is held back stands still");
+    // Too slow for the fixed point of a rate: the least one, because a rate of zero would never
+    // end.
     if (speed > 0 && rate.is_zero()) rate = Rate::from(1e-9);
     rated.push_back({.job = job, .rate = rate});
   }
@@ -112,6 +121,7 @@ double Neighbourhood::rate_of(Time now, JobId job, const JobTable& jobs) {
     if (truth_->effects().locality)
       standing.link_jobs = std::max(standing.link_jobs, link_jobs(slice, place.level));
   }
+  // Then the duration in the trace is the truth: no formula may change it by a rounding error.
   const bool as_traced = !moves_rates_alone_ && standing.gpus == standing.wanted &&
                          standing.terms.sub_steps == 1 && standing.terms.batch == 0;
   const auto& noise = truth_->profile(standing.profile).noise;
@@ -131,6 +141,7 @@ double Neighbourhood::beside(JobId job, const JobTable& jobs, const Slice& slice
     if (other.job != job) shared |= other.devices & slice.devices;
   }
   double least = truth_->beside(jobs.profile[job], jobs.terms[job], pool, {});
+  // Device by device, because each may have other guests; the slowest decides for the gang.
   for (; shared != 0; shared &= shared - 1) {
     const std::uint64_t device = shared & (~shared + 1);
     group_.clear();

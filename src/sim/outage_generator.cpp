@@ -16,6 +16,8 @@ Time outage_horizon(const Trace& trace, const Cluster& cluster) {
     gpu_seconds += to_seconds(job.duration) * job.gpus;
     longest = std::max(longest, job.duration);
   }
+  // A generous guess of when the last job ends: twice the time a fully packed cluster would need.
+  // Outages behind it would never be seen.
   const double packed = 2 * gpu_seconds / static_cast<double>(cluster.total_gpus());
   return trace.jobs.back().submit + longest +
          seconds_to_duration(std::min(packed, kMaxInputSeconds));
@@ -26,6 +28,7 @@ Result<std::vector<NodeOutage>> draw_outages(const Cluster& cluster, const Rando
   std::vector<NodeOutage> outages;
   if (random.mtbf <= Duration::zero()) return outages;
   const double per_node = to_seconds(horizon) / to_seconds(random.mtbf + random.repair);
+  // Refused before anything is drawn: a tiny --mtbf would fill the memory.
   if (per_node * static_cast<double>(cluster.nodes.size()) > static_cast<double>(kMaxOutages) / 2) {
     return fail(fmt::format(
         "--mtbf: about {:.0f} outages in this trace (the limit is {}; give a longer time)",
@@ -34,6 +37,8 @@ Result<std::vector<NodeOutage>> draw_outages(const Cluster& cluster, const Rando
   Rng rng = Rng{seed}.fork("outages");
   const Duration tick{1};
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+    // A node is drawn up to the horizon before the next one begins: adding nodes at the end of a
+    // cluster does not change the outages of those before them.
     Time now{};
     for (;;) {
       const Time down =

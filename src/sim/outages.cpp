@@ -59,6 +59,7 @@ Result<std::vector<NodeOutage>> parse_outages(std::string_view text, const std::
       outages.push_back(outage);
     }
   }
+  // Sorted by node and time, an overlap can only be with the neighbour.
   std::ranges::sort(outages, {}, [](const NodeOutage& o) { return std::tuple(o.node, o.down); });
   for (std::size_t i = 1; i < outages.size(); ++i) {
     if (outages[i].node == outages[i - 1].node && outages[i].down < outages[i - 1].up) {

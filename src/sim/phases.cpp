@@ -11,6 +11,7 @@ Phase Phases::begin(JobId job, ProfileId profile, Duration work) {
   if (!validation.is_known()) return row.phase;
   const Duration training = seconds_to_duration(validation.every_seconds);
   const Duration period = training + seconds_to_duration(validation.seconds);
+  // A job that comes back after a preemption is in the middle of a period: its work says where.
   const Duration whole = work / period * period;
   const bool trains = work - whole < training;
   row.phase = trains ? Phase::Training : Phase::Validation;
@@ -30,6 +31,8 @@ Phase Phases::next(JobId job) {
 std::optional<Duration> Phases::left(JobId job, Duration work) const noexcept {
   const Row& row = rows_[job];
   if (row.ends == Duration::zero()) return std::nullopt;
+  // At least one tick: rounding may put the work slightly beyond the end, and an event in the past
+  // would be collected for ever.
   return std::max(row.ends - work, Duration{1});
 }
 

@@ -1,3 +1,7 @@
+// A heap of planned ends drives time. A plan that no longer holds is not searched for: each job has
+// an attempt number that grows with every change, and entries of an older number are dropped when
+// they come up.
+
 #include "sim/sim_executor.h"
 
 #include <algorithm>
@@ -31,6 +35,7 @@ SimExecutor::SimExecutor(const Trace& trace, const Cluster& cluster, const SimOp
     node_changes_.push_back({outage.down, outage.node, EventKind::NodeDown});
     if (outage.up != kNever) node_changes_.push_back({outage.up, outage.node, EventKind::NodeUp});
   }
+  // Downs before ups of the same instant (by kind): a node that only restarts loses its jobs.
   std::ranges::sort(node_changes_, {},
                     [](const NodeChange& c) { return std::tuple(c.at, c.kind, c.node); });
   for (std::uint32_t i = 0; i < trace.jobs.size(); ++i) {
@@ -74,9 +79,10 @@ std::optional<Time> SimExecutor::advance(Time wakeup) {
   if (next_cancel_ < cancels_.size())
     next = std::min(next, *trace_.jobs[cancels_[next_cancel_].value].cancel_at);
   if (next_boot_ < boots_.size()) next = std::min(next, boots_[next_boot_].at);
+  // Computed before outages are looked at: see below.
   const bool work_left = next != kNever;
   if (next_node_change_ < node_changes_.size()) {
-    // Outages after the last job are of no interest, unless waiting jobs need a node to come back.
+    // Outages after the last job do not matter, unless waiting jobs need a node to come back.
     next = std::min(next, node_changes_[next_node_change_].at);
   }
   if (!work_left && next == kNever) return std::nullopt;
@@ -89,7 +95,7 @@ bool SimExecutor::expects_events() const noexcept {
          !finishes_.empty();
 }
 
-/// What a popped entry of the heap stands for; a job that is over leaves its place.
+/// The event of an entry popped from the heap. A job that has ended leaves its devices here.
 Event SimExecutor::event_of(const Finish& finish) {
   Event event{.kind = EventKind::Finished, .outcome = {}, .job = finish.job, .node = {}};
   if (finish.turn == Turn::Phase) {
@@ -103,6 +109,7 @@ Event SimExecutor::event_of(const Finish& finish) {
   if (neighbours_) neighbours_->leave(finish.job);
   const TraceJob& job = trace_.jobs[finish.job.value];
   TraceStatus status = job.status;
+  // The trace gives a number of failures: after that many the next attempt completes.
   if (status == TraceStatus::Failed && job.failed_attempts > 0 &&
       failed_[finish.job]++ == job.failed_attempts)
     status = TraceStatus::Completed;
@@ -120,6 +127,7 @@ void SimExecutor::collect(Time now, std::vector<Event>& due) {
     const Finish finish = finishes_.front();
     std::ranges::pop_heap(finishes_, Later{});
     finishes_.pop_back();
+    // Whatever comes next for this job, a planned end of the old attempt is void.
     ++attempt_[finish.job];
     if (finish.turn == Turn::Noise) {
       has_news_ = true;
@@ -207,6 +215,8 @@ void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>&
     }
   }
   std::ranges::sort(in_next_phase_);
+  // An unchanged rate keeps its planned end; replanning it would only move rounding errors about.
+  // After a phase the plan is gone, so these jobs are planned in any case.
   std::erase_if(changes, [&](const RateChange& change) {
     return change.rate == jobs.rate[change.job] &&
            !std::ranges::binary_search(in_next_phase_, change.job);
@@ -215,11 +225,13 @@ void SimExecutor::rates(Time now, const JobTable& jobs, std::vector<RateChange>&
   for (const RateChange& change : changes) plan_end(now, change, jobs);
 }
 
-/// When the job is over at its new rate, or its phase or that rate if these are over before.
+/// Plans the next event of a job at its new rate: its end, or the end of its phase or of this rate
+/// if that comes first.
 void SimExecutor::plan_end(Time now, const RateChange& change, const JobTable& jobs) {
   const JobId job = change.job;
   const Rate rate = change.rate;
   ++attempt_[job];
+  // A job held back entirely has no end until its rate changes again.
   if (rate.is_zero()) return;
   const Duration work = jobs.work_done(job, now);
   Duration left = std::max(Duration::zero(), trace_.jobs[job.value].duration - work);
@@ -261,7 +273,7 @@ void SimExecutor::power(Time now, const Action& action) {
       {now + options_.boot, node, boot_attempt_[node.value]});  // all last equally long
 }
 
-/// Belongs to the node and its boot, not to the order in which boots are looked at.
+/// Depends on the node and its boot alone, not on the order in which boots are examined.
 bool SimExecutor::fails(const Boot& boot) const {
   if (options_.boot_failures <= 0) return false;
   const std::uint64_t which = (std::uint64_t{boot.node.value} << 32U) | boot.attempt;
@@ -274,6 +286,7 @@ void SimExecutor::collect_boots(Time now, std::vector<Event>& due) {
   constexpr int kRetries = 2;
   for (; next_boot_ < boots_.size() && boots_[next_boot_].at <= now; ++next_boot_) {
     const Boot boot = boots_[next_boot_];
+    // The number grows with every order to this node, so an older boot is void.
     if (boot.attempt != boot_attempt_[boot.node.value]) continue;  // switched off again meanwhile
     const bool failed = fails(boot);
     if (failed && boot.failed < kRetries) {

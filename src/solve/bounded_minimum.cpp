@@ -1,3 +1,6 @@
+// Projected BFGS: a quasi-Newton step, clamped to the bounds, with backtracking. The estimate of
+// the curvature is thrown away when a step fails; if plain descent fails too, this is the minimum.
+
 #include "solve/bounded_minimum.h"
 
 #include <algorithm>
@@ -70,6 +73,8 @@ class Descent {
            (here_.at[i] >= problem_.high[i] && gradient_[i] < 0);
   }
 
+  // Only among variables that may move: a step into a bound would be projected away and stall the
+  // rest.
   Vector direction() const {
     Vector result(size_);
     for (std::size_t i = 0; i < size_; ++i) {
@@ -83,6 +88,7 @@ class Descent {
 
   /// Backtracks along the projected direction; false if nothing is won.
   bool try_step() {
+    // Armijo's condition: a step counts if it wins at least this part of what the slope promises.
     constexpr double kEnough = 1e-4;
     constexpr double kNothing = 1e-12;
     const Vector way = direction();
@@ -102,6 +108,7 @@ class Descent {
     return false;
   }
 
+  // Both gradients are needed: their difference tells the curvature along the step.
   void accept(Vector next, double value, const Vector& moved) {
     Vector after = gradient(next);
     Vector turned(size_);

@@ -1,3 +1,6 @@
+// Gradient boosting with histograms, as LightGBM does it: features are binned once, and a split
+// looks at bins instead of rows. Rows held back at the end decide how many trees are kept.
+
 #include "solve/gbdt.h"
 
 #include <algorithm>
@@ -74,6 +77,7 @@ class GbdtBuilder {
             trained_ * static_cast<std::size_t>(b) / static_cast<std::size_t>(options_.bins);
         const auto largest = std::ranges::lower_bound(values, values.back());
         if (largest == values.begin()) break;  // all equal
+        // Never at the largest value: such a cut would put every row on one side.
         const double cut = std::min(values[at], *(largest - 1));
         if (cuts.empty() || cut > cuts.back()) cuts.push_back(cut);
       }
@@ -84,6 +88,7 @@ class GbdtBuilder {
     }
   }
 
+  // On the rows at the end: time series must be judged on what comes after the training.
   [[nodiscard]] double held_error() const {
     double error = 0;
     for (std::size_t i = trained_; i < left_over_.size(); ++i)
@@ -125,6 +130,7 @@ class GbdtBuilder {
     return true;
   }
 
+  // Gain of a split: what the sum of squared residuals falls by when both sides get their own mean.
   Split best_split(const Leaf& leaf) {
     const std::size_t rows = leaf.end - leaf.begin;
     const auto least = static_cast<std::size_t>(std::max(1, options_.min_leaf));
@@ -153,6 +159,7 @@ class GbdtBuilder {
         const double rest = total - sum;
         const double gain = sum * sum / static_cast<double>(count) +
                             rest * rest / static_cast<double>(rows - count) - whole;
+        // The margin keeps the first of equal splits, so that rounding cannot change a tree.
         if (gain > best.gain + 1e-12) best = {gain, f, b};
       }
     }
@@ -163,6 +170,7 @@ class GbdtBuilder {
     const auto goes_left = [&](std::uint32_t row) {
       return binned_[row * features_ + split.feature] <= split.bin;
     };
+    // Stable: sums of floats run in the same order on every machine.
     const auto middle = std::stable_partition(order_.begin() + distance(leaf.begin),
                                               order_.begin() + distance(leaf.end), goes_left);
     const auto at = static_cast<std::size_t>(middle - order_.begin());
@@ -181,6 +189,7 @@ class GbdtBuilder {
     model_.nodes_[leaf.node].value = sum / static_cast<double>(leaf.end - leaf.begin);
   }
 
+  // Nodes are stored tree by tree, so that later trees can be cut off.
   void forget_after(std::size_t trees) {
     if (trees == model_.roots_.size()) return;
     model_.nodes_.resize(model_.roots_[trees]);
@@ -205,6 +214,7 @@ Gbdt Gbdt::fit(std::span<const double> rows, std::size_t features, std::span<con
   BERTH_CHECK(rows.size() == targets.size() * features, "a row has all its features");
   BERTH_CHECK(options.bins >= 2 && options.bins <= 255, "a bin is a byte");
   Gbdt model = GbdtBuilder{rows, features, targets, options}.run();
+  // During fitting the rate is applied outside the trees; now it becomes part of them.
   for (Node& node : model.nodes_) node.value *= options.rate;
   return model;
 }

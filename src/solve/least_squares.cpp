@@ -1,3 +1,7 @@
+// Linear least squares by Householder reflections, non-negative ones by Lawson and Hanson's active
+// sets, curves by Levenberg and Marquardt. Problems here are small (tens of columns), so that
+// clarity wins over blocking and pivoting.
+
 #include "solve/least_squares.h"
 
 #include <algorithm>
@@ -20,6 +24,7 @@ class Triangle {
       reflect(column);
   }
 
+  // Back substitution over the kept columns; the others stay zero.
   [[nodiscard]] std::vector<double> solution() const {
     std::vector<double> x(a_.columns(), 0.0);
     for (std::size_t i = kept_.size(); i-- > 0;) {
@@ -43,6 +48,7 @@ class Triangle {
     if (rest <= kTiny * length(column, 0)) return;  // also an all-zero column
     std::vector<double> normal(a_.rows() - pivot);
     for (std::size_t i = 0; i < normal.size(); ++i) normal[i] = a_(pivot + i, column);
+    // Away from zero: the difference of two close numbers would lose all digits.
     normal[0] += normal[0] < 0 ? -rest : rest;
     double squared = 0;
     for (const double v : normal) squared += v * v;
@@ -81,6 +87,7 @@ std::vector<double> solve_columns(const Matrix& a, std::span<const double> b,
 }
 
 /// The column whose growth from zero would lower the residual most steeply; columns() if none.
+/// Slopes are relative to the length of a column, so that units do not matter.
 std::size_t steepest(const Matrix& a, std::span<const double> b, std::span<const double> x,
                      const std::vector<bool>& taken) {
   std::vector<double> residual(b.begin(), b.end());
@@ -149,6 +156,7 @@ class Marquardt {
     problem_.residuals(parameters, residuals);
     double sum = 0;
     for (const double r : residuals) sum += r * r;
+    // Outside its range a model may give NaN; infinity is simply a step that is not taken.
     return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
   }
 
@@ -225,6 +233,7 @@ class Marquardt {
       fit.parameters = std::move(next);
       fit.sum_of_squares = sum;
       now_.swap(trial_);
+      // Success means more trust in the linear model; each failure above takes a factor of 4 back.
       damping_ = std::max(damping_ / 8, 1e-12);
       return gain > 1e-13;
     }

@@ -1,3 +1,6 @@
+// Clp and Cbc behind a small face. Columns and rows are collected and handed over in one call; a
+// second solve goes on from the last basis, by the dual simplex if only bounds have changed.
+
 #include "solve/lp.h"
 
 #include <algorithm>
@@ -19,6 +22,7 @@
 namespace berth {
 namespace {
 
+// The solver has its own infinity.
 double for_solver(double bound) noexcept {
   return std::isinf(bound) ? std::copysign(COIN_DBL_MAX, bound) : bound;
 }
@@ -32,6 +36,7 @@ struct Pending {
   std::vector<double> row_value, row_low, row_high;
 };
 
+// 3 is Clp's number for a limit of time or iterations.
 SolveStatus status_of(const ClpSimplex& simplex) noexcept {
   if (simplex.isProvenOptimal()) return SolveStatus::Optimal;
   if (simplex.isProvenPrimalInfeasible()) return SolveStatus::Infeasible;
@@ -108,6 +113,8 @@ Solution LinearProgram::Model::answer_without_columns() const {
 Solution LinearProgram::Model::relaxed(const SolveLimits& limits) {
   flush();
   if (kinds.empty()) return answer_without_columns();
+  // Seconds depend on the machine. Who must decide the same everywhere limits nodes and sets the
+  // seconds far beyond what the nodes take.
   simplex.setMaximumSeconds(limits.seconds);
   if (!has_basis) {
     ClpSolve how;
@@ -121,6 +128,7 @@ Solution LinearProgram::Model::relaxed(const SolveLimits& limits) {
     simplex.primal();
   }
   const Solution solution = answer_of_simplex();
+  // A basis of a failed solve would lead the next one astray.
   has_basis = solution.status == SolveStatus::Optimal;
   only_bounds_changed = true;
   return solution;
@@ -162,6 +170,7 @@ Solution LinearProgram::Model::search(const SolveLimits& limits, std::span<const
       static_cast<int>(std::min<std::int64_t>(limits.nodes, std::numeric_limits<int>::max())));
   tree.setAllowableFractionGap(limits.gap);
   tree.setAllowableGap(1e-9);
+  // -1: a kind of cut that does not help at the root of the tree is switched off.
   CglProbing probing;
   CglGomory gomory;
   CglKnapsackCover cover;
@@ -175,6 +184,7 @@ Solution LinearProgram::Model::search(const SolveLimits& limits, std::span<const
   tree.addHeuristic(&nearest);
   tree.addHeuristic(&pump);
   if (start.size() == kinds.size()) {
+    // A start that is feasible gives the search a bound from its first node on.
     double value = 0;
     for (std::size_t i = 0; i < start.size(); ++i) value += simplex.objective()[i] * start[i];
     tree.setBestSolution(start.data(), static_cast<int>(start.size()), value, true);
@@ -247,6 +257,7 @@ std::int32_t LinearProgram::rows() const noexcept { return model_->rows; }
 
 Solution LinearProgram::solve(const SolveLimits& limits) { return model_->relaxed(limits); }
 
+// The relaxation first: if it is infeasible or already integral there is nothing to search.
 Solution LinearProgram::solve_integer(const SolveLimits& limits, std::span<const double> start) {
   Solution relaxed = model_->relaxed(limits);
   if (relaxed.status != SolveStatus::Optimal) return relaxed;

@@ -13,6 +13,7 @@ std::vector<int> max_weight_matching(int nodes, const std::vector<MatchingEdge>&
 
   std::vector<std::int64_t> weights;
   for (const MatchingEdge& edge : edges) {
+    // Such an edge is in no matching of maximum weight, and edges must keep their own numbers.
     if (edge.weight <= 0 || edge.a == edge.b) continue;
     graph.addEdge(Graph::nodeFromId(edge.a), Graph::nodeFromId(edge.b));
     weights.push_back(edge.weight);

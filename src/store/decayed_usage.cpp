@@ -29,6 +29,8 @@ void DecayedUsage::add(Sum& sum, double half_life, std::int64_t ended_wall,
     for (auto& [who, seconds] : sum.by_user) seconds *= factor;
     sum.wall = ended_wall;
   }
+  // Everything is weighed to one moment, so that an attempt costs one addition and no other sum has
+  // to be touched as time passes.
   sum.by_user[{attempt.user, attempt.group}] +=
       attempt.gpu_seconds * weight(sum.wall - ended_wall, half_life);
 }

@@ -29,6 +29,7 @@ Result<void> make_directory(const std::string& directory) {
   std::error_code error;
   const auto parent = std::filesystem::path(directory).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  // Private from its first moment: the journal holds scripts and environments.
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(fmt::format("{}: cannot make the directory: {} (choose one that can be written)",
                             directory, std::strerror(errno)));

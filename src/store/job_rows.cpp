@@ -1,3 +1,6 @@
+// Rows of the tables as jobs of the ledger, and back. `jobs` and `base_jobs` have the same columns,
+// so that one list of them serves both sides; positions are those of kColumns.
+
 #include "store/job_rows.h"
 
 #include <algorithm>
@@ -25,6 +28,7 @@ constexpr int kPastColumn = kColumnCount + 5;   // outcome … held of a job tha
 
 std::string_view table_of(Side side) { return side == Side::Now ? "jobs" : "base_jobs"; }
 
+// Every column is qualified: attempts has columns of the same names.
 std::string query(std::string_view table, std::string_view more) {
   std::string columns(kColumns);
   std::string qualified = "j.";
@@ -53,6 +57,8 @@ std::vector<JobNumber> numbers_from(std::string_view text) {
 Time time_of(std::int64_t ticks) { return Time{Duration{ticks}}; }
 
 Result<LiveAttempt> read_attempt(const Statement& row, JobNumber job) {
+  // The job says that it runs, so its attempt must be there: the two are written in one
+  // transaction.
   if (row.is_null(kAttemptColumn))
     return fail(fmt::format("job {}: its attempt is not in the table", job));
   LiveAttempt attempt;
@@ -66,6 +72,7 @@ Result<LiveAttempt> read_attempt(const Statement& row, JobNumber job) {
   return attempt;
 }
 
+// Ordered by key: the digest of a ledger walks over them.
 Result<std::map<std::string, std::string>> read_settings(Database& database, Side side) {
   std::map<std::string, std::string> settings;
   BERTH_TRY(Statement select,
@@ -113,12 +120,14 @@ Result<void> write_state(Database& database, Side side, const StateRow& state) {
                     state.checksum);
 }
 
+// What the state row must follow without a ledger in memory: the writer has only the changes.
 void advance(StateRow& state, const Record& record, const Ledger::Change& change) {
   if (const auto* life = std::get_if<LifeRecord>(&record.body)) state.generation = life->generation;
   if (const auto* submit = std::get_if<SubmitRecord>(&record.body))
     state.next_number = submit->first + static_cast<JobNumber>(change.count);
   if (const auto* intent = std::get_if<IntentRecord>(&record.body))
     state.last_attempt = intent->attempt;
+  // The clock of a journal never goes back, whatever a record says.
   state.now = std::max(state.now, record.at);
 }
 
@@ -136,6 +145,7 @@ Result<std::shared_ptr<const JobSpec>> SpecRows::get(std::int64_t id) {
   if (!has_row) return fail(fmt::format("spec {} is not in the table", id));
   BERTH_TRY(JobSpec spec, kept_spec(select_.text(0)));
   select_.reset();
+  // Shared: all jobs of an array, and both sides of a check, refer to one spec.
   known = std::make_shared<const JobSpec>(std::move(spec));
   return known;
 }
@@ -228,6 +238,7 @@ Result<std::vector<HeldDevices>> read_held(std::string_view text) {
 Result<Ledger> load_ledger(Database& database, Side side) {
   std::map<JobNumber, LedgerJob> jobs;
   BERTH_TRY(SpecRows specs, SpecRows::open(database));
+  // `jobs` also keeps what is over; the base holds only jobs that were alive then.
   const std::string_view which = side == Side::Now ? "WHERE j.outcome IS NULL " : "";
   BERTH_TRY(Statement select,
             database.prepare(fmt::format("{}{}ORDER BY j.number", job_query(side), which)));

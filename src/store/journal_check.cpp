@@ -1,3 +1,7 @@
+// The journal is a chain: each record's checksum covers the one before it, so that a lost, changed
+// or swapped record is noticed. Checking folds the chain from the base and compares with the
+// tables; dropping moves the base forward and removes what it now contains.
+
 #include "store/journal_check.h"
 
 #include <set>
@@ -34,6 +38,7 @@ class JournalRows {
                              .kind = select_.text(3),
                              .body = select_.text(4)};
     const std::uint64_t checksum = chained(state_.checksum, entry);
+    // A gap is as bad as damage: what is missing may have been acknowledged.
     if (entry.sequence != state_.sequence + 1 || checksum != select_.natural(5))
       return fail(fmt::format("journal: record {} is damaged or not the one after {}",
                               entry.sequence, state_.sequence));
@@ -54,6 +59,7 @@ class JournalRows {
 };
 
 /// Whatever happens in between, the transaction ends.
+/// An early return must not leave a transaction open: the next BEGIN would fail.
 class Transaction {
  public:
   [[nodiscard]] static Result<Transaction> begin(Database& database, const char* sql) {
@@ -77,6 +83,7 @@ class Transaction {
 };
 
 /// Everything that is said of a job that is over, as one fingerprint.
+/// Reuses the digest of the ledger, so that no field can be forgotten in one of two lists.
 std::string digest_of(const PastJob& past) {
   Ledger ledger;
   ledger.restore({{past.job.number, past.job}},
@@ -131,6 +138,7 @@ Result<Oldest> read_oldest(Database& database, const StateRow& base, Time older_
     Record record;
     BERTH_TRY(const bool has_record, rows.next(record));
     if (!has_record || record.at >= older_than) break;
+    // Jobs that these records submit themselves are not in the base yet.
     if (const JobNumber job = job_of(record.body); job != 0 && job < base.next_number)
       oldest.known.insert(job);
     oldest.records.emplace_back(std::move(record), rows.spec());
@@ -140,6 +148,7 @@ Result<Oldest> read_oldest(Database& database, const StateRow& base, Time older_
 }
 
 /// Writes what the base becomes by these records.
+/// Only jobs that the dropped records touch are loaded: the base may hold many more.
 class BaseMove {
  public:
   explicit BaseMove(Database& database) : database_(database) {}
@@ -155,6 +164,7 @@ class BaseMove {
       note(record, change, spec);
       BERTH_TRY_VOID(write_setting(record));
     }
+    // The chain goes on from here: the next record still proves that nothing before it was changed.
     state.sequence = oldest.chain.sequence;
     state.checksum = oldest.chain.checksum;
     BERTH_TRY_VOID(write_jobs(ledger));
@@ -213,6 +223,7 @@ class BaseMove {
 }  // namespace
 
 Result<std::size_t> check_journal(Database& database) {
+  // One transaction, so that tables and journal are of the same moment while others write.
   BERTH_TRY(Transaction reading, Transaction::begin(database, "BEGIN"));
   BERTH_TRY(const StateRow base, read_state(database, Side::Base));
   BERTH_TRY(Ledger folded, load_ledger(database, Side::Base));
@@ -242,6 +253,7 @@ Result<std::size_t> drop_records(Database& database, Time older_than, std::size_
   BERTH_TRY(Transaction writing, Transaction::begin(database, "BEGIN IMMEDIATE"));
   BERTH_TRY(const StateRow base, read_state(database, Side::Base));
   BERTH_TRY(const Oldest oldest, read_oldest(database, base, older_than, at_most));
+  // The transaction is rolled back by its destructor.
   if (oldest.records.empty()) return 0;
   BERTH_TRY_VOID(BaseMove(database).run(oldest, base));
   BERTH_TRY_VOID(writing.commit());

@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "model/job_spec_json.h"
+#include "wire/reader.h"
+#include "wire/step_fields.h"
+#include "wire/tree.h"
 
 namespace berth {
 
@@ -58,7 +61,21 @@ Result<std::vector<HeldDevices>> held_from_json(const json& source) {
   return where;
 }
 
+json to_json(const std::vector<StepView>& steps) {
+  json list = json::array();
+  for (const StepView& step : steps) list.push_back(json::parse(wire::to_sorted_json(step)));
+  return list;
+}
+
+std::vector<StepView> steps_from_json(const json& from) {
+  std::vector<StepView> steps;
+  if (!from.is_array()) return steps;
+  for (const json& each : from) wire::read(each, steps.emplace_back());
+  return steps;
+}
+
 std::string dump(const json& source) {
+  // Broken UTF-8 is replaced rather than refused: a job with an odd name must still be recorded.
   return source.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -76,6 +93,8 @@ Result<JobSpec> kept_spec(const json& source) {
     return true;
   };
   if (is_all_known(source)) return job_spec_from_json(source);
+  // Written by a newer version that knew more keys: what this one does not know cannot matter to
+  // it.
   json known = json::object();
   for (auto item = source.begin(); item != source.end(); ++item)
     if (is_known(item.key())) known[item.key()] = item.value();

@@ -12,6 +12,10 @@ namespace berth {
 [[nodiscard]] nlohmann::json to_json(const std::vector<HeldDevices>& where);
 [[nodiscard]] Result<std::vector<HeldDevices>> held_from_json(const nlohmann::json& json);
 
+/// Steps are told as over the wire; of what is no list nothing is read.
+[[nodiscard]] nlohmann::json to_json(const std::vector<StepView>& steps);
+[[nodiscard]] std::vector<StepView> steps_from_json(const nlohmann::json& json);
+
 /// JSON as text that any reader takes: bytes that are no UTF-8 become U+FFFD.
 [[nodiscard]] std::string dump(const nlohmann::json& json);
 

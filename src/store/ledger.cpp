@@ -1,3 +1,8 @@
+// The fold: one function applies a record to the state, while the scheduler runs and when it
+// recovers. A record is refused before anything has changed, so a refused one leaves no trace. What
+// is on disk is replayed with fewer checks of amounts: an older version may have written them, and
+// they must open.
+
 #include "store/ledger.h"
 
 #include <algorithm>
@@ -64,11 +69,14 @@ struct Ledger::Folder {
   Source source;
 
   [[nodiscard]] Result<void> check_numbers(JobNumber job, const JobSpec& spec) const {
+    // A number that is impossible today was accepted once: the job is set aside later, the journal
+    // opens.
     if (source == Source::OnDisk) return {};
     const auto faults = impossible_numbers(spec);
     if (faults.empty()) return {};
     return fail(fmt::format("job {}: {}", job, fmt::join(faults, "; ")));
   }
+  // "Over" and "never there" are different answers to a user.
   [[nodiscard]] Result<LedgerJob*> alive(JobNumber number) const {
     const auto found = ledger.jobs_.find(number);
     if (found != ledger.jobs_.end()) return &found->second;
@@ -118,13 +126,14 @@ struct Ledger::Folder {
   }
   [[nodiscard]] Result<void> check_submit(const SubmitRecord& submit) const {
     const JobSpec& spec = submit.spec;
+    // Numbers are dense and never used twice: a lost submit would show as a gap.
     if (submit.first != ledger.next_number_ || submit.first >= kMaxNumber)
       return fail(fmt::format("job {} is not the next one, {}", submit.first, ledger.next_number_));
     if (spec.array && (spec.array->indices.empty() || spec.array->indices.size() > kMaxArraySize))
       return fail(
           fmt::format("job {}: an array of {} jobs", submit.first, spec.array->indices.size()));
     if (!std::isfinite(spec.weight))
-      return fail(fmt::format("job {}: its weight is no number", submit.first));
+      return fail(fmt::format("job {}: its weight is not a number", submit.first));
     BERTH_TRY_VOID(check_numbers(submit.first, spec));
     if (const auto same = ledger.by_key(spec.user, spec.key))
       return fail(fmt::format("key '{}' of {} is job {} already", spec.key, spec.user, *same));
@@ -136,6 +145,8 @@ struct Ledger::Folder {
     if (job->attempt)
       return fail(
           fmt::format("job {}: attempt {} is still alive", intent.job, to_text(job->attempt->id)));
+    // Attempts only grow. A shim of an earlier life can therefore never be taken for one of this
+    // life.
     if (intent.attempt.generation != ledger.generation_ || intent.attempt <= ledger.last_attempt_)
       return fail(fmt::format("job {}: attempt {} cannot follow {} in life {}", intent.job,
                               to_text(intent.attempt), to_text(ledger.last_attempt_),
@@ -164,7 +175,7 @@ struct Ledger::Folder {
     BERTH_TRY(LedgerJob * job, with_attempt(resize.job, resize.attempt));
     BERTH_TRY_VOID(check_devices(resize));
     if (resize.where.empty() || !std::isfinite(resize.extra_gpu_seconds))
-      return fail(fmt::format("job {}: goes on with nothing", resize.job));
+      return fail(fmt::format("job {}: the new size is impossible", resize.job));
     job->attempt->where = resize.where;
     job->attempt->gpus = resize.gpus;
     job->attempt->extra_gpu_seconds = resize.extra_gpu_seconds;
@@ -173,6 +184,8 @@ struct Ledger::Folder {
 
   Result<Change> operator()(const WishRecord& wish) const {
     BERTH_TRY(LedgerJob * job, alive(wish.job));
+    // A frozen job may have lost its devices meanwhile: then there is no attempt to resume, only
+    // the mark to remove.
     const bool is_thaw = wish.wish == Wish::Resume && job->is_frozen && is_person(wish);
     const bool needs_attempt = wish.wish != Wish::Hold && wish.wish != Wish::Release &&
                                wish.wish != Wish::Cancel && !is_thaw;
@@ -191,6 +204,7 @@ struct Ledger::Folder {
       case Wish::Cancel:
       case Wish::Preempt:
       case Wish::Requeue:
+        // Of equal wishes the first stays.
         if (!job->stopping || strength(wish.wish) > strength(*job->stopping))
           job->stopping = wish.wish;
         make_way(*job, wish.for_jobs);
@@ -206,6 +220,7 @@ struct Ledger::Folder {
     if (std::ssize(job.made_way) > kMostRivals)
       job.made_way.erase(job.made_way.begin(), job.made_way.end() - kMostRivals);
   }
+  // A later hold replaces who and why: the last one is who must be asked.
   static void hold(LedgerJob& job, const WishRecord& wish) {
     job.is_held = true;
     job.held_by = wish.by;
@@ -241,6 +256,7 @@ struct Ledger::Folder {
     Change change{.job = end.job, .count = 1, .live = std::nullopt, .past = PastJob{}};
     PastJob& past = *change.past;
     past.job = std::move(*job);
+    // From here on `job` dangles; everything below uses `past`.
     ledger.jobs_.erase(end.job);
     forget_key(past.job);
     past.outcome = end.outcome;
@@ -257,7 +273,7 @@ struct Ledger::Folder {
       return fail(fmt::format("job {}: {} is not its live attempt", end.job, to_text(end.attempt)));
     const bool has_run = job.attempt.has_value();
     if (!has_run && !end.is_final)
-      return fail(fmt::format("job {}: the end of no attempt does not end it either", end.job));
+      return fail(fmt::format("job {}: an end without an attempt must end the job", end.job));
     if (end.outcome == Outcome::Completed && (!has_run || !end.is_final))
       return fail(fmt::format("job {}: completed without an attempt, or to run again", end.job));
     if (end.outcome == Outcome::Rejected && has_run)
@@ -268,12 +284,14 @@ struct Ledger::Folder {
       return fail(fmt::format("job {}: time charged without an attempt", end.job));
     return {};
   }
+  // Charges what the shim measured; the devices go into the record of the past.
   static std::vector<HeldDevices> close_attempt(LedgerJob& job, const EndRecord& end) {
     job.gpu_seconds += end.gpu_seconds;
     job.run_seconds += end.run_seconds;
     job.joules += end.joules;
     if (end.outcome == Outcome::Failed || end.outcome == Outcome::TimedOut) ++job.failures;
     if (end.outcome == Outcome::Preempted) ++job.preemptions;
+    // It never ran: its first start is still to come.
     if (end.outcome == Outcome::NotStarted && job.first_start == job.attempt->since) {
       job.first_start.reset();
       job.first_start_wall = 0;
@@ -285,6 +303,7 @@ struct Ledger::Folder {
   void forget_key(const LedgerJob& job) const {
     if (job.spec->key.empty()) return;
     const auto found = ledger.keys_.find({job.spec->user, job.spec->key});
+    // An array has one key for all its jobs; the key goes with the first of them.
     if (found != ledger.keys_.end() && found->second == job.number) ledger.keys_.erase(found);
   }
 
@@ -306,6 +325,7 @@ struct Ledger::Folder {
     return Change{};
   }
 
+  // Passes of the engine are kept beside the journal; they change no job.
   Result<Change> operator()(const EngineRecord&) const { return Change{}; }
 };
 
@@ -345,6 +365,7 @@ void Ledger::restore(std::map<JobNumber, LedgerJob> jobs,
   last_attempt_ = last_attempt;
   keys_.clear();
   for (const auto& [number, job] : jobs_) {
+    // As in a submit: only the first job of an array carries the key.
     const bool is_first = job.array == 0 || job.array == number;
     if (is_first && !job.spec->key.empty())
       keys_.emplace(std::pair{job.spec->user, job.spec->key}, number);

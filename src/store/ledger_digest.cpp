@@ -58,6 +58,7 @@ class LedgerDigest {
     add(attempt.since);
     add_signed(attempt.wall);
     add(std::uint64_t{attempt.is_suspended});
+    // Only if there is any: digests of journals from before resizing stay what they were.
     if (attempt.extra_gpu_seconds != 0) add(attempt.extra_gpu_seconds);
   }
   /// The jobs of an array share their spec: its text is made once.

@@ -1,3 +1,7 @@
+// Records as JSON. Readers take what they know and default what is missing, so that records of
+// every older version can be read; a kind nobody knows is an error, because skipping it would
+// change what the journal adds up to.
+
 #include "store/record.h"
 
 #include <algorithm>
@@ -50,6 +54,9 @@ json body_of(const EndRecord& r) {
             {"why", r.why}};
   if (!r.attempt.is_none()) body["attempt"] = to_text(r.attempt);
   if (r.joules != 0) body["joules"] = r.joules;
+  if (r.cpu_seconds != 0) body["cpu_seconds"] = r.cpu_seconds;
+  if (r.max_rss_kib != 0) body["max_rss_kib"] = r.max_rss_kib;
+  if (!r.steps.empty()) body["steps"] = to_json(r.steps);
   return body;
 }
 json body_of(const ChangeRecord& r) {
@@ -126,6 +133,8 @@ class BodyReader {
   }
   template <std::integral Whole>
   void read(const char* key, const json& from, Whole& to) {
+    // Signed and unsigned apart: a comparison between them would let huge numbers through as
+    // negative ones.
     const bool is_fitting = from.is_number_unsigned()
                                 ? from.get<std::uint64_t>() <=
                                       static_cast<std::uint64_t>(std::numeric_limits<Whole>::max())
@@ -154,6 +163,9 @@ class BodyReader {
   }
   void read(const char*, const json& from, std::vector<HeldDevices>& to) {
     keep(held_from_json(from), to);
+  }
+  void read(const char*, const json& from, std::vector<StepView>& to) {
+    to = steps_from_json(from);
   }
   void read(const char* key, const json& from, std::vector<JobNumber>& to) {
     const auto is_number = [](const json& value) { return value.is_number_unsigned(); };
@@ -218,6 +230,9 @@ Result<RecordBody> read_end(BodyReader reader) {
   reader.take("run_seconds", r.run_seconds);
   reader.take("joules", r.joules);
   reader.take("why", r.why);
+  reader.take("cpu_seconds", r.cpu_seconds);
+  reader.take("max_rss_kib", r.max_rss_kib);
+  reader.take("steps", r.steps);
   return reader.done(std::move(r));
 }
 Result<RecordBody> read_change(BodyReader reader) {
@@ -258,6 +273,7 @@ Result<RecordBody> read_engine(BodyReader reader) {
   return reader.done(std::move(r));
 }
 
+// A kind is added at the end, with its reader; its name must never be reused.
 struct Kind {
   std::string_view name;  // kept in the journal: never changes
   Result<RecordBody> (*read)(BodyReader);
@@ -278,6 +294,8 @@ std::string encode(const RecordBody& body) {
   return std::visit(
       []<class Body>(const Body& record) {
         if constexpr (std::is_same_v<Body, SubmitRecord>)
+          // The text of a spec is kept in a table too; both are made by one function and stay
+          // equal.
           return submit_body(record.first, spec_text(record.spec));
         else
           return dump(body_of(record));
@@ -285,6 +303,7 @@ std::string encode(const RecordBody& body) {
       body);
 }
 
+// Text from the disk: nothing here may throw or trust what it reads.
 Result<RecordBody> decode(std::string_view kind, std::string_view text) {
   for (const Kind& known : kKinds) {
     if (known.name != kind) continue;

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "model/attempt.h"
 #include "model/job_spec.h"
+#include "model/step.h"
 
 namespace berth {
 
@@ -83,6 +84,9 @@ struct EndRecord {
   double run_seconds = 0;
   double joules = 0;  // that this attempt is charged
   std::string why{};  // for people; may be empty
+  double cpu_seconds = 0;
+  std::int64_t max_rss_kib = 0;  // of its largest process
+  std::vector<StepView> steps{};
 };
 /// What the user or an operator changed: the keys of JobSpec as JSON.
 struct ChangeRecord {

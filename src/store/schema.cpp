@@ -1,3 +1,6 @@
+// The tables, one migration per version. A migration is never edited after a release: files of
+// every version must come to the same schema.
+
 #include "store/schema.h"
 
 #include <array>
@@ -104,7 +107,15 @@ ALTER TABLE jobs ADD COLUMN joules REAL NOT NULL DEFAULT 0;
 ALTER TABLE base_jobs ADD COLUMN joules REAL NOT NULL DEFAULT 0;
 )sql";
 
-constexpr std::array<const char*, 4> kMigrations{kVersion1, kVersion2, kVersion3, kVersion4};
+// What an attempt has used, and its steps: a list as in the record of its end.
+constexpr const char* kVersion5 = R"sql(
+ALTER TABLE attempts ADD COLUMN cpu_seconds REAL NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN max_rss_kib INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN steps TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr std::array<const char*, 5> kMigrations{kVersion1, kVersion2, kVersion3, kVersion4,
+                                                 kVersion5};
 
 /// An empty file, or one of ours; anything else belongs to somebody.
 Result<void> check_owner(Database& database, std::int64_t version, const std::string& path) {
@@ -125,12 +136,14 @@ Result<void> migrate(Database& database, std::span<const char* const> steps,
   BERTH_TRY(const std::int64_t found, database.number("PRAGMA user_version"));
   BERTH_TRY_VOID(check_owner(database, found, path));
   const auto last = static_cast<std::int64_t>(steps.size());
+  // A newer version may have changed what columns mean: reading on would misread them.
   if (found > last)
     return fail(
         fmt::format("{}: written by a newer version of berth (schema {}, this one knows up "
                     "to {}): use that version",
                     path, found, last));
   for (std::int64_t version = found; version < last; ++version) {
+    // Each step and its number in one transaction: a crash leaves a whole version.
     BERTH_TRY_VOID(database.run(
         fmt::format("BEGIN IMMEDIATE; {}; PRAGMA application_id = {}; PRAGMA user_version = {}; "
                     "COMMIT",

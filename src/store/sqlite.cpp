@@ -1,3 +1,7 @@
+// A thin layer over SQLite: statements that reset themselves, errors with what a person can do
+// about them. Connections are opened without SQLite's own mutex, because each has one user at a
+// time.
+
 #include "store/sqlite.h"
 
 #include <cstring>
@@ -25,6 +29,7 @@ std::string_view meaning_of(int code) {
   }
 }
 
+// File, meaning, SQLite's own words and the system's error: enough to act without a debugger.
 tl::unexpected<Error> failed(sqlite3* connection) {
   const int code = sqlite3_extended_errcode(connection);
   const char* file = sqlite3_db_filename(connection, "main");
@@ -44,10 +49,12 @@ Result<bool> Statement::step() {
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
   auto error = failed(sqlite3_db_handle(statement_.get()));
+  // An open statement would keep its locks.
   sqlite3_reset(statement_.get());
   return error;
 }
 
+// Runs to the end and resets: a statement that stays open would hold a read lock.
 Result<void> Statement::finish() {
   for (;;) {
     BERTH_TRY(const bool has_row, step());

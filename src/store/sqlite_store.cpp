@@ -1,3 +1,7 @@
+// One connection writes, two read: one answers short questions, one makes lists, so that a long
+// list does not hold up a submit. Durability is SQLite's WAL with synchronous = FULL: a commit
+// returns after its sync.
+
 #include "store/sqlite_store.h"
 
 #include <algorithm>
@@ -29,7 +33,7 @@ struct SqliteStore::Parts {
   std::unique_ptr<StoreReader> reader;
   std::unique_ptr<StoreReader> lister;  // of lists, which may take long: a submit asks the other
   DecayedUsage usage;
-  // Taken for a commit and for questions about use: a sum that is being begun must see each
+  // Held during a commit and during questions about use: a sum that is being built must count each
   // attempt once, from the table or from the commit.
   std::mutex usage_mutex;
   std::atomic<bool> is_broken{false};
@@ -57,9 +61,9 @@ Result<void> sync_directory(const std::string& directory) {
   return {};
 }
 
-/// A sync of a log that grows also writes where it has grown to; one that is as long as it will be
-/// costs half. SQLite goes by what is in the log, not by its length. Only speed is lost if there is
-/// no space for it.
+/// A sync of a growing log also writes its new length; a log that already has its final length costs
+/// half. SQLite goes by the content of the log, not by its length. Without space for this only speed
+/// is lost.
 void stretch_log(const std::string& path, int pages) {
   constexpr std::size_t kFrame = 4096 + 24;
   const auto wanted = static_cast<off_t>(kFrame) * pages * 5 / 4;  // a checkpoint comes late
@@ -106,6 +110,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Options& options) {
   BERTH_TRY(DirectoryLock lock, DirectoryLock::take(options.directory));
   const std::string path = options.directory + "/berth.db";
   BERTH_TRY_VOID(make_private(path));
+  // The lock comes first: opening and migrating already write.
   BERTH_TRY(Database writing, open_writer(path, options));
   BERTH_TRY(StoreWriter writer, StoreWriter::open(std::move(writing)));
   BERTH_TRY(Database reading, Database::open(path, Database::Access::ReadOnly, options.vfs));
@@ -125,6 +130,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Options& options) {
   return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(parts)));
 }
 
+// After an error on the disk every call fails with the first reason: the process must end and
+// recover.
 Result<void> SqliteStore::usable() const {
   if (!parts_->is_broken.load(std::memory_order_acquire)) return {};
   return fail(fmt::format("the store stopped: {}", parts_->reason.text()));
@@ -155,6 +162,7 @@ Result<void> SqliteStore::append(const Record& record, const Ledger::Change& cha
 
 Result<void> SqliteStore::commit() {
   BERTH_TRY_VOID(usable());
+  // Nothing to sync, and no crash point: a commit of nothing does not count.
   if (parts_->writer.is_empty()) return {};
   crash_point("store.committing");
   {
@@ -167,6 +175,7 @@ Result<void> SqliteStore::commit() {
   return {};
 }
 
+// Less a reserve, in which ends of running jobs can still be written when submits are refused.
 std::uint64_t SqliteStore::space_left() const {
   struct statvfs disk {};
   if (::statvfs(parts_->options.directory.c_str(), &disk) != 0) return 0;
@@ -210,6 +219,7 @@ Result<std::vector<Store::Usage>> SqliteStore::usage(std::int64_t now_wall, doub
   if (!(half_life > 0)) return parts_->reader->plain_usage();
   const std::lock_guard lock(parts_->usage_mutex);
   if (!parts_->usage.has(half_life)) {
+    // Filled on a copy: a failed read leaves the sums as they were.
     DecayedUsage begun = parts_->usage;
     begun.open(half_life, now_wall);
     BERTH_TRY_VOID(parts_->reader->fill(begun, half_life, now_wall));

@@ -38,6 +38,9 @@ struct AttemptRow {  // of any job, past or live
   std::int32_t signal = 0;
   double gpu_seconds = 0;
   std::string why;
+  double cpu_seconds = 0;
+  std::int64_t max_rss_kib = 0;
+  std::vector<StepView> steps;
 };
 
 struct LoggedPass {

@@ -1,9 +1,15 @@
+// Questions about the past, each with a statement prepared once. Lists are built from conditions;
+// every value is bound, none is put into the text.
+
 #include "store/store_reader.h"
 
 #include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "store/journal_json.h"
 
 namespace berth {
 
@@ -12,6 +18,7 @@ namespace {
 constexpr std::size_t kMostRows = 100'000;
 
 /// The text of a query and what it binds, one condition after the other.
+/// Text and values grow together, so that every place holder has its value.
 struct Conditions {
   std::string sql = "WHERE j.outcome IS NOT NULL";
   std::vector<std::variant<std::string, std::int64_t>> values;
@@ -66,6 +73,8 @@ Conditions conditions_of(const PastQuery& query) {
 }
 
 /// Adds where the page begins; how it is ordered.
+/// Pages continue behind the last row seen, not at an offset: rows that come in between are neither
+/// skipped nor shown twice.
 std::string_view begin_page(Conditions& all, const PastQuery& query) {
   if (query.order == PastQuery::Order::Number) {
     if (query.after) all.bound("j.number > ?", static_cast<std::int64_t>(*query.after));
@@ -92,6 +101,10 @@ Result<AttemptRow> read_attempt(const Statement& row) {
   attempt.signal = row.small(7);
   attempt.gpu_seconds = row.real(8);
   attempt.why = row.text(9);
+  attempt.cpu_seconds = row.real(10);
+  attempt.max_rss_kib = row.integer(11);
+  if (const auto steps = row.text(12); !steps.empty())
+    attempt.steps = steps_from_json(nlohmann::json::parse(steps, nullptr, false));
   return attempt;
 }
 
@@ -105,7 +118,8 @@ Result<std::unique_ptr<StoreReader>> StoreReader::open(Database database) {
             db.prepare(past_query() + "WHERE j.number = ? AND j.outcome IS NOT NULL"));
   BERTH_TRY(reader->attempts_,
             db.prepare("SELECT generation, counter, held, begun_wall, outcome, ended_wall, "
-                       "exit_code, signal, gpu_seconds, why FROM attempts WHERE job = ? "
+                       "exit_code, signal, gpu_seconds, why, cpu_seconds, max_rss_kib, steps FROM "
+                       "attempts WHERE job = ? "
                        "ORDER BY generation, counter"));
   BERTH_TRY(reader->by_key_, db.prepare("SELECT number FROM keys WHERE user = ? AND key = ?"));
   BERTH_TRY(reader->usage_,
@@ -162,7 +176,7 @@ Result<std::vector<PastJob>> StoreReader::past_jobs(const PastQuery& query) {
 Result<std::size_t> StoreReader::count_past(const PastQuery& query) {
   const std::lock_guard lock(mutex_);
   const Conditions conditions = conditions_of(query);
-  // By how they ended alone there is no index; through another each row would be looked up apart.
+  // There is no index by outcome; any other index would look up every row separately.
   const bool is_by_outcome =
       conditions.values.size() == query.outcomes.size() && !query.outcomes.empty();
   BERTH_TRY(Statement count,
@@ -231,6 +245,7 @@ Result<std::vector<Store::Usage>> StoreReader::plain_usage() {
 
 Result<void> StoreReader::fill(DecayedUsage& usage, double half_life, std::int64_t now_wall) {
   const std::lock_guard lock(mutex_);
+  // What ended before this weighs too little to be seen.
   const double oldest =
       std::max(static_cast<double>(now_wall) - DecayedUsage::kSpan * half_life * 1e6, -9e18);
   ended_.bind(static_cast<std::int64_t>(oldest));

@@ -1,3 +1,6 @@
+// Collects records and writes them with all their tables in one transaction. Encoding happens in
+// append(), so that the transaction itself only writes.
+
 #include "store/store_writer.h"
 
 #include <fmt/format.h>
@@ -20,6 +23,7 @@ constexpr std::string_view kUpdateJob =
     "made_way = ?24, joules = ?25 "
     "WHERE number = ?1";
 
+// A change has the job as it is, or as it was when it ended.
 const LedgerJob& job_of(const Ledger::Change& change) {
   return change.past ? change.past->job : *change.live;
 }
@@ -54,7 +58,8 @@ Result<void> StoreWriter::prepare() {
        "VALUES (?, ?, ?, ?, ?, ?, ?)"},
       {&end_attempt_,
        "UPDATE attempts SET outcome = ?3, ended_wall = ?4, exit_code = ?5, signal = ?6, "
-       "gpu_seconds = ?7, why = ?8, user = ?9, \"group\" = ?10 "
+       "gpu_seconds = ?7, why = ?8, user = ?9, \"group\" = ?10, cpu_seconds = ?11, "
+       "max_rss_kib = ?12, steps = ?13 "
        "WHERE generation = ?1 AND counter = ?2"},
       {&resize_attempt_,
        "UPDATE attempts SET held = ?3, gpus = ?4, gpu_seconds = ?5 "
@@ -96,11 +101,13 @@ void StoreWriter::append(const Record& record, const Ledger::Change& change) {
     item.body = encode(record.body);
     item.record = record.body;
   }
+  // next_ is what will hold after the batch; committed_ stays until the sync is done.
   advance(next_, record, change);
   batch_.push_back(std::move(item));
 }
 
 /// What one record changes besides the journal.
+/// One function per kind of record; a new kind does not compile until it has one.
 struct StoreWriter::TableWriter {
   StoreWriter& writer;
   const Item& item;
@@ -127,7 +134,7 @@ struct StoreWriter::TableWriter {
         std::string_view(dump(to_json(intent.where))), intent.gpus, item.at, item.wall));
     return writer.write_job(*item.change.live, std::nullopt);
   }
-  /// Until its end the column holds what it owes beyond its present size.
+  /// Until the attempt ends, this column holds what it owes beyond its current size.
   Result<void> operator()(const ResizeRecord& resize) const {
     return writer.resize_attempt_.run(resize.attempt.generation, resize.attempt.counter,
                                       std::string_view(dump(to_json(resize.where))), resize.gpus,
@@ -140,9 +147,11 @@ struct StoreWriter::TableWriter {
     const LedgerJob& job = job_of(item.change);
     if (!end.attempt.is_none()) {
       const std::string_view user = job.spec->user, group = job.spec->group;
+      const std::string steps = end.steps.empty() ? std::string{} : dump(to_json(end.steps));
       BERTH_TRY_VOID(writer.end_attempt_.run(
           end.attempt.generation, end.attempt.counter, to_string(end.outcome), item.wall,
-          end.exit_code, end.signal, end.gpu_seconds, std::string_view(end.why), user, group));
+          end.exit_code, end.signal, end.gpu_seconds, std::string_view(end.why), user, group,
+          end.cpu_seconds, end.max_rss_kib, std::string_view(steps)));
       BERTH_TRY_VOID(writer.usage_.run(user, group, end.gpu_seconds));
       writer.ended_.push_back({item.wall, {job.spec->user, job.spec->group, end.gpu_seconds}});
     }
@@ -167,6 +176,7 @@ struct StoreWriter::TableWriter {
 Result<void> StoreWriter::commit() {
   ended_.clear();
   StateRow state = next_;
+  // Numbers and checksums are given here: only what is committed has a place in the chain.
   state.sequence = committed_.sequence;
   state.checksum = committed_.checksum;
   BERTH_TRY_VOID(begin_.run());
@@ -186,7 +196,7 @@ Result<void> StoreWriter::commit() {
   return {};
 }
 
-/// Somebody with a newer life on the same files means that the lock did not hold.
+/// Another scheduler with a newer life has written to the same files: the lock did not hold.
 Result<void> StoreWriter::check_generation() {
   BERTH_TRY(const bool has_row, generation_.step());
   const std::uint64_t generation = has_row ? generation_.natural(0) : 0;

@@ -1,3 +1,6 @@
+// One cell of a table into one field of a job: parse, check the range, report with column and rule.
+// Rules about several fields of a row are in check_row().
+
 #include "trace/cell.h"
 
 #include <array>
@@ -15,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kMaxInt32 = 2'000'000'000;
 
+// Column and rule make the message; the builder decides whether it is an error or a dropped row.
 void reject(TraceBuilder& builder, const Cell& cell, std::string_view rule) {
   builder.problem({.column = cell.column,
                    .rule = fmt::format("{} {}", cell.column_name, rule),
@@ -80,6 +84,7 @@ void store_weight(TraceBuilder& builder, const Cell& cell, float& target) {
 }
 
 void reject_word(TraceBuilder& builder, const Cell& cell, std::span<const std::string> known) {
+  // The nearest known words are the remedy of this message.
   // suggestion() brings its own parentheses; the message adds them too.
   std::string remedy = suggestion(trimmed(cell.text), known);
   if (remedy.size() > 3) remedy = remedy.substr(2, remedy.size() - 3);
@@ -102,6 +107,8 @@ void store_kind(TraceBuilder& builder, const Cell& cell, JobKind& target) {
 void store_status(TraceBuilder& builder, const Cell& cell, TraceJob& job) {
   if (const auto status = trace_status_from(trimmed(cell.text))) {
     job.status = *status;
+    // States such as OUT_OF_MEMORY also say why a job failed; a column `error` may say it better
+    // and comes later in the list of columns.
     if (const auto kind = failure_kind_from(trimmed(cell.text))) job.failure = *kind;
     return;
   }
@@ -159,6 +166,7 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
       return store_whole(builder, cell, {0, 1'000'000}, job.failed_attempts);
     case Field::Estimate: return store_span(builder, cell, job.estimate);
     case Field::CancelTime: return store_instant(builder, cell, job.cancel_at);
+    // Kept as text: only the format knows what it means, see TableFormat::complete.
     case Field::Text0:
     case Field::Text1:
     case Field::Text2:
@@ -181,12 +189,14 @@ void check_row(TraceBuilder& builder, TraceJob& job, std::size_t gpus_column) {
   if (job.gpus < 1)
     return builder.problem({.column = gpus_column, .rule = "gpus must be at least 1", .got = "0"});
   if (job.gpus_min != 0 || job.gpus_max != 0) {
+    // One bound alone is a range that ends at the requested size.
     if (job.gpus_min == 0) job.gpus_min = job.gpus;
     if (job.gpus_max == 0) job.gpus_max = job.gpus;
     if (job.gpus_min > job.gpus_max) return broken("gpus_min must not exceed gpus_max");
     if (job.gpus_min > job.gpus) return broken("gpus_min must not exceed gpus");
     if (job.gpus_max < job.gpus) return broken("gpus_max must not be below gpus");
   }
+  // A share of several devices has no meaning: which of them would be shared?
   if (job.gpu_milli != 1000 && job.gpus != 1) broken("gpu_milli below 1000 needs gpus = 1");
   if (job.deadline && *job.deadline < job.submit) broken("deadline must not be before submit_time");
   if (job.cancel_at && *job.cancel_at < job.submit)

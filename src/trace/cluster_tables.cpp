@@ -116,6 +116,7 @@ constexpr std::array kMitColumns{
 
 // An unknown word for how a job ended is no reason to refuse a published log.
 TraceStatus status_or_completed(std::string_view word) {
+  // Every format that calls this is somebody else's log, which we cannot ask to be corrected.
   return trace_status_from(word).value_or(TraceStatus::Completed);
 }
 
@@ -127,12 +128,14 @@ void run_between(TableRow& row, std::size_t start, std::size_t end) {
   const auto to = parse_instant(row.texts[end], kTicksPerSecond);
   if (!from.is_good()) return row.problem(start, "start time " + std::string(from.broken_rule));
   if (!to.is_good()) return row.problem(end, "end time " + std::string(to.broken_rule));
+  // Some logs write 0 for "never": with a later submit it cannot be a real start.
   if (from.value == kTimeZero && row.job.submit > kTimeZero)
     return row.builder.leave_out("rows that never started");
   if (to.value < from.value) return row.problem(end, "end time must not be before the start");
   row.job.duration = to.value - from.value;
 }
 
+// Answers 0 for a bad cell, so that the rest of the row is still checked; the row itself is lost.
 std::int64_t whole_or_problem(TableRow& row, std::size_t text, std::string_view name,
                               std::int64_t most) {
   const auto number = parse_whole(row.texts[text]);
@@ -151,6 +154,7 @@ void complete_pai_task(TableRow& row) {
   const auto percent = parse_real(row.texts[4]);  // 100 = one GPU per instance
   if (!percent.is_good() || percent.value < 0 || percent.value > 1e6)
     return row.problem(4, "plan_gpu must be a percentage");
+  // A gang gets whole devices; only a single instance may keep a fraction (below).
   const double total = std::ceil(percent.value / 100) * static_cast<double>(instances);
   if (total > static_cast<double>(kMaxGpus)) return row.problem(4, "gpus must be at most 1000000");
   row.job.gpus = static_cast<std::int32_t>(total);
@@ -162,6 +166,7 @@ void complete_pai_task(TableRow& row) {
       parse_instant(row.texts[2], kTicksPerSecond).value;  // queueing is not in the log
 }
 
+// Times of pods are in seconds; a share of a GPU counts only for pods of one GPU.
 void complete_pod(TableRow& row) {
   row.job.cpus_milli =
       static_cast<std::int32_t>(whole_or_problem(row, 0, "cpu_milli", 2'000'000'000));
@@ -189,6 +194,7 @@ void complete_openb_all(TableRow& row) {
 void complete_dlrm(TableRow& row) {
   if (row.job.gpus == 0) return row.builder.leave_out("rows that ask for no GPU");
   row.job.kind = JobKind::Service;
+  // Their real start is unknown, so their run time is too.
   if (row.texts[0].empty()) return row.builder.leave_out("rows that began before the log");
   const auto submit = parse_instant(row.texts[0], kTicksPerSecond);
   if (!submit.is_good()) return row.problem(0, "creation_time " + std::string(submit.broken_rule));
@@ -235,6 +241,7 @@ std::int64_t amount_of(std::string_view resources, std::string_view key) {
   return total;
 }
 
+// Slurm's numbers for states, as they stand in its database.
 TraceStatus slurm_state(std::string_view code) {
   if (code == "3") return TraceStatus::Completed;
   if (code == "4" || code == "6" || code == "8" || code == "10") return TraceStatus::Killed;
@@ -252,6 +259,7 @@ void complete_mit(TableRow& row) {
       std::min<std::int64_t>(amount_of(resources, "1"), 1'000'000) * 1000);
   row.job.memory_mib = static_cast<std::int32_t>(amount_of(resources, "2"));
   row.job.status = slurm_state(row.texts[0]);
+  // Slurm's INFINITE as it stands in its database: all bits of 32.
   constexpr std::int64_t kUnlimited = 4'294'967'295;
   const auto limit = parse_whole(row.texts[1]);  // minutes
   if (limit.is_good() && limit.value > 0 && limit.value < kUnlimited)

@@ -1,3 +1,6 @@
+// Rows as views into the bytes of the file. The common case, a line without quotes, is split
+// without copying anything; only a field with doubled quotes is written down anew.
+
 #include "trace/csv.h"
 
 #include <algorithm>
@@ -62,6 +65,7 @@ void CsvRows::split_line(std::string_view line) {
   }
 }
 
+// Slower, byte by byte: only for rows with a quote in their first line.
 void CsvRows::read_quoted_row() {
   for (;;) {
     if (position_ < bytes_.size() && bytes_[position_] == '"') {
@@ -87,12 +91,14 @@ void CsvRows::read_quoted_row() {
 
 std::string_view CsvRows::read_quoted_field() {
   const std::size_t start = ++position_;
+  // unescaped_ must not move its strings: the fields returned earlier point into them.
   std::string* copy = nullptr;  // made at the first doubled quote
   std::size_t piece = start;
   std::string_view field;
   for (;;) {
     const std::size_t quote = bytes_.find('"', position_);
     const std::size_t stop = std::min(quote, bytes_.size());
+    // Line numbers of later messages must count the breaks inside of quotes.
     next_line_ += static_cast<std::size_t>(
         std::count(bytes_.begin() + static_cast<std::ptrdiff_t>(position_),
                    bytes_.begin() + static_cast<std::ptrdiff_t>(stop), '\n'));
@@ -134,6 +140,7 @@ std::string_view likely_delimiter(std::string_view line) noexcept {
   std::ptrdiff_t most = 0;
   for (const std::string_view candidate : kCandidates) {
     const auto count = std::ranges::count(line, candidate.front());
+    // Strictly more: at a tie the comma, which comes first, wins.
     if (count > most) {
       most = count;
       best = candidate;
@@ -149,6 +156,7 @@ std::string_view without_bom(std::string_view bytes) noexcept {
 
 std::string_view trimmed(std::string_view text) noexcept {
   static constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  // Signed comparison: bytes beyond ASCII take the slow way, which is right for them too.
   if (!text.empty() && text.front() > ' ' && text.back() > ' ') return text;  // nearly always
   const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};

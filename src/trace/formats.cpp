@@ -1,3 +1,6 @@
+// Every shape a trace can have, and how it is recognised: by the names in its header, or, where
+// there is none, by a test of its own on the first rows.
+
 #include "trace/formats.h"
 
 #include <algorithm>
@@ -24,6 +27,7 @@ bool is_tab_table(const Sample& sample) {
          is_number(sample.header[first_number]) && is_number(sample.header[last_number]);
 }
 
+// Id, model, arrival, duration, gpus: the model is the only word.
 bool is_synergy(const Sample& sample) {
   const auto& first = sample.header;
   return first.size() == 5 && is_number(first[0]) && !is_number(first[1]) && is_number(first[2]) &&
@@ -97,6 +101,7 @@ const std::array kShapes{
 
 }  // namespace
 
+// Names are lowered once, so that every test below compares plainly.
 Sample sample_of(std::string_view bytes) {
   Sample sample{.bytes = bytes,
                 .first_line = bytes.substr(0, std::min(bytes.find('\n'), bytes.size())),
@@ -104,6 +109,7 @@ Sample sample_of(std::string_view bytes) {
                 .header = {},
                 .row = {}};
   sample.delimiter = likely_delimiter(sample.first_line);
+  // The beginning of a file is enough to recognise it, even if it has a million rows.
   CsvRows rows(bytes.substr(0, 1U << 16U), sample.delimiter);
   const auto copy_row = [&rows](std::vector<std::string>& target) {
     for (const std::string_view field : rows.fields()) target.emplace_back(trimmed(field));

@@ -1,3 +1,7 @@
+// Jobs in cells (virtual cluster and size), cells in bursts of like submissions, bursts on a
+// calendar. Each step draws from a stream of its own, so that an option of one step leaves the
+// numbers of the others as they were.
+
 #include "trace/generator.h"
 
 #include <algorithm>
@@ -34,6 +38,7 @@ Result<const SourceTable*> find_source(std::string_view like) {
 
 bool is_share(double value) { return value >= 0 && value <= 1; }
 
+// All faults at once; nothing is drawn before the options are good.
 Result<void> check_options(const GenerateOptions& options) {
   constexpr std::size_t kMostJobs = 100'000'000;
   Error error;
@@ -86,7 +91,8 @@ class Generator {
   }
 
  private:
-  // Sizes that do not fit the cluster are as if redrawn: the others share their part.
+  // Sizes that do not fit the cluster are dropped, and the others take over their share: the same
+  // as drawing again.
   void choose_cells() {
     const int most = options_.total_gpus == 0 ? std::numeric_limits<int>::max()
                                               : static_cast<int>(options_.total_gpus);
@@ -103,6 +109,7 @@ class Generator {
 
   [[nodiscard]] int whole_nodes(int gpus) const {
     const int node = options_.gpus_per_node;
+    // Small gangs share nodes; larger ones are taken to ask for whole nodes.
     if (gpus <= 8 || node <= 0) return gpus;
     return (gpus + node - 1) / node * node;
   }
@@ -124,6 +131,8 @@ class Generator {
     for (const Cell& cell : cells_) total += cell.share;
     Rng rng = root_.fork("cells");
     const auto jobs = static_cast<double>(options_.jobs);
+    // Systematic sampling: one random offset, then equal steps. Drawing each job by itself would
+    // scatter the shares.
     const double offset = rng.uniform();
     double cumulative = 0;
     std::size_t given = 0;
@@ -131,6 +140,7 @@ class Generator {
       cumulative += cell.share;
       const double upto = std::min(std::ceil(cumulative / total * jobs - offset), jobs);
       const std::size_t target =
+          // The last cell takes the rest: rounding must not lose a job.
           &cell == &cells_.back() ? options_.jobs : static_cast<std::size_t>(std::max(upto, 0.0));
       cell.jobs = std::max(target, given) - given;
       given += cell.jobs;
@@ -155,7 +165,8 @@ class Generator {
     }
   }
 
-  // The table says how many jobs are in runs of a length; fewer runs than jobs, by the length.
+  // The table gives the share of jobs in bursts of each length. Dividing by the length gives the
+  // share of bursts.
   [[nodiscard]] RunShares run_weights(std::size_t size_class) const {
     const RunShares& shares = source_.runs[size_class];
     RunShares weights{};
@@ -169,9 +180,9 @@ class Generator {
     return weights;
   }
 
-  // Each run takes a slice of its cell's levels as wide as its share of the cell's jobs, so levels
-  // are uniform over the jobs. The jobs of a run lie around one level; reflection keeps them
-  // uniform.
+  // Each burst takes a slice of its cell's quantile levels, as wide as its share of the cell's
+  // jobs, so levels are uniform over the jobs. The jobs of a burst lie around one level; reflection
+  // at the ends keeps them uniform.
   void draw_durations() {
     Rng rng = root_.fork("durations");
     jobs_.reserve(options_.jobs);
@@ -204,6 +215,7 @@ class Generator {
     const std::size_t i = std::clamp<std::size_t>(above, 1, kLevels.size() - 1);
     const double part = (level - kLevels[i - 1]) / (kLevels[i] - kLevels[i - 1]);
     const double low = log_seconds[i - 1];
+    // Whole seconds, at least one: a job that takes no time puts no load on a cluster.
     return std::max(1.0, std::round(portable_exp(low + part * (log_seconds[i] - low))));
   }
 
@@ -233,6 +245,7 @@ class Generator {
     Rng rng = root_.fork("gaps");
     std::size_t job = 0;
     for (DraftRun& run : runs_) {
+      // Longer bursts have shorter gaps in every source; the exponent was fitted to it.
       const double gap =
           source_.gap_seconds * portable_pow(static_cast<double>(run.length), -source_.gap_falloff);
       double at = 0;
@@ -253,6 +266,7 @@ class Generator {
   // Stretching all times instead would move the later days' jobs into other hours.
   void pin_ends(double span) {
     const auto by_time = [](const DraftJob& job) { return job.submit_seconds; };
+    // Moved alone: a job at either end changes the picture less than stretching everything.
     const auto [first, last] = std::ranges::minmax_element(jobs_, {}, by_time);
     first->submit_seconds = 0;
     if (first != last) last->submit_seconds = span;
@@ -275,6 +289,7 @@ class Generator {
     std::vector<std::pair<Time, std::size_t>> order;
     order.reserve(jobs_.size());
     for (std::size_t i = 0; i < jobs_.size(); ++i) order.emplace_back(jobs_[i].job.submit, i);
+    // By time, then by the order of drawing: a total order, so that ids are the same everywhere.
     std::ranges::sort(order);
     for (std::size_t i = 0; i < order.size(); ++i) {
       TraceJob& job = jobs_[order[i].second].job;

@@ -1,3 +1,7 @@
+// Where bursts lie in time. Hours of the day have fixed shares of the jobs; days and hours swing at
+// random around them. Placing by shares, not by chance, keeps the daily profile even in short
+// traces.
+
 #include "trace/generator_calendar.h"
 
 #include <algorithm>
@@ -13,6 +17,7 @@ namespace {
 constexpr double kDaySeconds = 86'400;
 constexpr double kHourSeconds = 3'600;
 
+// Scales a daily or weekly profile: 0 is flat, 1 as the source has it.
 double swing(double factor, double amplitude) {
   return std::max(0.0, 1 + amplitude * (factor - 1));
 }
@@ -56,6 +61,7 @@ Calendar::Calendar(const SourceTable& source, double amplitude, double span_seco
     const double day_log = day_sigma * rng.normal();
     const bool is_last = day + 1 == static_cast<std::size_t>(days);
     for (std::size_t hour = 0; hour < 24; ++hour) {
+      // An autoregressive process of variance 1: busy hours follow busy hours.
       gust = kMemory * gust + news * rng.normal();
       const double weight = std::max(1e-6, swing(source.days[day % 7], amplitude)) *
                             portable_exp(day_log + hour_sigma * gust);
@@ -73,6 +79,7 @@ Calendar::Calendar(const SourceTable& source, double amplitude, double span_seco
   for (double& share : hour_shares_) share /= sum;
 }
 
+// The last day may end before midnight: hours beyond it get no jobs.
 double Calendar::covered(std::size_t hour) const noexcept {
   return std::clamp(last_day_seconds_ / kHourSeconds - static_cast<double>(hour), 0.0, 1.0);
 }
@@ -96,6 +103,7 @@ void Calendar::place_group(std::span<const std::size_t> group, std::span<const D
   for (const std::size_t run : group) total += static_cast<double>(runs[run].length);
   std::array<double, 25> sums{};
   for (std::size_t hour = 0; hour < 24; ++hour)
+    // An hour that long bursts have already filled wants nothing more, however negative it is.
     sums[hour + 1] = sums[hour] + std::max(0.0, wanted[hour]);
   const double rotation = placing.rng.uniform();
   double before = 0;
@@ -111,6 +119,7 @@ void Calendar::place_group(std::span<const std::size_t> group, std::span<const D
   }
 }
 
+// A day by its weight, then any moment of that hour.
 double Calendar::instant_in(std::size_t hour, Rng& rng) const {
   const std::vector<double>& sums = day_sums_[hour];
   const auto found = std::upper_bound(sums.begin(), sums.end(), rng.uniform() * sums.back());

@@ -1,3 +1,6 @@
+// What a generated job is called: outcome, queue, user, model, deadline. Queue, user and model
+// belong to the burst, because people submit bursts; outcome and deadline to the job.
+
 #include "trace/generator_labels.h"
 
 #include <algorithm>
@@ -22,6 +25,7 @@ void label_states(const LabelRequest& request) {
   mean /= static_cast<double>(request.jobs.size());
   Rng rng = request.root.fork("states");
   for (DraftJob& draft : request.jobs) {
+    // Long jobs end otherwise than short ones: the odds depend on GPU time relative to the mean.
     const double relative = portable_log(draft.job.gpus * to_seconds(draft.job.duration) / mean);
     const std::array odds{1.0, portable_exp(law.killed_offset + law.killed_slope * relative),
                           portable_exp(law.failed_offset + law.failed_slope * relative)};
@@ -49,9 +53,9 @@ void label_queues(Trace& trace, const LabelRequest& request, std::span<const int
     draft.job.queue = names[static_cast<std::size_t>(queues[draft.run])];
 }
 
-// How many users each queue has: in proportion to its jobs, at least one, never more than its runs
-// (a run has one user), and together as many as were asked for. With fewer users than queues in use
-// every such queue still counts one: queues then share them.
+// How many users each queue has: in proportion to its jobs, at least one, at most as many as it has
+// bursts (a burst has one user), and all together as many as were asked for. With fewer users than
+// queues in use each such queue still counts one: queues then share them.
 std::vector<int> users_per_queue(const LabelRequest& request, std::span<const int> queues,
                                  std::size_t queue_count) {
   std::vector<double> jobs(queue_count);
@@ -67,8 +71,8 @@ std::vector<int> users_per_queue(const LabelRequest& request, std::span<const in
                                runs[queue]);
     sum += counts[queue];
   }
-  // Rounding, the least and the most leave a difference: each one goes to the queue that is then
-  // nearest to its share.
+  // Rounding and the bounds leave a difference. Each missing or extra user goes to the queue that
+  // is then nearest to its share.
   for (const int step : {1, -1}) {
     while ((request.options.users - sum) * step > 0) {
       std::size_t best = queue_count;
@@ -100,6 +104,8 @@ std::vector<QueueUsers> make_users(Trace& trace, const LabelRequest& request,
   for (std::size_t queue = 0; queue < users.size(); ++queue) {
     double sum = 0;
     for (int rank = 1; rank <= counts[queue]; ++rank) {
+      // Numbers go on from queue to queue and start again when users run out: then queues share
+      // them.
       const int user = number++ % request.options.users + 1;
       users[queue].names.push_back(trace.names.intern(fmt::format("u{}", user)));
       users[queue].sums.push_back(sum += 1.0 / rank);
@@ -108,7 +114,7 @@ std::vector<QueueUsers> make_users(Trace& trace, const LabelRequest& request,
   return users;
 }
 
-// Chance may leave out a user who submits little; whoever has most runs of the queue gives one up.
+// Chance may leave a user without a burst; the user with most bursts of the queue gives one up.
 void give_everybody_a_run(std::span<const int> queues, std::span<const QueueUsers> users,
                           std::span<std::size_t> place_of_run) {
   std::vector<std::vector<std::size_t>> runs_of_queue(users.size());
@@ -162,6 +168,8 @@ void label_models(Trace& trace, const LabelRequest& request) {
   for (DraftJob& draft : request.jobs) {
     NameId& model = model_of_run[draft.run];
     if (model == NameId{}) {
+      // The same number of draws for every job keeps the models of small jobs when large ones
+      // change.
       const std::uint64_t draw = rng.next() >> 1U;  // one draw whatever the size
       model = trace.names.intern(draft.job.gpus > 8 ? kLargeModels[draw % kLargeModels.size()]
                                                     : kModels[draw % kModels.size()]);
@@ -175,6 +183,8 @@ void label_deadlines(const LabelRequest& request) {
   Rng rng = request.root.fork("deadlines");
   for (DraftJob& draft : request.jobs) {
     const bool has_deadline = rng.uniform() < request.options.deadlines;
+    // Drawn also for jobs without a deadline, so that another share of deadlines does not move the
+    // draws of the jobs behind.
     const double slack = 1.05 + 1.95 * rng.uniform();
     if (!has_deadline) continue;
     draft.job.deadline =

@@ -1,3 +1,6 @@
+// Philly's JSON log and sacct --json. Documents are read whole and looked through by member(),
+// which never throws: a field of the wrong kind counts as missing.
+
 #include "trace/json_traces.h"
 
 #include <algorithm>
@@ -20,6 +23,7 @@ Result<Json> parse_json(std::string_view bytes, const std::string& file) {
   try {
     return Json::parse(bytes.begin(), bytes.end());
   } catch (const Json::parse_error& error) {
+    // The library counts bytes; people look for lines.
     const std::size_t place = std::min(error.byte, bytes.size());
     const std::string_view before = bytes.substr(0, place);
     const auto line = std::ranges::count(before, '\n') + 1;
@@ -67,6 +71,7 @@ std::optional<double> number_of(const Json& value) {
 bool is_span(double seconds) { return seconds >= 0 && seconds <= kMaxInputSeconds; }
 
 // One attempt held GPUs from its start to its end; "None" or nothing = it did not.
+// Attempts still open in the log have no end: they count nothing.
 std::optional<Duration> attempt_length(const Json& attempt) {
   const auto start = parse_instant(text_of(member(attempt, "start_time")), kTicksPerSecond);
   const auto end = parse_instant(text_of(member(attempt, "end_time")), kTicksPerSecond);
@@ -133,6 +138,7 @@ SlurmResources resources_of(const Json& list) {
     if (type == "gres" && name.starts_with("gpu:"))
       typed_gpus = std::min<std::int64_t>(typed_gpus + count, 1'000'000'000'000);
   }
+  // Slurm lists "gpu" and "gpu:a100" for the same devices: the sum would count them twice.
   resources.gpus = std::max(resources.gpus, typed_gpus);
   return resources;
 }
@@ -145,6 +151,7 @@ std::string state_of(const Json& job) {
 
 void add_slurm_job(TraceBuilder& builder, const Json& item) {
   const Json& time = member(item, "time");
+  // What was given counts; what was asked for is the second best.
   SlurmResources resources = resources_of(member(member(item, "tres"), "allocated"));
   if (resources.gpus == 0) resources = resources_of(member(member(item, "tres"), "requested"));
   if (resources.gpus == 0) return builder.leave_out("rows that ask for no GPU");

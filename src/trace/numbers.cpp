@@ -1,3 +1,7 @@
+// Numbers and times of traces, exact where the text is exact: a plain decimal is scaled in
+// integers, so that 0.1 s is 100,000 ticks on every machine. Everything else goes through
+// from_chars, which ignores the locale.
+
 #include "trace/numbers.h"
 
 #include <charconv>
@@ -29,6 +33,7 @@ struct Decimal {
   std::uint64_t scale = 1;
 };
 
+// No sign, no exponent, at most 18 characters: anything else takes the general way.
 std::optional<Decimal> plain_decimal(std::string_view text) noexcept {
   constexpr std::size_t kSafeDigits = 18;  // below 2^63
   if (text.empty() || text.size() > kSafeDigits) return std::nullopt;
@@ -79,6 +84,7 @@ std::int64_t take_fraction_ticks(std::string_view text, std::size_t& position) n
   if (!take_char(text, position, ".,")) return 0;
   std::int64_t ticks = 0;
   std::int64_t place = kTicksPerSecond / 10;
+  // Digits beyond the microsecond are dropped: place becomes 0.
   for (; position < text.size() && is_digit(text[position]); ++position, place /= 10) {
     ticks += place * (text[position] - '0');
   }
@@ -110,12 +116,14 @@ struct ClockTime {
 
 std::optional<ClockTime> take_clock(std::string_view text, std::size_t& position) {
   const auto hour = take_digits(text, position, 2);
+  // 24:00 is the end of a day in some logs.
   if (!hour || *hour > 24 || !take_char(text, position, ":")) return std::nullopt;
   const auto minute = take_digits(text, position, 2);
   if (!minute || *minute > 59) return std::nullopt;
   ClockTime clock{*hour * 3600 + *minute * 60, 0};
   if (!take_char(text, position, ":")) return clock;
   const auto second = take_digits(text, position, 2);
+  // 60 is a leap second.
   if (!second || *second > 60) return std::nullopt;
   clock.seconds += *second;
   clock.ticks = take_fraction_ticks(text, position);
@@ -158,6 +166,7 @@ Parsed<Duration> parse_span(std::string_view text, std::int64_t ticks_per_unit) 
   text = trimmed(text);
   if (const auto decimal = plain_decimal(text)) {
     const Wide ticks = static_cast<Wide>(decimal->digits) * static_cast<Wide>(ticks_per_unit);
+    // 128 bits: 18 digits times the ticks of a day still fit.
     const Wide rounded = (ticks + decimal->scale / 2) / decimal->scale;
     if (rounded > static_cast<Wide>(kMaxInputSeconds * 1e6)) return {{}, kTooLong};
     return {Duration{static_cast<std::int64_t>(rounded)}, {}};
@@ -169,6 +178,7 @@ Parsed<Duration> parse_span(std::string_view text, std::int64_t ticks_per_unit) 
 
 Parsed<Time> parse_instant(std::string_view text, std::int64_t ticks_per_unit) {
   text = trimmed(text);
+  // A number never has a dash at this place: exponents come later.
   const bool looks_iso = text.size() >= 8 && text[4] == '-';
   if (!looks_iso) {
     const auto span = parse_span(text, ticks_per_unit);
@@ -220,6 +230,7 @@ Parsed<std::int64_t> parse_whole(std::string_view text) {
 
 Parsed<double> parse_real(std::string_view text) {
   text = trimmed(text);
+  // from_chars does not take a plus sign, spreadsheets write it.
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   double value = 0;
   const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,3 +1,6 @@
+// From bytes to a trace: is it text, which shape fits, read it. When nothing fits the message
+// depends on how near the file comes to our own CSV.
+
 #include "trace/reader.h"
 
 #include <algorithm>
@@ -104,7 +107,7 @@ Result<Trace> parse_trace(std::string_view bytes, const std::string& name,
     return read_table(bytes, name, tables::kNative, options,
                       report);  // says which columns are missing
   }
-  // Without --format it would not be recognised either if nothing fits: do not send people there.
+  // Only if another shape fits: otherwise leaving --format out would not help either.
   const bool fits_another = std::ranges::any_of(
       format_shapes(), [&sample](const FormatShape& shape) { return shape_fits(shape, sample); });
   return fail(

@@ -23,6 +23,7 @@ std::int64_t amount_or_zero(std::string_view text) {
 }
 
 // "199G", "32000M", "1294440K"; a bare number is MiB.
+// Unknown units count as MiB: a wrong amount of memory is better than a lost job.
 std::int64_t memory_mib(std::string_view text) {
   if (text.empty()) return 0;
   double mib_per_unit = 1;
@@ -74,6 +75,7 @@ SlurmResources parse_gres(std::string_view text) {
     const std::string_view name = item.substr(0, item.find_first_of(":="));
     if (name != "gpu") continue;
     item.remove_prefix(std::min(name.size() + 1, item.size()));
+    // The count is last if it is a number; otherwise the item is a type, and one device is meant.
     const std::size_t last = item.find_last_of(":=");
     const std::string_view count = last == std::string_view::npos ? item : item.substr(last + 1);
     const bool is_counted = parse_whole(count).is_good();
@@ -90,6 +92,7 @@ SlurmResources parse_gres(std::string_view text) {
 }
 
 TraceStatus slurm_status(std::string_view state) {
+  // "CANCELLED by 1000" and "COMPLETED+" are one word with remarks.
   state = state.substr(0, state.find_first_of(" +"));
   if (state == "REQUEUED" || state == "SUSPENDED") return TraceStatus::Killed;
   return trace_status_from(state).value_or(TraceStatus::Completed);
@@ -194,6 +197,7 @@ void set_duration(TableRow& row) {
 }
 
 void set_estimate(TableRow& row) {
+  // Both may be there; the text wins because the raw one is rounded to minutes.
   const auto limit = parse_slurm_span(row.texts[kTimeLimit]);
   const auto minutes = parse_span(row.texts[kTimeLimitRaw], kTicksPerMinute);
   if (limit.is_good())
@@ -283,6 +287,7 @@ bool looks_like_sacct_text(const Sample& sample) {
   return is_slurm && known >= 2;
 }
 
+// A second line of dashes is how sacct draws its own table.
 bool looks_like_sacct_for_people(const Sample& sample) {
   if (!trimmed(sample.first_line).starts_with("JobID")) return false;
   const std::string_view rest = sample.bytes.substr(sample.first_line.size());

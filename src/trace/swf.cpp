@@ -1,3 +1,6 @@
+// Standard Workload Format: 18 numbers a line, -1 for "not known", comments behind ';'. CPU logs
+// are useful here as shapes of load, so one processor stands for one GPU.
+
 #include "trace/swf.h"
 
 #include <algorithm>
@@ -82,6 +85,7 @@ class SwfReader {
     }
     TraceJob job;
     const std::int64_t allocated = number(row, kAllocated);
+    // Some logs have only the request.
     const std::int64_t processors = allocated > 0 ? allocated : number(row, kRequested);
     const double run_time = real(row, kRunTime);
     if (!builder_.row_is_good()) return;
@@ -137,6 +141,7 @@ class SwfReader {
 
 }  // namespace
 
+// The first job line decides; a thousand lines of comments are more than any archive has.
 bool looks_like_swf(const Sample& sample) {
   std::string_view rest = sample.bytes;
   for (int lines = 0; !rest.empty() && lines < 1000; ++lines) {

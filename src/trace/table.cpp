@@ -1,3 +1,7 @@
+// One reader for every format that is a table: a TableFormat says which column is which field, this
+// file maps the header once and then fills jobs cell by cell. What a format cannot say by columns,
+// its own function does at the end of a row.
+
 #include "trace/table.h"
 
 #include <algorithm>
@@ -104,6 +108,7 @@ class TableReader {
     return delimiter == "|" || delimiter == kSnowman ? CsvQuotes::Plain : CsvQuotes::Quoted;
   }
 
+  // No header: the format's order of columns is the file's.
   void map_positions() {
     width_ = std::max(rows_.fields().size(), format_.columns.size());
     for (std::size_t i = 0; i < format_.columns.size(); ++i) map_to(format_.columns[i], i);
@@ -123,6 +128,7 @@ class TableReader {
       return;
     }
     const auto position = static_cast<std::size_t>(found - header_.begin());
+    // Two columns of one name: taking either would be a guess.
     if (const auto again = std::find(found + 1, header_.end(), column.name);
         again != header_.end()) {
       builder_.fatal(rows_.line(), static_cast<std::size_t>(again - header_.begin()) + 1,
@@ -134,6 +140,7 @@ class TableReader {
   void map_to(const TableColumn& column, std::size_t position) {
     mapped_.push_back({&column, position});
     const auto field = static_cast<std::size_t>(column.field);
+    // Where two columns are keys, the later one of the format counts.
     if (column.field == Field::Key) id_position_ = position;
     if (column.field == Field::Gpus) gpus_column_ = position + 1;
     constexpr auto kText0 = static_cast<std::size_t>(Field::Text0);

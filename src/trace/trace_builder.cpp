@@ -1,3 +1,6 @@
+// Collects jobs and complaints while a reader goes through a file. A broken row is an error, or is
+// counted and dropped with --skip-invalid; a row that is left out is neither.
+
 #include "trace/trace_builder.h"
 
 #include <algorithm>
@@ -19,6 +22,8 @@ NameId TraceBuilder::intern(std::string_view text) {
   if (text.empty()) return NameId{};
   const auto last = static_cast<unsigned char>(text.back());
   const auto before = static_cast<unsigned char>(text[text.size() / 2]);
+  // A small cache by three cheap features of the text: the same few users and queues come row after
+  // row, and a hit spares the hash table.
   NameId& recent = recent_names_[(last * 31U + before * 7U + text.size()) % recent_names_.size()];
   if (trace_.text(recent) != text) recent = trace_.names.intern(text);
   return recent;
@@ -34,6 +39,7 @@ void TraceBuilder::begin_row(std::size_t line) {
 void TraceBuilder::problem(RowProblem problem) {
   const bool first = !std::exchange(row_broken_, true);
   if (options_.skip_invalid) {
+    // Counted once per row, by the first rule it breaks.
     if (first) ++dropped_by_rule_[problem.rule];
     return;
   }
@@ -49,6 +55,7 @@ void TraceBuilder::problem(RowProblem problem) {
   messages_.push_back(fmt::format("{}: {}{} ({})", place, problem.rule, got, remedy));
 }
 
+// Only the first reason of a row counts: sums over reasons are numbers of rows.
 void TraceBuilder::leave_out(std::string_view reason) {
   if (std::exchange(row_left_out_, true)) return;
   const auto found = left_out_.find(reason);
@@ -88,6 +95,7 @@ void TraceBuilder::claim_id(TraceJob& job, std::string_view id, std::size_t colu
     std::uint32_t& copies = copies_of_id_[job.id.value];  // remembered: an id may repeat 10^5 times
     copies = std::max<std::uint32_t>(copies, 1);
     const std::string base(id);
+    // A name with "#2" may itself be in the file: go on until a free one is found.
     while (line_of(job.id) != 0) job.id = trace_.names.intern(fmt::format("{}#{}", base, ++copies));
     ++renamed_ids_;
   }

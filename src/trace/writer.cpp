@@ -1,3 +1,6 @@
+// The native CSV. A column is written if any job uses it; times are on the file's own clock, so
+// that reading gives the same jobs again.
+
 #include "trace/writer.h"
 
 #include <algorithm>
@@ -17,6 +20,7 @@ namespace {
 using Out = std::back_insert_iterator<std::string>;
 
 // A whole number of parts as a decimal, with as many places as it needs.
+// In integers, so that no digit is invented: 0.1 stays 0.1.
 void put_decimal(std::string& out, std::int64_t parts, std::int64_t parts_per_unit, int places) {
   fmt::format_to(Out(out), "{}", parts / parts_per_unit);
   const std::int64_t fraction = parts % parts_per_unit;
@@ -36,6 +40,7 @@ void put_gigabytes(std::string& out, std::int32_t mib) {
 }
 
 void put_text(std::string& out, std::string_view text) {
+  // Readers trim what is not quoted.
   const bool edge_blank = !text.empty() && (text.front() == ' ' || text.back() == ' ');
   if (!edge_blank && text.find_first_of(",\"\n\r\t;|") == std::string_view::npos) {
     out += text;

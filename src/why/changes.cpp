@@ -57,7 +57,7 @@ std::vector<std::int64_t> shares(const ClusterState& state, const Shape& shape, 
     for (std::int32_t count = 1; count <= devices; ++count) values.push_back(free_on(node) / count);
   }
   std::ranges::sort(values, std::greater{});
-  values.erase(std::ranges::unique(values).begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
 }
 

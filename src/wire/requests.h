@@ -17,6 +17,7 @@ namespace berth {
 struct ActionReason {
   std::string why{};
   std::optional<std::int32_t> signal{};
+  std::optional<bool> shell_only{};
 };
 /// Do something to many jobs; empty parts do not restrict, all of them empty is refused.
 struct JobAction {
@@ -26,6 +27,7 @@ struct JobAction {
   std::vector<std::string> states{};  // "pending", or "all"
   std::string why{};
   std::optional<std::int32_t> signal{};
+  std::optional<bool> shell_only{};
 };
 struct NodeReason {
   std::string reason{};
@@ -84,6 +86,8 @@ struct Fields<ActionReason> {
   static void visit(Reason& r, Visit& v) {
     v("why", at_most(r.why, kMaxWhyBytes), "for people");
     v("signal", within(r.signal, std::int64_t{1}, std::int64_t{64}));
+    v("shell_only", if_any(r.shell_only),
+      "a signal: to the job's own processes, not to what they started");
   }
 };
 
@@ -104,6 +108,8 @@ struct Fields<JobAction> {
     v("state", one_or_many(a.states, kMostStates));
     v("why", at_most(a.why, kMaxWhyBytes));
     v("signal", within(a.signal, std::int64_t{1}, std::int64_t{64}));
+    v("shell_only", if_any(a.shell_only),
+      "a signal: to the job's own processes, not to what they started");
   }
 };
 

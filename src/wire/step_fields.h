@@ -23,6 +23,8 @@ struct Fields<StepView> {
     v("tasks", s.tasks);
     v("cpus", s.cpus, "cores it takes; 0: not known");
     v("devices", s.devices, "of its job's, by index on the node");
+    v("cores", s.cores, "bound to these; empty: to any of its job's");
+    v("overlaps", s.overlaps, "shares what other steps use");
     v("begun", or_null(s.begun));
     v("ended", or_null(s.ended));
     v("exit_code", s.exit_code);

@@ -249,6 +249,7 @@ struct Fields<ClusterView> {
   static constexpr std::string_view kName = "Cluster";
   template <class Cluster, class Visit>
   static void visit(Cluster& c, Visit& v) {
+    v("name", c.name, "as jobs know it: SLURM_CLUSTER_NAME");
     v("policy", c.policy);
     v("settings", c.settings);
     v("version", c.version);

@@ -156,6 +156,15 @@ struct AttemptView {
 enum class Verb : std::uint8_t { Cancel, Hold, Release, Requeue, Suspend, Resume, Signal };
 [[nodiscard]] std::string_view to_string(Verb verb) noexcept;  // "cancel"
 
+/// With Verb::Signal: which one, and whether the job's own processes alone get it (its script's
+/// shell) or all that descend from them.
+struct SentSignal {
+  constexpr SentSignal(std::int32_t which = 0, bool to_shell = false) noexcept
+      : number(which), shell_only(to_shell) {}
+  std::int32_t number = 0;
+  bool shell_only = false;
+};
+
 /// What came of it.
 struct VerbResult {
   JobNumber job = 0;
@@ -184,6 +193,7 @@ struct QueueView {
 };
 
 struct ClusterView {
+  std::string name;
   std::string policy;
   std::vector<std::pair<std::string, std::string>> settings;
   std::string version;

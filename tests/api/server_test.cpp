@@ -98,6 +98,11 @@ TEST_F(ServerRoutes, AJobIsShownChangedAndActedUpon) {
   EXPECT_EQ(ask("POST", path + "/cancel", "bob").status, 403);
   EXPECT_EQ(ask("GET", path + "/why").json()["job"], number);
   EXPECT_EQ(ask("GET", path + "/attempts").json()["attempts"].size(), 1U);
+  EXPECT_EQ(ask("GET", path + "/steps").json()["steps"][0]["id"], "batch");
+  EXPECT_EQ(ask("GET", "/api/v1/jobs/99/steps").status, 404);
+  EXPECT_EQ(ask("GET", fmt::format("/api/v1/steps?ids={},99", number)).json()["jobs"].size(), 1U);
+  EXPECT_EQ(ask("GET", "/api/v1/steps").status, 400);
+  EXPECT_EQ(ask("GET", "/api/v1/steps?ids=x").status, 400);
   EXPECT_EQ(ask("DELETE", path).json()["done"], true);
   EXPECT_EQ(ask("DELETE", path).status, 409);
   EXPECT_EQ(ask("GET", "/api/v1/jobs/99").status, 404);

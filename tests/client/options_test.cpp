@@ -10,7 +10,7 @@
 
 #include "client/job_ids.h"
 #include "client/moment.h"
-#include "client/slurm_format.h"
+#include "client/slurm/format.h"
 
 namespace berth::client {
 namespace {
@@ -148,11 +148,29 @@ TEST(JobNames, AreNumbersAndPartsOfArrays) {
 }
 
 TEST(SlurmFormat, CutsAndPads) {
-  const auto value = [](char type) { return type == 'i' ? "12" : "a-long-name"; };
-  EXPECT_EQ(format_line(*parse_format("%.6i|%4j|%j", "ij"), value), "    12|a-lo|a-long-name\n");
-  EXPECT_EQ(format_line(*parse_format("%%%i %-", "i-"), value), "%12 a-long-name\n");
-  EXPECT_FALSE(parse_format("%y", "ij"));
-  EXPECT_FALSE(parse_format("100%", "ij"));
+  constexpr std::array kColumns{ColumnName{"jobid", 'i', "JOBID"}, ColumnName{"name", 'j', "NAME"},
+                                ColumnName{"timelimit", 'l', "TIME_LIMIT", true}};
+  const auto value = [](std::size_t column) {
+    return std::array{"12", "a-long-name", "1-00:00:00"}[column];
+  };
+  const auto line = [&](const char* text) {
+    return format_line(*parse_format(text, kColumns), value);
+  };
+  EXPECT_EQ(line("%.6i|%4j|%j"), "    12|a-lo|a-long-name\n");
+  EXPECT_EQ(line("%%%i %j"), "%12 a-long-name\n");
+  EXPECT_EQ(line("%.5l|%5j"), "1-00:00:00|a-lon\n");  // half a time is a wrong time
+  EXPECT_FALSE(parse_format("%y", kColumns));
+  EXPECT_FALSE(parse_format("100%", kColumns));
+  const auto named = [&](const char* text) {
+    return format_line(*parse_long_format(text, kColumns), value);
+  };
+  EXPECT_EQ(named("JobID,name:4"), "12                  a-lo\n");
+  EXPECT_EQ(named("jobid:.6,name:|"), "    12a-long-name|\n");
+  EXPECT_EQ(named("name:3;,jobid: "), "a-l;12\n");
+  EXPECT_EQ(format_titles(*parse_long_format("jobid:|,timelimit:5|", kColumns), kColumns),
+            "JOBID|TIME_|\n");
+  EXPECT_FALSE(parse_long_format("jobbid", kColumns));
+  EXPECT_FALSE(parse_long_format("", kColumns));
 }
 
 TEST(SlurmFormat, FoldsNamesOfNodes) {

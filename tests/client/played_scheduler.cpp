@@ -44,7 +44,7 @@ json job(std::uint64_t number, const std::string& name, const std::string& user,
 }
 
 constexpr auto kCluster =
-    R"({"policy":"las","settings":{"quantum":"60"},"version":"0.1.0","generation":3,"started":1,"uptime_seconds":7200,
+    R"({"name":"test","policy":"las","settings":{"quantum":"60"},"version":"0.1.0","generation":3,"started":1,"uptime_seconds":7200,
         "pending":2,"running":1,"held":0,"gpus":8,"gpus_used":2,
         "queues":[{"name":"gpu","max_time_limit":0},{"name":"day","max_time_limit":86400}],"passes":9,"last_pass_seconds":0.001,
         "worst_pass_seconds":0.01,"trouble":""})";
@@ -58,6 +58,20 @@ constexpr auto kNodes =
 constexpr auto kShares =
     R"({"shares":[{"kind":"user","name":"ann","shares":2,"gpu_seconds":7200,"gpus_now":2,"jobs_now":1,"waiting":0,
         "gpu_limit":8,"job_limit":0,"gpu_seconds_limit":0}]})";
+constexpr auto kSteps =
+    R"({"jobs":[
+        {"job":9,"directory":null,"steps":[
+          {"id":"batch","name":"batch","state":"failed","tasks":1,"cpus":4,"devices":[0,1],
+           "begun":1763300060000000,"ended":1763303660000000,"exit_code":3,"signal":0,"cpu_seconds":1800.5,
+           "max_rss_kib":2048,"pid":null},
+          {"id":"0","name":"python3","state":"cancelled","tasks":2,"cpus":2,"devices":[1],
+           "begun":1763300070000000,"ended":1763303600000000,"exit_code":0,"signal":15,"cpu_seconds":5400,
+           "max_rss_kib":3145728,"pid":null}]},
+        {"job":12,"directory":null,"steps":[
+          {"id":"batch","name":"batch","state":"running","tasks":1,"cpus":0,"devices":[],
+           "begun":1763300060000000,"ended":null,"exit_code":0,"signal":0,"cpu_seconds":0,"max_rss_kib":0,"pid":null},
+          {"id":"0","name":"train.py","state":"running","tasks":2,"cpus":4,"devices":[0,1],
+           "begun":1763300070000000,"ended":null,"exit_code":0,"signal":0,"cpu_seconds":0,"max_rss_kib":0,"pid":99999999}]}]})";
 constexpr auto kTokens =
     R"({"tokens":[{"name":"laptop","user":"ann","role":"user","created":1763300000,"expires":null}]})";
 constexpr auto kWhy =
@@ -126,7 +140,8 @@ PlayedScheduler::PlayedScheduler() {
     part["reason_code"] = "priority";
     jobs_.push_back(part);
   }
-  for (const char* name : {"sbatch", "squeue", "scancel", "sinfo"})
+  for (const char* name : {"sacct", "sbatch", "scancel", "scontrol", "seff", "sinfo", "sprio",
+                           "squeue", "sshare", "sstat"})
     if (::symlink(BERTH_PROGRAM, (folder_ / name).c_str()) != 0) ADD_FAILURE() << "no symlink";
   server_ = std::make_unique<ScriptedServer>(socket(), [this](const Asked& asked) {
     if (first)
@@ -172,6 +187,7 @@ Told PlayedScheduler::answer(const Asked& asked) {
   if (path == "/api/v1/nodes") return {.body = kNodes};
   if (path.starts_with("/api/v1/nodes/")) return {.body = R"({"name":"n3"})"};
   if (path == "/api/v1/shares") return {.body = kShares};
+  if (path == "/api/v1/steps") return steps(asked);
   if (path == "/api/v1/tokens" && asked.method == "POST")
     return {.status = 201, .body = R"({"name":"laptop","token":"berth_s3cret"})"};
   if (path == "/api/v1/tokens") return {.body = kTokens};
@@ -217,6 +233,15 @@ Told PlayedScheduler::job_route(const Asked& asked, const std::string& rest) {
   }
   if (asked.method == "PATCH") found->at("spec").update(json::parse(asked.body));
   return {.body = found->dump()};
+}
+
+Told PlayedScheduler::steps(const Asked& asked) {
+  json all = json::parse(kSteps);
+  json wanted = json::array();
+  for (const json& one : all["jobs"])
+    if (among_numbers(asked.parameter("ids"), one["job"].get<std::uint64_t>()))
+      wanted.push_back(one);
+  return {.body = json{{"jobs", wanted}}.dump()};
 }
 
 Told PlayedScheduler::submit(const Asked& asked) {

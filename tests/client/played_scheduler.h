@@ -39,6 +39,7 @@ class PlayedScheduler {
   [[nodiscard]] Told list_jobs(const Asked& asked);
   [[nodiscard]] Told job_route(const Asked& asked, const std::string& rest);
   [[nodiscard]] Told submit(const Asked& asked);
+  [[nodiscard]] Told steps(const Asked& asked);
   [[nodiscard]] Told act(const Asked& asked);
 
   TempFolder folder_;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "exec/environment.h"
-#include "exec/output_pattern.h"
+#include "model/output_pattern.h"
 
 namespace berth {
 namespace {

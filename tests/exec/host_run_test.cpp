@@ -70,7 +70,7 @@ TEST_F(HostRun, WordsReachTheProgramUnread) {
 
 TEST_F(HostRun, TheEnvironmentIsWhatWasOrdered) {
   ::setenv("BERTH_TEST_SECRET", "of the scheduler", 1);
-  LaunchOrder order = command({"env"});
+  LaunchOrder order = command({"env", "-u", "BERTH_SHIM", "env"});
   order.env.push_back({"ODD", "a=b\nc"});
   order.env.push_back({"RANK", "9"});  // a rank is the task's, whoever says otherwise
   EXPECT_EQ(run(order).exit_code, 0);
@@ -78,7 +78,7 @@ TEST_F(HostRun, TheEnvironmentIsWhatWasOrdered) {
   EXPECT_EQ(content(file("out")),
             "PATH=/usr/bin:/bin\nODD=a=b\nc\nRANK=0\nLOCAL_RANK=0\nSLURM_PROCID=0\n"
             "SLURM_LOCALID=0\nBERTH_TASK=0\nBERTH_CLAIM=" +
-                run_file("attempt.1.1") + "\n");
+                run_file("attempt.1.1") + "\nBERTH_STEPS=" + run_file("steps.1.1") + "\n");
 }
 
 TEST_F(HostRun, InheritsNothingButItsThreeFiles) {

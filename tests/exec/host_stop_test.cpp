@@ -259,6 +259,18 @@ TEST_F(HostStop, AnySignalReachesAllProcesses) {
   EXPECT_NE(heard.find("child"), std::string::npos);
 }
 
+TEST_F(HostStop, ASignalToTheShellLeavesAloneWhatItStarted) {
+  LaunchOrder order = script(
+      "sh -c 'trap \"echo child >> heard\" USR1; echo ready > ready; while :; do sleep 0.01; done' "
+      "&\ntrap 'echo parent >> heard' USR1\nwhile [ ! -e ready ]; do sleep 0.01; done\n"
+      "echo go > go; wait; kill $!; wait");
+  ASSERT_TRUE(host().launch(order));
+  ASSERT_TRUE(eventually([&] { return exists(file("go")); }));
+  host().signal_shell(kFirst, SIGUSR1);
+  static_cast<void>(wait_for(HostEventKind::Ended));
+  EXPECT_EQ(content(file("heard")), "parent\n");
+}
+
 std::vector<int> cores_of(pid_t thread) {
   cpu_set_t set;
   CPU_ZERO(&set);

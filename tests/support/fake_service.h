@@ -53,9 +53,10 @@ class FakeService final : public Service {
   Answer<JobPage> jobs(const Caller& caller, const JobFilter& filter) override;
   Answer<JobView> job(const Caller& caller, JobNumber job) override;
   Answer<std::vector<AttemptView>> attempts(const Caller& caller, JobNumber job) override;
+  Answer<JobStepsList> steps(const Caller& caller, const std::vector<JobNumber>& jobs) override;
   Answer<PastPage> history(const Caller& caller, const PastQuery& query) override;
   Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb, const JobFilter& which,
-                                      const std::string& why, int signal) override;
+                                      const std::string& why, SentSignal signal) override;
   Answer<JobView> change(const Caller& caller, JobNumber job, const std::string& changes) override;
   Answer<std::string> why(const Caller& caller, JobNumber job) override;
   ClusterView cluster(const Caller& caller) override;

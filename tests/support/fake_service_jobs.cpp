@@ -147,6 +147,18 @@ Answer<std::vector<AttemptView>> FakeService::attempts(const Caller& caller, Job
   return rows;
 }
 
+Answer<JobStepsList> FakeService::steps(const Caller& caller, const std::vector<JobNumber>& jobs) {
+  JobStepsList list;
+  for (const JobNumber number : jobs) {
+    const auto view = job(caller, number);
+    if (!view) continue;
+    StepView batch;
+    batch.id = batch.name = kBatchStep;
+    list.jobs.push_back({number, "", {batch}});
+  }
+  return list;
+}
+
 Answer<PastPage> FakeService::history(const Caller& caller, const PastQuery& query) {
   const std::lock_guard lock(mutex_);
   note("history", caller);
@@ -213,9 +225,9 @@ VerbResult FakeService::do_to(JobView& job, const Caller& caller, Verb verb,
 
 Answer<std::vector<VerbResult>> FakeService::act(const Caller& caller, Verb verb,
                                                  const JobFilter& which, const std::string& why,
-                                                 int) {
+                                                 SentSignal signal) {
   const std::lock_guard lock(mutex_);
-  note("act", caller);
+  note(signal.shell_only ? "act on the shell" : "act", caller);
   if (fault_) return tl::unexpected<Fault>(*fault_);
   std::vector<VerbResult> results;
   for (auto& [number, job] : jobs_) {

@@ -80,6 +80,7 @@ class SimHost final : public Host {
   void suspend(AttemptId attempt) override;
   void resume(AttemptId attempt) override;
   void signal(AttemptId, int) override {}
+  void signal_shell(AttemptId, int) override {}
   void set_cores(AttemptId, const std::vector<std::int32_t>&) override {}
   void set_rate(AttemptId attempt, std::int32_t milli) override { rates_[attempt] = milli; }
   void set_limit(AttemptId attempt, std::int64_t seconds) override;

@@ -120,12 +120,34 @@ class FilledService final : public Service {
                                      .why = kOddText},
                                     {.id = "4.1", .where = {}}};
   }
+  Answer<JobStepsList> steps(const Caller&, const std::vector<JobNumber>& jobs) override {
+    StepView step{.id = "0",
+                  .name = kOddText,
+                  .state = StepState::Failed,
+                  .tasks = 4,
+                  .cpus = 8,
+                  .devices = {0, 1},
+                  .cores = {4, 5},
+                  .overlaps = true,
+                  .begun = 1'700'000'000'000'001,
+                  .ended = 1'700'000'000'000'002,
+                  .exit_code = 3,
+                  .signal = 9,
+                  .cpu_seconds = 2.5,
+                  .max_rss_kib = 1'024,
+                  .pid = 77};
+    StepView plain;
+    plain.id = kBatchStep;
+    JobStepsList list;
+    for (const JobNumber job : jobs) list.jobs.push_back({job, "/run/steps", {plain, step}});
+    return list;
+  }
   Answer<PastPage> history(const Caller&, const PastQuery& query) override {
     if (query.before) return PastPage{all_jobs(), std::nullopt};
     return PastPage{all_jobs(), "1700000000000004.12"};
   }
   Answer<std::vector<VerbResult>> act(const Caller&, Verb, const JobFilter&, const std::string&,
-                                      int) override {
+                                      SentSignal) override {
     return std::vector<VerbResult>{{12, true, "cancelled"}, {13, false, kOddText}};
   }
   Answer<JobView> change(const Caller&, JobNumber number, const std::string&) override {
@@ -136,6 +158,7 @@ class FilledService final : public Service {
   }
   ClusterView cluster(const Caller&) override {
     ClusterView cluster;
+    cluster.name = "1x4";
     cluster.policy = "las";
     cluster.settings = {{"quantum", "60"}, {"a", kOddText}};
     cluster.version = "0.1.0";

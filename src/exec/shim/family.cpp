@@ -54,6 +54,11 @@ void Family::signal(int number) const {
   for (const ProcessRow& row : descendants_of(::getpid())) send_signal(row, number);
 }
 
+void Family::signal_all_but(const std::vector<pid_t>& spared, int number) const {
+  for (const ProcessRow& row : descendants_of(::getpid()))
+    if (std::ranges::find(spared, row.pid) == spared.end()) send_signal(row, number);
+}
+
 void Family::kill() const {
   static_cast<void>(groups_.kill_all());
   for_all([](const ProcessRow& row) { send_signal(row, SIGKILL); });

@@ -16,6 +16,7 @@ class Family {
   explicit Family(AttemptCgroups groups) : groups_(std::move(groups)) {}
 
   void signal(int number) const;
+  void signal_all_but(const std::vector<pid_t>& spared, int number) const;
   /// To all, and to what they make meanwhile; call again until none is left.
   void kill() const;
   /// None of them runs a step until resume().

@@ -11,6 +11,7 @@
 #include "base/boot_clock.h"
 #include "base/crash_point.h"
 #include "exec/shim/program.h"
+#include "exec/shim/steps.h"
 #include "exec/shim/task.h"
 
 namespace berth {
@@ -74,12 +75,16 @@ ExitRecord Keeper::run() {
 Result<void> Keeper::start_all() {
   std::string script;
   if (!shim_.order.script.empty()) {
+    is_script_ = true;
     BERTH_TRY(script, write_script(directory_, shim_.order));
   }
+  const std::string steps = directory_.steps(shim_.order.attempt);
+  BERTH_TRY_VOID(make_steps_directory(steps, shim_.order));
   // One after the other: the first empties the output file before the second writes into it.
   for (std::int32_t rank = 0; rank < shim_.order.tasks; ++rank) {
-    BERTH_TRY(const pid_t pid,
-              start_task(shim_, {.program = script, .claim = claim_, .rank = rank}));
+    BERTH_TRY(
+        const pid_t pid,
+        start_task(shim_, {.program = script, .claim = claim_, .steps = steps, .rank = rank}));
     tasks_.push_back({pid});
     ++open_tasks_;
   }
@@ -155,6 +160,9 @@ void Keeper::obey(ShimCommand command) {
     case ShimAction::Signal:
       if (command.value >= 1 && command.value <= 64)
         family_.signal(static_cast<int>(command.value));
+      return;
+    case ShimAction::SignalShell:
+      if (command.value >= 1 && command.value <= 64) signal_tasks(static_cast<int>(command.value));
       return;
     case ShimAction::Cores: return read_cores();
     case ShimAction::Limit: return set_limit(command.value);
@@ -244,10 +252,21 @@ void Keeper::ask_everybody(int signal) {
 
 void Keeper::warn() {
   const LaunchOrder& order = shim_.order;
+  // Slurm's way: with steps running, the warning is for them and not for the script that waits.
+  const bool has_steps = is_step_running(directory_.steps(order.attempt));
+  if (!order.warn_shell && has_steps && is_script_) {
+    std::vector<pid_t> shells;
+    for (const Task& task : tasks_) shells.push_back(task.pid);
+    return family_.signal_all_but(shells, order.warn_signal);
+  }
   if (!order.warn_shell) return ask_everybody(order.warn_signal);
+  signal_tasks(order.warn_signal);
+}
+
+void Keeper::signal_tasks(int number) {
   // Our own children, not reaped yet: their numbers are still theirs.
   for (const Task& task : tasks_)
-    if (!task.is_over && task.pid > 0) ::kill(task.pid, order.warn_signal);
+    if (!task.is_over && task.pid > 0) ::kill(task.pid, number);
 }
 
 void Keeper::begin_end(Ask ask, std::int64_t grace_seconds) {

@@ -52,6 +52,7 @@ class Keeper {
   void watch_limit();
   void warn();
   void ask_everybody(int signal);
+  void signal_tasks(int number);
   enum class Ask : std::uint8_t { Warning, Leave };  // as the job wants it, or SIGTERM to all
   void begin_end(Ask ask, std::int64_t grace_seconds);
   void kill_all();
@@ -72,6 +73,7 @@ class Keeper {
   std::size_t open_tasks_ = 0;
   bool has_children_ = false;
   bool has_failed_ = false;
+  bool is_script_ = false;
   ExitRecord record_;
   Phase phase_ = Phase::Running;
   bool was_warned_of_limit_ = false;

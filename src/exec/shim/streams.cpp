@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "exec/output_pattern.h"
 #include "exec/run_dir.h"
+#include "model/output_pattern.h"
 
 namespace berth {
 

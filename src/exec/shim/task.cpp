@@ -20,6 +20,7 @@
 #include "exec/shim/program.h"
 #include "exec/shim/streams.h"
 #include "exec/shim_protocol.h"
+#include "model/step.h"
 
 namespace berth {
 
@@ -44,9 +45,14 @@ void reset_signals() {
 std::vector<std::string> environment_of(const ShimOrder& shim, const TaskPlace& place) {
   std::vector<std::string> entries;
   const std::string rank = std::to_string(place.rank);
-  const std::pair<const char*, std::string> own[] = {
-      {"RANK", rank},          {"LOCAL_RANK", rank}, {"SLURM_PROCID", rank},
-      {"SLURM_LOCALID", rank}, {"BERTH_TASK", rank}, {kClaimVariable, place.claim}};
+  const std::pair<const char*, std::string> own[] = {{"RANK", rank},
+                                                     {"LOCAL_RANK", rank},
+                                                     {"SLURM_PROCID", rank},
+                                                     {"SLURM_LOCALID", rank},
+                                                     {"BERTH_TASK", rank},
+                                                     {kClaimVariable, place.claim},
+                                                     {kStepsVariable, place.steps},
+                                                     {kShimVariable, std::to_string(::getppid())}};
   for (const auto& [name, value] : shim.order.env) {
     bool is_ours = false;
     for (const auto& [our_name, unused] : own) is_ours = is_ours || name == our_name;

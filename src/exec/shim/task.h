@@ -15,6 +15,7 @@ namespace berth {
 struct TaskPlace {
   std::string program;  // path of the script; empty: the order's command
   std::string claim;    // path, for the environment
+  std::string steps;    // the same
   std::int32_t rank = 0;
 };
 

@@ -7,6 +7,8 @@
 namespace berth {
 
 Result<Catalogue> ProfileFitter::run() {
+  // In this order: every locality fit needs the rack link, and memory_of_gavel() the memory of the
+  // profiles that are fitted before it.
   BERTH_TRY_VOID(find_chronus_rack());
   for (const Recipe& recipe : recipes()) {
     BERTH_TRY(Profile profile, fit_profile(recipe));
@@ -43,6 +45,7 @@ void ProfileFitter::note(Profile& profile, std::string_view part, Provenance pro
   profile.sources.push_back({.part = std::string(part),
                              .provenance = provenance,
                              .source = std::move(source),
+                             // The error on points the fit has not seen, where there are any.
                              .error = error.held_back_points > 0 ? error.held_back : error.training,
                              .points = error.held_back_points});
 }

@@ -1,3 +1,6 @@
+// Tables of measurements as points. Every cell is checked against a range in which the fits stay
+// finite; up to twenty faults are reported with line and column.
+
 #include "lab/fit/measurements.h"
 
 #include <algorithm>
@@ -57,8 +60,10 @@ class Cells {
     wrong(row, column,
           fmt::format("{} must be a number from {} to {}, got '{}' (correct or drop the row)",
                       title, limits.low, limits.high, table_.cell(row, column).substr(0, 40)));
+    // Any good value: the fault is on record, and reading goes on to find the others.
     return limits.low > 0 ? limits.low : 1;
   }
+  // An optional column may be missing altogether or empty in a row.
   double number_or(std::size_t row, std::string_view title, Limits limits, double otherwise) {
     const auto column = table_.column(title);
     if (!column || table_.cell(row, *column).empty()) return otherwise;
@@ -88,6 +93,7 @@ class Cells {
   }
   /// From `level`, else from `nodes`: one is a server, several are a rack.
   Level level(std::size_t row, std::int32_t gpus) {
+    // One GPU talks to nobody: whatever the row says of distance does not matter.
     if (gpus <= 1) return Level::Device;
     if (const std::string_view name = table_.text(row, "level"); !name.empty()) {
       std::vector<std::string> known;

@@ -17,6 +17,7 @@ constexpr double kLargestWhole = 2000;          // millions of parameters that r
 void memory_by_rule(const Recipe& recipe, Profile& profile) {
   const MemoryParams usual;
   const double samples_mib = usual.per_sample_mib * Profile{}.batch;
+  // Sharded models are cut until they fit: their parameters say nothing about one device.
   if (recipe.steps == StepSource::Rubick &&
       (recipe.parameters == 0 || recipe.parameters > kLargestWhole))
     profile.memory.fixed_mib = kShardedMib;
@@ -130,6 +131,7 @@ void ProfileFitter::add_pairs(const PairFit& fit, std::string_view source) {
   row("(all)", "pairs by rule", source, "max(1, u1 + u2) / 0.95", fit.rule);
 }
 
+// Gavel's pairs were measured on V100 with several batches; Lucid's fill what is missing.
 Result<void> ProfileFitter::pairs() {
   std::vector<std::pair<std::string, std::string>> gavel_names;
   std::vector<std::pair<std::string, std::string>> lucid_names;

@@ -50,6 +50,8 @@ Result<std::vector<StepPoint>> ProfileFitter::steps(const Recipe& recipe) const 
   return std::vector<StepPoint>{};
 }
 
+// Known gradients leave the links to be fitted; otherwise the gradient is fitted at the usual
+// links. Both at once cannot be told apart.
 Result<void> ProfileFitter::iteration(const Recipe& recipe, Profile& profile) {
   if (recipe.steps == StepSource::Chronus) return {};
   BERTH_TRY(std::vector<StepPoint> points, steps(recipe));
@@ -118,6 +120,7 @@ Result<void> ProfileFitter::find_chronus_rack() {
   double best = 0;
   for (int step = 0; step <= 80; ++step) {
     LocalityFitOptions options;
+    // 0.1 to 10 GB/s in steps of 6 %: finer than the data can tell.
     options.links.rack = 0.1e9 * std::pow(100.0, step / 80.0);
     double error = 0;
     for (const Recipe& recipe : recipes()) {
@@ -161,6 +164,7 @@ Result<void> ProfileFitter::locality(const Recipe& recipe, Profile& profile) {
 Result<void> ProfileFitter::cpu(const Recipe& recipe, Profile& profile) {
   if (recipe.synergy.empty()) return {};
   BERTH_TRY(SynergyModel model, synergy_model(directory_, recipe.synergy));
+  // Which points are held back goes by their place, so the order must be fixed.
   std::ranges::sort(model.speeds, {}, &CpuPoint::cores);
   std::vector<CpuPoint> training;
   for (std::size_t i = 0; i < model.speeds.size(); ++i) {

@@ -61,6 +61,7 @@ Result<GavelThroughputs> GavelThroughputs::load(const std::string& directory) {
     const std::string device = spread ? where.substr(0, where.size() - kSpread.size()) : where;
     for (const auto& [key, row] : types.items()) {
       const JobType type = parse_type(key);
+      // "null" is the job beside nobody; a rate of zero means that it was not measured.
       const double alone = row.value("null", 0.0);
       if (alone <= 0) continue;
       result.alone_.push_back({device, spread, type, alone});
@@ -79,6 +80,8 @@ std::vector<StepPoint> GavelThroughputs::steps(std::string_view model) const {
   for (const Alone& row : alone_) {
     const std::int32_t gpus = row.type.gpus;
     if (row.type.model != model || (row.spread && gpus == 1)) continue;
+    // These exceed eight times one GPU, which no formula of ours can explain
+    // (docs/performance-model.md).
     if (row.device == "v100" && gpus == 8 && !row.spread) continue;
     const Level level = gpus == 1 ? Level::Device : row.spread ? Level::Rack : Level::Server;
     points.push_back({.device = row.device,
@@ -110,6 +113,7 @@ std::vector<GavelThroughputs::Fitting> GavelThroughputs::fittings() const {
                    .b = row.other.model,
                    .batch_a = row.type.batch,
                    .batch_b = row.other.batch,
+                   // A throughput of zero means that the pair did not fit.
                    .fits = row.mine > 0});
   }
   return all;

@@ -150,6 +150,7 @@ Result<std::vector<StepPoint>> rubick_steps(const std::string& directory, std::s
     if (!gang || !plan || !seconds || *seconds <= 0) continue;
     const Key key{gang->gpus, plan->replicas, level_of(gang->gpus, gang->nodes, Level::Nvlink)};
     const auto [entry, is_new] = best[plan->is_sharded ? 1 : 0].try_emplace(key, *seconds);
+    // Several plans ran at one size: the best is what a scheduler would choose.
     if (!is_new) entry->second = std::min(entry->second, *seconds);
   }
   const bool sharded = best[0].empty();
@@ -193,6 +194,7 @@ struct MuriRow {
   std::array<double, 3> resources{};
 };
 
+// Stages are those of eight GPUs, where the network takes part.
 MuriModel muri_from(const std::map<std::int32_t, MuriRow>& rows, double batch) {
   constexpr std::int32_t kServer = 8;
   MuriModel model;
@@ -232,6 +234,7 @@ Result<MuriModel> muri_model(const std::string& directory, std::string_view mode
       for (std::size_t i = 0; i < found.resources.size(); ++i)
         found.resources[i] =
             table.number(row, fmt::format("resource_time_{}", i)).value_or(0) / 1000;
+      // Times belong to model and size: the first row of each is enough.
       rows.try_emplace(static_cast<std::int32_t>(*gpus), found);
     }
   }
@@ -240,6 +243,7 @@ Result<MuriModel> muri_model(const std::string& directory, std::string_view mode
   return muri_from(rows, batch);
 }
 
+// Speeds are published relative to the fair share; its iteration time makes them absolute.
 Result<SynergyModel> synergy_model(const std::string& directory, std::string_view model) {
   constexpr std::string_view kTable = "models";  // three cores and 62.5 GB are the fair share
   SynergyModel result;
@@ -260,6 +264,7 @@ Result<SynergyModel> synergy_model(const std::string& directory, std::string_vie
   double most = 0;
   for (std::size_t row = 0; row < matrix.size(); ++row) {
     if (matrix.text(row, "table") != kTable || matrix.text(row, "model") != model ||
+        // With all the memory there is, so that only cores limit.
         matrix.text(row, "gpus") != "1" || matrix.text(row, "mem_gb") != "250")
       continue;
     const auto cores = matrix.number(row, "cpus");

@@ -1,3 +1,6 @@
+// Which published measurements the parts of each profile are fitted to: `steps` is the source of
+// the iteration times, the others add parts that it lacks.
+
 #include "lab/fit/recipes.h"
 
 #include <array>

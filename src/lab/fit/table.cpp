@@ -18,6 +18,7 @@ constexpr std::size_t kMaxMessages = 20;
 
 }  // namespace
 
+// "nan" and "inf" parse as numbers, but no fit survives them.
 std::optional<double> finite_number(std::string_view text) noexcept {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -42,6 +43,7 @@ Result<Table> Table::parse(std::string text, const std::string& name) {
           fmt::format("{}:{}:1: {} fields where the header has {} (fill or drop "
                       "the row)",
                       name, rows.line(), rows.fields().size(), table.columns_.size()));
+      // A wrong delimiter makes every row wrong; twenty are enough to see that.
       if (error.messages.size() == kMaxMessages) break;
       continue;
     }

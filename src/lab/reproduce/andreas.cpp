@@ -37,6 +37,7 @@ Result<Cluster> cluster_of(std::int64_t nodes) {
 /// Due one and a half to five times its length after its submission.
 Trace workload(std::int64_t nodes, std::size_t jobs, std::uint64_t seed) {
   Rng rng = Rng{seed}.fork("andreas");
+  // A job takes 1.5 GPUs on average, a node has three.
   const double gap = kMeanHours * 3600 * 1.5 / (static_cast<double>(nodes) * 3 * kLoad);
   double submit = 0;
   return drawn_trace("synthetic", jobs, [&](Trace& trace, TraceJob& job) {
@@ -121,6 +122,8 @@ Result<Reproduced> reproduce_andreas(const ReproduceOptions& options) {
       for (Savings& other : others) {
         BERTH_TRY(const Cost theirs, cost_of(trace, cluster, other.policy));
         other.total += 1 - ours.total() / theirs.total();
+        // Ours with all its idle power against theirs without any: what is left cannot be the
+        // switching off.
         other.without_idle += 1 - ours.total() / (theirs.busy + theirs.late);
         other.late += theirs.late / theirs.total();
       }

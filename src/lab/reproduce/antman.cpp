@@ -68,6 +68,7 @@ Result<Reproduced> reproduce_antman(const ReproduceOptions& options) {
   fifo.profiles = std::make_shared<const ProfileSet>(busy_profiles(kModels));
   RunSpec antman = fifo;
   antman.policy = "antman";
+  // Without promotion, so that a guest stays a guest to the end.
   antman.settings = {{"op", std::string(kOpportunistic)}, {"op_upgrade", "0"}};
   RunSpec lite = fifo;
   lite.policy = "antman-lite";
@@ -81,6 +82,7 @@ Result<Reproduced> reproduce_antman(const ReproduceOptions& options) {
     });
     BERTH_TRY(const Measured base, measure(trace, cluster, fifo));
     BERTH_TRY(const Measured ours, measure(trace, cluster, antman));
+    // The same policy without guests: the difference is what the guests cost.
     BERTH_TRY(const Measured alone, measure(guaranteed, cluster, antman));
     BERTH_TRY(const Measured shared, measure(trace, cluster, lite));
     jct += base.jct / ours.jct;

@@ -83,6 +83,7 @@ Result<std::map<std::string, double>> averages(const Mix& mix, const ReproduceOp
   for (std::uint64_t i = 0; i < seeds; ++i) {
     const Trace trace = workload(mix, options.seed + i);
     for (auto& [name, spec] : runs) {
+      // Otherwise the three types would be equally fast and nothing would be to choose.
       spec.effects.device = true;
       BERTH_TRY(Run planned, make_run(trace, cluster, spec));
       BERTH_TRY(const RunData run, planned.run());

@@ -35,6 +35,7 @@ Result<std::vector<Tick>> read_ticks(const std::string& path) {
       return fail(fmt::format("{}: needs active and total", table.place(row, 0)));
     if (row % kMinutesPerTick == 0) ticks.emplace_back();
     Tick& tick = ticks.back();
+    // The peak: a node that is needed for a minute must be on.
     tick.used = std::max(tick.used, *used);
     tick.total = std::max(tick.total, static_cast<std::int32_t>(*total));
   }
@@ -59,6 +60,7 @@ Saving control(const std::vector<Tick>& ticks, const CesRule& rule, DemandForeca
   Saving saving;
   double wakes = 0, woken = 0;
   for (std::size_t i = 0; i < ticks.size(); ++i) {
+    // Never more than there are: utilisation stays at most one.
     const double used = std::min(ticks[i].used, static_cast<double>(ticks[i].total));
     control.set_total(ticks[i].total);
     forecast.add(used);

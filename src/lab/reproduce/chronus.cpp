@@ -33,6 +33,7 @@ struct Measured {
   double jct = 0;      // mean seconds, best effort
 };
 
+// By jobs and by GPU time: a policy that keeps promises to long jobs looks worse by the first.
 Result<Measured> measure(const Trace& trace, const Cluster& cluster, const std::string& policy,
                          const Settings& settings = {}) {
   RunSpec spec;
@@ -86,6 +87,7 @@ Cutting cutting(const Trace& trace, double lease) {
   for (const TraceJob& job : trace.jobs) {
     if (!job.deadline) continue;
     const double leases = std::ceil(kSlack * to_seconds(job.duration) / (lease - kRestart));
+    // Planned from the next term on, and done by the last term that ends before the deadline.
     const double first = std::ceil(to_seconds(job.submit.time_since_epoch()) / lease);
     const double end = std::floor(to_seconds(job.deadline->time_since_epoch()) / lease);
     ++jobs;

@@ -90,6 +90,7 @@ Result<Workload> read_workload(const std::string& data, const std::string& file,
     if (!workload.profiles->find(name))
       workload.profiles->add(profile_of(name, job.batch_size, rates, levels));
     job.model = workload.trace.names.intern(name);
+    // Nothing was measured: the job keeps its size.
     if (rates.empty()) continue;
     job.gpus_min = 1;
     job.gpus_max = std::max(job.gpus, rates.rbegin()->first);

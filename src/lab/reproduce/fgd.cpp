@@ -28,6 +28,7 @@ struct Setting {
   std::vector<TargetWorkload::TaskClass> typical;
 };
 
+// A fraction in these columns would mean another file.
 Result<std::int64_t> whole(const Table& table, std::size_t row, std::string_view title) {
   const auto number = table.number(row, title);
   if (number && *number >= 0 && *number <= 1e15 && *number == std::floor(*number))
@@ -97,6 +98,7 @@ double unallocated(const Setting& setting, const Contender& contender, std::uint
   const std::int64_t capacity = setting.gpus * kWholeDevice;
   std::int64_t asked = 0;
   std::int64_t given = 0;
+  // Refused tasks count as asked too: otherwise a bad placement would be asked for more.
   while (asked < capacity) {
     const NodeDemand& demand = setting.pods[draws.below(setting.pods.size())];
     const std::int64_t milli = std::int64_t{demand.gpus} * demand.gpu_milli;

@@ -77,6 +77,7 @@ Result<Reproduced> reproduce_gandiva(const ReproduceOptions& options) {
   RunSpec turns = gandiva;
   turns.settings = {{"max_height", "0"}, {"packing", "off"}};
   RunSpec limited = gandiva;
+  // The defaults, with at most two jobs asking for a GPU.
   limited.settings = {};
 
   double utilisation = 0, feedback = 0, jct = 0, turns_feedback = 0, turns_utilisation = 0;

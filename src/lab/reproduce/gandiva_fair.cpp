@@ -55,6 +55,7 @@ Result<Hours> measure(const Trace& trace, const Cluster& cluster, const Measured
   BERTH_TRY(Run planned, make_run(trace, cluster, spec));
   BERTH_TRY(const RunData run, planned.run());
   Hours hours{};
+  // Every user has as many jobs.
   const double each = static_cast<double>(run.jobs.rows.size()) / kOwners.size();
   for (std::size_t i = 0; i < run.jobs.rows.size(); ++i) {
     const auto owner = std::ranges::find(kOwners, trace.text(trace.jobs[i].user), &Owner::user);

@@ -33,6 +33,7 @@ Trace workload(const MeasuredSpeeds& speeds, std::size_t jobs, double per_hour,
     job.duration = seconds_to_duration(60 * portable_pow(10, exponent));
     job.model = trace.names.intern(speeds.types[rng.below(speeds.types.size())]);
     trace.jobs.push_back(job);
+    // Without a rate all jobs are there at the start: the makespan setting.
     if (per_hour > 0) submit += rng.exponential(3600 / per_hour);
   }
   trace.normalise();
@@ -55,6 +56,7 @@ Result<Measured> measure(const Trace& trace, const Cluster& cluster, const Measu
   BERTH_TRY(const RunData run, planned.run());
   Measured measured;
   const std::size_t jobs = run.jobs.rows.size();
+  // The middle half: the cluster fills up before it and drains after it.
   for (std::size_t i = jobs / 4; i < jobs - jobs / 4; ++i)
     measured.jct += to_seconds(*run.jobs.rows[i].finish - run.jobs.rows[i].submit) / 3600;
   measured.jct /= static_cast<double>(jobs - jobs / 4 - jobs / 4);

@@ -44,6 +44,7 @@ Result<Reproduced> reproduce_locality(const ReproduceOptions&) {
   Extreme beside;
   double least_across = 1e9;
   std::string least;
+  // The first profile is the class default, which stands for no model.
   for (std::uint32_t i = 1; i < profiles.size(); ++i) {
     const Profile& profile = profiles[ProfileId{i}];
     const double pair = iteration_at(profile, 2, Level::Nvlink);

@@ -25,6 +25,8 @@ Result<MeasuredSpeeds> measured_speeds(const std::string& data) {
       if (point.gpus == 1) seconds[point.batch][point.device] = point.seconds;
     }
     for (const auto& [batch, by_device] : seconds) {
+      // Only types measured on all three devices: a missing one would count as slow or fast by
+      // default.
       if (by_device.size() < 3 || !by_device.contains("v100")) continue;
       Profile profile;
       profile.name = fmt::format("{} at {}", model, batch);

@@ -61,6 +61,7 @@ Result<Reproduced> reproduce_muri(const ReproduceOptions& options) {
     std::map<std::string, Summary> done;
     for (const Pair& pair : pairs) {
       for (const std::string& policy : {pair.ours, pair.other}) {
+        // A policy is in several pairs: run once.
         if (done.contains(policy)) continue;
         BERTH_TRY(const Summary summary, run_policy(workload, cluster, policy, options.seed));
         done.emplace(policy, summary);

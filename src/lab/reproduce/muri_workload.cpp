@@ -25,6 +25,7 @@ Result<Profile> profile_in(const Table& table, std::size_t row) {
     return fail(fmt::format("{}: needs num_gpu and resource_time_0 to 2", table.place(row, 0)));
   Profile profile;
   profile.name = profile_name(table.text(row, "model_name"), static_cast<std::int32_t>(*gpus));
+  // Milliseconds; the host's time is one figure, divided evenly between storage and CPU.
   profile.stages = {*host / 2000, *host / 2000, *device / 1000, *network / 1000};
   profile.memory = {.fixed_mib = 4000, .per_sample_mib = 0};  // four fit: memory is no limit here
   return profile;

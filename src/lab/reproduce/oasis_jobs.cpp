@@ -1,3 +1,6 @@
+// Small instances that an integer program can solve to the end, to compare OASiS with the best
+// schedule in hindsight. Only prices and admission are used here, without an engine.
+
 #include "lab/reproduce/oasis_jobs.h"
 
 #include <algorithm>
@@ -18,6 +21,7 @@ oasis::Utility draw_oasis_utility(const OasisMix& mix, Rng& rng) {
   utility.steepness = kind < mix.insensitive                  ? 0
                       : kind < mix.insensitive + mix.critical ? kHard
                                                               : kSoft;
+  // A job that does not care when it ends has no target either.
   if (utility.steepness == 0) utility.target = 0;
   return utility;
 }
@@ -74,6 +78,7 @@ double online_utility(const SmallInstance& small) {
   oasis::PriceRange range{1, static_cast<double>(small.gpus * small.slots)};
   for (const SmallJob& job : small.jobs) {
     const std::int64_t soonest = job.arrival + (job.work + job.workers - 1) / job.workers - 1;
+    // The worst a job can still be worth: the range of prices begins there.
     std::int64_t last = small.slots - 1;
     while (last > job.arrival && worth(job, last) <= 0) --last;
     range.see({.best = worth(job, soonest),
@@ -92,6 +97,7 @@ double online_utility(const SmallInstance& small) {
     const auto best = oasis::best_schedule(
         {&book, nullptr}, demand,
         {job.arrival, small.slots, [&](std::int64_t slot) { return worth(job, slot); }});
+    // Refused: it would pay less than it costs.
     if (!best || best->payoff() <= 0) continue;
     book.promise(best->workers, one);
     sum += best->worth;

@@ -59,6 +59,7 @@ Trace workload(const Drawn& drawn, std::uint64_t seed) {
 Result<Figures> figures_of(const std::string& policy, const Drawn& drawn,
                            const ReproduceOptions& options) {
   Cluster cluster = *parse_cluster_short("6x2:gtx1080ti");
+  // The network decides here: it is the one thing of the testbed that is set.
   cluster.links.rack = cluster.links.cross_rack = drawn.link;
   const std::uint64_t seeds = options.quick ? 2 : 20;
   Figures sums;

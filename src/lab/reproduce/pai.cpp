@@ -88,6 +88,7 @@ Result<std::array<double, kGuesses.size()>> waits(const ReproduceOptions& option
       RunSpec spec;
       spec.policy = kGuesses[g].policy;
       spec.estimator = kGuesses[g].estimator;
+      // Without aging, so that the prediction alone orders the queue.
       if (spec.policy == "pai") spec.settings = {{"aging", "0"}};
       BERTH_TRY(Run planned, make_run(trace, cluster, spec));
       BERTH_TRY(const RunData run, planned.run());
@@ -151,6 +152,7 @@ Sharing shared(const std::vector<Pod>& pods) {
     turns.push_back({pods[i].start, true, i});
     turns.push_back({pods[i].end, false, i});
   }
+  // Ends before starts of the same moment: a device that is left can be taken.
   std::ranges::sort(turns, {}, [](const Turn& t) { return std::tuple(t.at, t.starts, t.pod); });
   std::vector<std::optional<NodeChoice>> place(pods.size());
   Rng rng{1};
@@ -168,6 +170,7 @@ Sharing shared(const std::vector<Pod>& pods) {
     turn.starts ? rooms.take(*choice, demand) : rooms.give(*choice, demand);
     together += devices_used(rooms, choice->node) - before;
     alone += turn.starts ? demand.gpus : -demand.gpus;
+    // The saving at the moment when most GPUs would be needed without sharing.
     if (alone > most) {
       most = alone;
       sharing.peak = 1 - together / alone;

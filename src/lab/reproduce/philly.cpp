@@ -56,6 +56,7 @@ Result<std::array<Attempts, 2>> read_attempts(const std::string& path) {
     if (gpus < 1 || job["attempts"].empty()) continue;
     Attempts& sum = sums[gpus > 8 ? 1 : 0];
     double all = 0, last = 0;
+    // `last` is the attempt that nobody repeated: everything before it was lost.
     for (const Json& attempt : job["attempts"]) all += last = attempt_seconds(attempt);
     sum.jobs += 1;
     sum.repeated += job["attempts"].size() > 1 ? 1 : 0;
@@ -89,6 +90,7 @@ Result<Trace> thirty_days(const ReproduceOptions& options) {
   BERTH_TRY(Trace trace, read_trace(options.data + "/philly/philly.csv.gz"));
   const Time from = trace.jobs.front().submit + std::chrono::hours{24 * 58};  // November
   const Time to = from + std::chrono::hours{24 * (options.quick ? 2 : 30)};
+  // Jobs larger than a rack never fit without relaxing, and would only wait for ever.
   std::erase_if(trace.jobs, [&](const TraceJob& job) {
     return job.submit < from || job.submit >= to || job.gpus > kLargestJob;
   });

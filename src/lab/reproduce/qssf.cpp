@@ -66,12 +66,14 @@ Result<void> measure(const Trace& trace, const std::string& shape, Time from, Me
     spec.policy = one.policy;
     spec.settings = one.settings;
     spec.estimator = one.estimator;
+    // As in the study: gangs on the fewest nodes, or they wait.
     spec.placement = "consolidated";
     BERTH_TRY(Run planned, make_run(trace, cluster, spec));
     BERTH_TRY(const RunData run, planned.run());
     if (one.name == "qssf") measured.error = run.summary.avg_estimate_error.value_or(0);
     for (const JobOutcome& job : run.jobs.rows) {
       if (!job.ran_to_an_end() || job.submit < from) continue;
+      // Every job is in the first sum, long ones in both.
       for (auto* sums : {&measured.all, &measured.long_ones}) {
         if (sums == &measured.long_ones && job.duration < std::chrono::hours{1}) continue;
         Waits& waits = (*sums)[one.name];

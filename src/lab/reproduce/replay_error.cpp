@@ -19,6 +19,7 @@ std::vector<double> ranks(std::span<const double> values) {
   for (std::size_t first = 0; first < order.size();) {
     std::size_t end = first + 1;
     while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    // Equal values share the mean of their ranks, as Spearman's coefficient asks for.
     const double mean = static_cast<double>(first + end - 1) / 2;
     for (; first < end; ++first) rank[order[first]] = mean;
   }

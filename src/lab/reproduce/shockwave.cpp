@@ -64,6 +64,7 @@ RunSpec spec_for(const std::string& policy, std::int64_t start_seconds) {
   spec.policy = policy;
   spec.settings = {{"round", "120"}};
   const Duration cost = std::chrono::seconds{start_seconds};
+  // A start, a resume and a move all load the model again.
   spec.sim.costs = {.start = cost, .preempt = {}, .resume = cost, .migrate = cost};
   return spec;
 }

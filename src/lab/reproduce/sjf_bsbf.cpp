@@ -87,6 +87,7 @@ Result<std::map<std::string, double>> averages(const Setting& setting,
       if (spec.policy == "pollux") spec.settings = {{"elastic", "all"}};
       spec.recording = Recording::None;
       spec.profiles = setting.profiles;
+      // Only Tiresias preempts; the others never pay for a resume.
       if (std::string_view(policy) == "tiresias-l") {
         spec.sim.costs.resume = seconds_to_duration(setting.resume_seconds);
         spec.sim.costs.migrate = spec.sim.costs.resume;
@@ -162,6 +163,7 @@ Result<void> add_table(const Setting& setting, const ReproduceOptions& options,
     figure.ours =
         fmt::format("{} ({:.0f} s against {:.0f} s)", below(ours, jct[policy]), ours, jct[policy]);
     figure.published = published(policy);
+    // What is left to gain at all: if nobody waits, no policy can be far below another.
     const double room = 100 * (1 - jct["alone"] / jct[policy]);
     if (ours > 0.73 * jct[policy] && room < 40) {
       figure.why = fmt::format(

@@ -56,6 +56,7 @@ StartCost start_cost(const MuriWorkload& workload, const std::vector<MeasuredRun
   for (const MeasuredRun& run : runs) {
     for (const TraceJob& job : workload.trace.jobs) {
       const auto measured = run.find(workload.trace.text(job.id));
+      // Smaller jobs share servers, and what that costs is not in the trace.
       if (measured == run.end() || job.gpus % kServerGpus != 0) continue;
       const double predicted = to_seconds(job.duration);
       const double per_start = measured->second.starts / predicted;
@@ -126,6 +127,7 @@ Result<Replayed> replay(const MuriWorkload& workload, const MeasuredRun& measure
     const std::string_view id = run.jobs.names.text(job.id);
     const auto known = measured.find(id);
     if (known == measured.end() || !job.finish) continue;
+    // From its real submission: the wait for the round is part of the completion time.
     ours.push_back(to_seconds(*job.finish - submitted.find(id)->second));
     theirs.push_back(known->second.jct);
     replayed.jct += ours.back();

@@ -34,6 +34,7 @@ double trained_seconds(const Profile& profile, double gpu_seconds, std::int32_t 
                        const TrainedOn& on) {
   Conditions alone;
   alone.device_speed = speed_on(profile, kNominalDevice);
+  // The nominal seconds of the workloads are those of the largest batch that was profiled.
   alone.sub_batch = std::max(profile.batch_limits.most_per_gpu, profile.batch);
   const double samples = gpu_seconds * throughput(profile, alone);
   Conditions gang;

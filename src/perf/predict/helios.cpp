@@ -1,3 +1,7 @@
+// The predictor of Helios: a rolling mean of the user's similar jobs, mixed with boosted trees on
+// log run times. Features are taken when a job is seen and kept until it ends, because by then the
+// means have moved on.
+
 #include "perf/predict/helios.h"
 
 #include <algorithm>
@@ -12,6 +16,7 @@ constexpr double kPrior = 3600;  // seconds, where nothing is known
 constexpr double kDay = 86'400;
 
 double log_of(double seconds) { return portable_log(1 + std::max(0.0, seconds)); }
+// Bounded: a wild extrapolation must not overflow.
 double from_log(double value) { return portable_exp(std::min(value, 40.0)) - 1; }
 
 }  // namespace
@@ -103,6 +108,7 @@ void HeliosEstimator::learn(const TraceJob& job, Duration work) {
   note(queues_[job.queue]);
   note(everything_);
   std::ranges::rotate(user.last, user.last.end() - 1);
+  // The last three run times, newest first.
   user.last[0] = value;
   const auto pending = pending_.find(job.id);
   if (pending == pending_.end()) return;  // from before this run

@@ -38,6 +38,7 @@ class Informed final : public Estimator {
 
 }  // namespace
 
+// Names are interned again, because ids of two traces have nothing in common.
 Past::Past(const Trace& history, Trace& run, Clocks clocks) {
   const Duration shift = seconds_to_duration(history.zero_seconds - run.zero_seconds);
   const Time begins = run.jobs.empty() ? kTimeZero : run.jobs.front().submit;
@@ -57,6 +58,7 @@ Past::Past(const Trace& history, Trace& run, Clocks clocks) {
   }
 }
 
+// In the order of time, as a run would have done: an estimator must not learn from the future.
 void Past::teach(Estimator& estimator) const {
   std::vector<Moment> moments;
   moments.reserve(2 * jobs_.size());

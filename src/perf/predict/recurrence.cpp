@@ -72,6 +72,7 @@ Duration RecurrenceEstimator::estimate(const TraceJob& job) {
   return std::max(Duration{1}, seconds_to_duration_up(std::min(seconds, kMaxInputSeconds)));
 }
 
+// Every level learns from every job, so that a wider one is ready when a closer one is not.
 void RecurrenceEstimator::learn(const TraceJob& job, Duration work) {
   if (job.status == TraceStatus::Failed && work < kTooShort) return;
   const double seconds = to_seconds(work);

@@ -22,6 +22,7 @@ void RollingMean::add(NameId user, NameId name, std::int32_t gpus, double second
       row.names.push_back({.name = name});
       named = row.names.end() - 1;
     }
+    // The name that was used least recently makes room for a new one.
     named->used = order_;
     named->ring[named->count++ % kLast] = {order_, gpus, seconds};
   };
@@ -64,6 +65,7 @@ std::optional<double> RollingMean::by_other_users(NameId name, std::int32_t gpus
   return means.of(gpus);
 }
 
+// The user's similar names first, then other users' if allowed, then whatever the user runs.
 std::optional<double> RollingMean::predict(NameId user, NameId name, std::int32_t gpus) {
   const auto known = users_.find(user);
   if (known != users_.end()) {

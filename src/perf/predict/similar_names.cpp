@@ -8,6 +8,7 @@ namespace berth {
 
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
   if (a.size() > b.size()) std::swap(a, b);
+  // Every missing letter is an edit.
   if (b.size() - a.size() > limit) return limit + 1;
   const std::size_t beyond = limit + 1;
   std::vector<std::size_t> row(a.size() + 1);  // of the prefix of b read so far
@@ -25,6 +26,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
       row[i] = std::min({replaced, above + 1, row[i - 1] + 1, beyond});
       least = std::min(least, row[i]);
     }
+    // No cell of this row is within the limit, so none of a later row can be.
     if (least >= beyond) return beyond;
   }
   return std::min(row[a.size()], beyond);

@@ -27,17 +27,20 @@ TEST(Sbatch, SubmitsAnUnchangedScript) {
   json sent = scheduler.sent("POST", "/api/v1/jobs");
   sent.erase("script");
   sent.erase("key");
-  EXPECT_EQ(sent, (json{{"command", {"--lr", "0.1"}},
-                        {"cpus", 8},
-                        {"env", {{"SLURM_CPUS_PER_TASK", "8"}}},
-                        {"gpu_type", "a100"},
-                        {"gpus", 2},
-                        {"memory_mib", 32'768},
-                        {"name", "resnet"},
-                        {"output", "logs/%x-%j.out"},
-                        {"queue", "gpu"},
-                        {"time_limit", 3'600},
-                        {"workdir", scheduler.folder().path()}}));
+  EXPECT_EQ(
+      sent,
+      (json{{"command", {"--lr", "0.1"}},
+            {"cpus", 8},
+            {"env",
+             {{"SLURM_CPUS_PER_TASK", "8"}, {"BERTH_SCRIPT", scheduler.folder() / "train.sh"}}},
+            {"gpu_type", "a100"},
+            {"gpus", 2},
+            {"memory_mib", 32'768},
+            {"name", "resnet"},
+            {"output", "logs/%x-%j.out"},
+            {"queue", "gpu"},
+            {"time_limit", 3'600},
+            {"workdir", scheduler.folder().path()}}));
 }
 
 TEST(Sbatch, WrapsParsesAndReadsStandardInput) {
@@ -79,7 +82,8 @@ std::string install_commands() {
   for (std::string line; std::getline(guide, line);) {
     const bool installs =
         line.starts_with("    sudo install ") || line.starts_with("    for name in ");
-    if (installs) commands += line + "\n";
+    const bool is_link = line.starts_with("      sudo ln ") || line == "    done";
+    if (installs || is_link) commands += line + "\n";
   }
   const auto replace_all = [&](const std::string& old, const std::string& by) {
     for (auto at = commands.find(old); at != std::string::npos;
@@ -102,7 +106,8 @@ TEST(SlurmNames, AreInstalledInAFolderOfTheirOwn) {
   ASSERT_EQ(ran.exit, 0) << commands << ran.err;
   EXPECT_EQ(scheduler.sh("ls root/usr/bin").out, "berth\n");
   EXPECT_EQ(scheduler.sh("ls root/usr/libexec/berth/slurm-names").out,
-            "sbatch\nscancel\nsinfo\nsqueue\n");
+            "sacct\nsalloc\nsattach\nsbatch\nscancel\nscontrol\nseff\nsinfo\nsprio\nsqueue\nsrun\n"
+            "sshare\nsstat\n");
   // A Slurm beside it, and a login shell that reads what was put into /etc/profile.d.
   const std::string slurm =
       "mkdir slurm; for n in sbatch squeue scancel sinfo; do printf '#!/bin/sh\\necho Slurm\\n' > "
@@ -114,7 +119,7 @@ TEST(SlurmNames, AreInstalledInAFolderOfTheirOwn) {
                      "sinfo -h | head -n 1; scancel 12; echo $?");
   EXPECT_THAT(ran.out, testing::MatchesRegex(
                            "[^\n]*/root/usr/libexec/berth/slurm-names:[^\n]*/slurm:/usr/bin:/bin\n"
-                           "Submitted batch job 100\n[^\n]*12 [^\n]*\n(gpu|day)[^\n]*\n0\n"))
+                           "Submitted batch job 100\n[^\n]*13 [^\n]*\n(gpu|day)[^\n]*\n0\n"))
       << ran.err;
 }
 
@@ -124,10 +129,10 @@ TEST(Squeue, HasTheColumnsThatScriptsKnow) {
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_EQ(ran.out,
             "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
-            "                12       gpu    train      ann  R       1:05      1 n1\n"
             "                13       gpu      big      bob PD       0:00      1 (Resources)\n"
             "                14       gpu    later      ann PD       0:00      1 (JobHeldUser)\n"
-            "     20_[0,5,10%2]       gpu    sweep      bob PD       0:00      1 (Priority)\n");
+            "     20_[0,5,10%2]       gpu    sweep      bob PD       0:00      1 (Priority)\n"
+            "                12       gpu    train      ann  R       1:05      1 n1\n");
 }
 
 TEST(Squeue, FoldsTheWaitingOfAnArrayUnlessToldNotTo) {
@@ -137,12 +142,12 @@ TEST(Squeue, FoldsTheWaitingOfAnArrayUnlessToldNotTo) {
             "20_0 Priority\n20_5 Priority\n20_10 Priority\n");
   // What waits for another reason, runs, or has run before has its own line.
   scheduler.set_job({{"number", 20}, {"state", "running"}, {"reason_code", ""}});
-  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o '%i %t'").out, "20_0 R\n20_[5,10%2] PD\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o '%i %t'").out, "20_[5,10%2] PD\n20_0 R\n");
   scheduler.set_job({{"number", 21}, {"state", "blocked"}, {"reason_code", "array-limit"}});
   EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o '%i %r'").out,
-            "20_0 None\n20_[5%2] JobArrayTaskLimit\n20_[10%2] Priority\n");
+            "20_[5%2] JobArrayTaskLimit\n20_[10%2] Priority\n20_0 None\n");
   scheduler.set_job({{"number", 22}, {"attempts", 1}});
-  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o %i").out, "20_0\n20_[5%2]\n20_10\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 20 -o %i").out, "20_[5%2]\n20_10\n20_0\n");
 }
 
 TEST(Squeue, SaysWhyInTheWordsThatScriptsKnow) {
@@ -164,25 +169,25 @@ TEST(Squeue, SaysWhyInTheWordsThatScriptsKnow) {
 TEST(Squeue, TakesTheUsualOptions) {
   PlayedScheduler scheduler;
   EXPECT_EQ(scheduler.sh("squeue -h -u ann -o '%i|%T|%l|%b'").out,
-            "12|RUNNING|2:00:00|gres:gpu:2\n14|PENDING|UNLIMITED|gres:gpu:1\n");
+            "14|PENDING|UNLIMITED|gres/gpu:1\n12|RUNNING|2:00:00|gres/gpu:2\n");
   EXPECT_EQ(scheduler.sh("squeue -h -j 12 -o %t").out, "R\n");
   EXPECT_EQ(scheduler.sh("squeue -h -j 9 -o %t").out, "F\n");
   EXPECT_EQ(scheduler.sh("squeue -h -r -j 20 -o %A").out, "20\n21\n22\n");  // all of the array
   EXPECT_EQ(scheduler.sh("squeue -h -r -t PD,R -O jobid:6,state:.8").out,
-            "12     RUNNING\n13     PENDING\n14     PENDING\n20     PENDING\n21     PENDING\n22    "
-            " PENDING\n");
+            "13     PENDING\n14     PENDING\n20     PENDING\n21     PENDING\n22     PENDING\n"
+            "12     RUNNING\n");
   EXPECT_EQ(scheduler.server().asked("GET", "/api/v1/jobs").back().parameter("state"),
             "held,blocked,pending,running");
-  EXPECT_EQ(scheduler.sh("squeue -h -t all -u ann -o %i").out, "12\n14\n");  // 9 ended long ago
+  EXPECT_EQ(scheduler.sh("squeue -h -t all -u ann -o %i").out, "14\n12\n");  // 9 ended long ago
   scheduler.set_job({{"number", 9}, {"ended", (std::time(nullptr) - 200) * 1'000'000}});
-  EXPECT_EQ(scheduler.sh("squeue -h -t all -u ann -o '%i %t'").out, "9 F\n12 R\n14 PD\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -t all -u ann -o '%i %t'").out, "14 PD\n12 R\n9 F\n");
   EXPECT_EQ(scheduler.sh("squeue -h -t F,CD -o '%i %t'").out, "9 F\n");
-  EXPECT_EQ(scheduler.sh("squeue -h -n train,later -o %i").out, "12\n14\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -n train,later -o %i").out, "14\n12\n");
   EXPECT_EQ(scheduler.sh("squeue -h -r -S -i -o %A | head -2").out, "22\n21\n");
-  EXPECT_EQ(scheduler.sh("squeue --me -h -o %i").out, "12\n14\n");
+  EXPECT_EQ(scheduler.sh("squeue --me -h -o %i").out, "14\n12\n");
   EXPECT_THAT(scheduler.sh("squeue -l").out, HasSubstr("STATE       TIME TIME_LIMI  NODES"));
   EXPECT_EQ(json::parse(scheduler.sh("squeue --json -u ann").out)["jobs"].size(), 2U);
-  EXPECT_EQ(scheduler.sh("squeue -o %y").exit, 2);
+  EXPECT_EQ(scheduler.sh("squeue -o '%!'").exit, 2);
   EXPECT_EQ(scheduler.sh("squeue -t sleeping").exit, 2);
   EXPECT_EQ(scheduler.sh("squeue 12").exit, 2);
   const Ran unknown = scheduler.sh("squeue -h -j 4711");  // what scripts that poll wait for
@@ -218,7 +223,12 @@ TEST(Scancel, NamesJobsArraysAndFilters) {
   EXPECT_EQ(scheduler.sh("scancel -s USR1 12").exit, 0);
   EXPECT_EQ(scheduler.sent("POST", kActions),
             json::parse(R"({"verb":"signal","ids":[12],"signal":10})"));
-  EXPECT_EQ(scheduler.sh("scancel 9").err, "scancel: error: job 9: it is over\n");
+  Ran over = scheduler.sh("scancel 9");  // it is gone, which is what was wanted
+  EXPECT_EQ(over.exit, 0);
+  EXPECT_EQ(over.err, "");
+  over = scheduler.sh("scancel -v 9");
+  EXPECT_EQ(over.exit, 0);
+  EXPECT_EQ(over.err, "scancel: error: job 9: it is over\n");
   scheduler.first = [](const Asked& asked) -> Told {
     if (asked.path() != kActions) return {.status = 0};
     return {.body = R"({"results":[{"job":9,"done":false,"text":"job 9 is not yours"}]})"};
@@ -241,13 +251,14 @@ TEST(Sinfo, GroupsNodesByState) {
             "day          up 1-00:00:00      1   idle n2\n"
             "day          up 1-00:00:00      1  drain n3\n");
   EXPECT_EQ(scheduler.sh("sinfo -N -h -p day").out,
-            "n1                      1       day mix\n"
-            "n2                      1       day idle\n"
-            "n3                      1       day drain\n");
+            "n1             1       day mix\n"
+            "n2             1       day idle\n"
+            "n3             1       day drain\n");
   EXPECT_EQ(scheduler.sh("sinfo -h -p night").out, "");
   EXPECT_EQ(scheduler.sh("sinfo -h -o '%G %D %N'").out, "gpu:a100:4 2 n[1-2]\ngpu:v100:4 1 n3\n");
   EXPECT_EQ(scheduler.sh("sinfo -h -t idle -o %n").out, "n2\n");
-  EXPECT_EQ(scheduler.sh("sinfo -R -h").out, "new fan              n3\n");
+  EXPECT_EQ(scheduler.sh("sinfo -R -h").out,
+            "new fan              Unknown   Unknown             n3\n");
   EXPECT_EQ(scheduler.sh("sinfo -h -o %C").out, "8/24/16/48\n");
   EXPECT_EQ(scheduler.sh("sinfo -h -s -o '%P %F %N'").out,
             scheduler.sh("sinfo -h -o '%P %F %N'").out);

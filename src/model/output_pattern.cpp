@@ -1,4 +1,4 @@
-#include "exec/output_pattern.h"
+#include "model/output_pattern.h"
 
 #include <optional>
 
@@ -27,9 +27,9 @@ std::string tame(std::string_view value) {
 std::optional<std::string> value_of(const PathPiece& piece, const PatternContext& context) {
   const auto number = [&](auto value) { return padded(std::to_string(value), piece.width); };
   switch (piece.letter) {
-    case 'j':
-    case 'J': return number(context.job);  // with its step, of which there are none
-    case 's': return "batch";
+    case 'j': return number(context.job);
+    case 'J': return number(context.job) + (context.step.empty() ? "" : "." + context.step);
+    case 's': return context.step.empty() ? "batch" : tame(context.step);
     case 'b': return number(context.array_index % 10);
     case 'A': return number(context.array != 0 ? context.array : context.job);
     case 'a': return number(context.array_index);

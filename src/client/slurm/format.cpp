@@ -1,4 +1,4 @@
-#include "client/slurm_format.h"
+#include "client/slurm/format.h"
 
 #include <algorithm>
 #include <cctype>
@@ -24,7 +24,7 @@ std::string padded(const std::string& text, const FormatPart& part) {
   for (std::size_t i = 0; i < text.size();) {
     const Character character = first_character(std::string_view(text).substr(i));
     const std::size_t width = columns_of(character.code);
-    if (columns + width > part.width) break;
+    if (columns + width > part.width && !part.is_whole) break;
     cut += text.substr(i, character.bytes);
     columns += width;
     i += character.bytes;
@@ -33,10 +33,34 @@ std::string padded(const std::string& text, const FormatPart& part) {
   return part.is_right ? space + cut : cut + space;
 }
 
+/// "[.][WIDTH][SUFFIX]" behind the colon of a name.
+void take_width(std::string_view text, FormatPart& part) {
+  part.width = 0;
+  if (text.starts_with('.')) {
+    part.is_right = true;
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && is_digit(text.front())) {
+    part.width =
+        std::min<std::size_t>(10'000, part.width * 10 + static_cast<std::size_t>(text[0] - '0'));
+    text.remove_prefix(1);
+  }
+  part.after = text;
+}
+
+std::string in_rows(const std::vector<std::string>& words, std::size_t width, std::size_t per_row) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_last = i % per_row == per_row - 1 || i + 1 == words.size();
+    text += is_last ? words[i] + "\n" : fmt::format("{:<{}}", words[i], width);
+  }
+  return text;
+}
+
 }  // namespace
 
-Result<std::vector<FormatPart>> parse_format(std::string_view text, std::string_view known) {
-  std::vector<FormatPart> parts;
+Result<Format> parse_format(std::string_view text, std::span<const ColumnName> known) {
+  Format parts;
   FormatPart part;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -57,10 +81,12 @@ Result<std::vector<FormatPart>> parse_format(std::string_view text, std::string_
       part.width = std::min<std::size_t>(
           10'000, part.width * 10 + static_cast<std::size_t>(text[i++] - '0'));
     if (i >= text.size()) return fail(fmt::format("format '{}': a % without a letter", text));
-    if (known.find(text[i]) == std::string_view::npos)
-      return fail(fmt::format("format '{}': %{} means nothing here (known: %{})", text, text[i],
-                              fmt::join(known, " %")));
-    part.type = text[i];
+    const auto found = std::ranges::find(known, text[i], &ColumnName::letter);
+    if (found == known.end())
+      return fail(fmt::format("format '{}': %{} means nothing here (--helpformat lists them)", text,
+                              text[i]));
+    part.column = static_cast<std::size_t>(found - known.begin());
+    part.is_whole = found->is_whole;
     parts.push_back(std::move(part));
     part = {};
   }
@@ -68,46 +94,65 @@ Result<std::vector<FormatPart>> parse_format(std::string_view text, std::string_
   return parts;
 }
 
-Result<std::vector<FormatPart>> parse_long_format(std::string_view text,
-                                                  const std::vector<LongField>& known) {
-  std::vector<FormatPart> parts;
+Result<Format> parse_long_format(std::string_view text, std::span<const ColumnName> known) {
+  Format parts;
   for (const std::string_view field : split(text, ',')) {
     const auto colon = field.find(':');
     std::string name(field.substr(0, colon));
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    const auto found = std::ranges::find(known, name, &LongField::name);
-    if (found == known.end()) {
+    const auto found = std::ranges::find(known, name, &ColumnName::name);
+    if (name.empty() || found == known.end()) {
       std::vector<std::string> names;
-      for (const LongField& one : known) names.emplace_back(one.name);
+      for (const ColumnName& one : known)
+        if (!one.name.empty()) names.emplace_back(one.name);
       return fail(fmt::format("no field is called '{}'{}", name, suggestion(name, names)));
     }
-    FormatPart part{{}, found->type, 20, false};
-    if (colon != std::string_view::npos) {
-      std::string_view width = field.substr(colon + 1);
-      if (width.starts_with('.')) {
-        part.is_right = true;
-        width.remove_prefix(1);
-      }
-      const auto [end, error] =
-          std::from_chars(width.data(), width.data() + width.size(), part.width);
-      if (error != std::errc{} || end != width.data() + width.size() || part.width > 10'000)
-        return fail(fmt::format("'{}': no width", field));
-    }
+    FormatPart part;
+    part.column = static_cast<std::size_t>(found - known.begin());
+    part.width = 20;
+    part.is_whole = found->is_whole;
+    if (colon != std::string_view::npos) take_width(field.substr(colon + 1), part);
     parts.push_back(std::move(part));
   }
   return parts;
 }
 
-std::string format_line(const std::vector<FormatPart>& parts,
-                        const std::function<std::string(char type)>& value) {
+bool has_column(const Format& format, std::span<const ColumnName> known, char letter) {
+  return std::ranges::any_of(format, [&](const FormatPart& part) {
+    return part.column != FormatPart::kNone && known[part.column].letter == letter;
+  });
+}
+
+std::string format_line(const Format& format,
+                        const std::function<std::string(std::size_t column)>& value) {
   std::string line;
-  for (const FormatPart& part : parts) {
+  for (const FormatPart& part : format) {
     line += part.before;
-    if (part.type == 0) continue;
-    line += padded(harmless(value(part.type)), part);
+    if (part.column == FormatPart::kNone) continue;
+    line += padded(harmless(value(part.column)), part) + part.after;
   }
   while (line.ends_with(' ')) line.pop_back();
   return line + "\n";
+}
+
+std::string format_titles(const Format& format, std::span<const ColumnName> known) {
+  Format titles = format;
+  for (FormatPart& part : titles) part.is_whole = false;
+  return format_line(titles, [&](std::size_t column) { return std::string(known[column].title); });
+}
+
+std::string column_letters(std::span<const ColumnName> known) {
+  std::vector<std::string> words;
+  for (const ColumnName& one : known)
+    if (one.letter != 0) words.push_back(fmt::format("%{}", one.letter));
+  return in_rows(words, 6, 8);
+}
+
+std::string column_names(std::span<const ColumnName> known) {
+  std::vector<std::string> words;
+  for (const ColumnName& one : known)
+    if (!one.name.empty()) words.emplace_back(one.name);
+  return in_rows(words, 20, 4);
 }
 
 std::string folded_names(std::vector<std::string> names) {

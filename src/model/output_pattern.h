@@ -1,6 +1,6 @@
 // Names of output files: "%x-%j.out" and the like, as Slurm writes them (model/path_pattern.h).
-//   %j %J job    %A array (or job)  %a array index  %b its last digit  %x name  %u user
-//   %N its node  %n node's number here  %s batch  %t task  %% a percent sign
+//   %j job  %J with its step  %A array (or job)  %a array index  %b its last digit  %x name  %u user
+//   %N its node  %n node's number here  %s step  %t task  %% a percent sign
 // A number between pads with zeros: %4j is 0012. Done in two steps, for a task is known only to the
 // shim: the first leaves %t and %%.
 #pragma once
@@ -19,6 +19,7 @@ struct PatternContext {
   JobNumber array = 0;  // 0: no array, %A is the job
   std::int32_t array_index = 0;
   std::string name = {}, user = {}, node = {};
+  std::string step = {};  // empty: the script itself
 };
 
 /// All but the task. A slash in a name or user becomes '_': values choose no directories.

@@ -1,0 +1,52 @@
+// What Slurm's commands tell of a job, worked out once from what the scheduler tells.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/answers.h"
+#include "client/slurm/words.h"
+
+namespace berth::client::slurm {
+
+/// Everybody has it: there are no others.
+inline constexpr std::string_view kQos = "normal";
+
+/// The kinds of GPUs by node.
+using NodeTypes = std::map<std::string, std::string>;
+[[nodiscard]] NodeTypes types_of(const std::vector<NodeView>& nodes);
+
+[[nodiscard]] Resources requested(const JobRow& job);
+/// Nothing while it waits.
+[[nodiscard]] Resources allocated(const JobRow& job, const NodeTypes& types);
+[[nodiscard]] std::string partition_of(const JobRow& job);
+/// Its group's share, or its user's own.
+[[nodiscard]] std::string account_name(const JobRow& job);
+[[nodiscard]] std::string nodes_of(const JobRow& job);
+/// Unix microseconds; 0: not yet. The last start, for that is the run Slurm tells of.
+[[nodiscard]] std::int64_t start_of(const JobRow& job);
+/// When it could first have started: its submit or its begin time; 0: it is held back still.
+[[nodiscard]] std::int64_t eligible_of(const JobRow& job);
+/// Its end or, while it runs, the end its limit sets; 0: neither.
+[[nodiscard]] std::int64_t end_of(const JobRow& job, std::int64_t now);
+/// Seconds of its last run.
+[[nodiscard]] double elapsed_of(const JobRow& job, std::int64_t now);
+/// Slurm's word; of a cancelled job with by whom: "CANCELLED by 1000".
+[[nodiscard]] std::string accounted_state(const JobRow& job);
+/// What it runs: a path for a script, otherwise its words.
+[[nodiscard]] std::string command_of(const JobRow& job);
+/// "12_[2-5%2]" or "12_3" or "12".
+[[nodiscard]] std::string shown_id(const JobRow& job, const std::string& indices);
+/// A line with every word for a state of a job that jobs have here.
+[[nodiscard]] std::string state_names();
+/// Of a step: RUNNING, COMPLETED …
+[[nodiscard]] std::string_view state_word(StepState state);
+/// Of processors, over all steps.
+[[nodiscard]] double cpu_seconds_of(const std::vector<StepView>& steps);
+/// Where it begins in the order of states that Slurm has: PENDING, RUNNING, SUSPENDED, COMPLETED …
+[[nodiscard]] int state_rank(LiveState state);
+
+}  // namespace berth::client::slurm

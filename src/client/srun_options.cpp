@@ -1,0 +1,273 @@
+#include "client/srun_options.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/split.h"
+#include "client/draft.h"
+#include "client/moment.h"
+#include "model/job_spec.h"
+
+namespace berth::client {
+
+namespace {
+
+using enum Takes;
+using Text = std::string_view;
+constexpr std::int64_t kMany = 4'096;
+
+constexpr std::array kOptions{
+    OptionSpec{"account", 'A', Value, "NAME", "outside a job: whose share it uses"},
+    OptionSpec{"begin", 'b', Value, "TIME", "outside a job: not before then"},
+    OptionSpec{"chdir", 'D', Value, "DIR", "where the tasks run"},
+    OptionSpec{"comment", 0, Value, "TEXT", "outside a job: any text"},
+    OptionSpec{"constraint", 'C', Value, "LIST", "outside a job: features of nodes"},
+    OptionSpec{"container", 0, Value, "IMAGE", "outside a job: runs in it"},
+    OptionSpec{"cpu-bind", 0, Value, "KIND", "cores follow from --cpus-per-task"},
+    OptionSpec{"cpus-per-gpu", 0, Value, "N", "outside a job: cores for each GPU"},
+    OptionSpec{"cpus-per-task", 'c', Value, "N", "cores for each task; implies --exact"},
+    OptionSpec{"dependency", 'd', Value, "LIST", "outside a job: as in afterok:12"},
+    OptionSpec{"distribution", 'm', Value, "KIND", "one node: nothing to choose"},
+    OptionSpec{"error", 'e', Value, "FILE", "standard error; %t is the task, none: nowhere"},
+    OptionSpec{"exact", 0, Nothing, "", "no more cores than asked for"},
+    OptionSpec{"exclude", 'x', Value, "LIST", "outside a job: not these nodes"},
+    OptionSpec{"exclusive", 0, Maybe, "MODE", "as --exact"},
+    OptionSpec{"export", 0, Value, "LIST", "ALL, NONE, or variables"},
+    OptionSpec{"gpu-bind", 0, Value, "KIND", "none, single:N, per_task:N, map_gpu:LIST, closest"},
+    OptionSpec{"gpus", 'G', Value, "[TYPE:]N", "GPUs of the job that the step takes"},
+    OptionSpec{"gpus-per-node", 0, Value, "[TYPE:]N", "the same, on the one node"},
+    OptionSpec{"gpus-per-task", 0, Value, "[TYPE:]N", "so many for each task, its own"},
+    OptionSpec{"gres", 0, Value, "gpu[:TYPE]:N", "GPUs that the step takes; none: none"},
+    OptionSpec{"gres-flags", 0, Value, "FLAGS", ""},
+    OptionSpec{"help", 'h', Nothing, "", "this text"},
+    OptionSpec{"het-group", 0, Value, "N", ""},
+    OptionSpec{"hint", 0, Value, "KIND", ""},
+    OptionSpec{"hold", 'H', Nothing, "", "outside a job: waits until released"},
+    OptionSpec{"immediate", 'I', Maybe, "SECONDS", "fail instead of waiting for resources"},
+    OptionSpec{"input", 'i', Value, "FILE", "standard input; a number: that task alone; none"},
+    OptionSpec{"job-name", 'J', Value, "NAME", "name of the step"},
+    OptionSpec{"jobid", 0, Value, "ID", "a step in this job"},
+    OptionSpec{"kill-on-bad-exit", 'K', Maybe, "0|1", "the first task that fails ends the others"},
+    OptionSpec{"label", 'l', Nothing, "", "each line of output begins with its task"},
+    OptionSpec{"mem", 0, Value, "SIZE", "outside a job: memory"},
+    OptionSpec{"mem-bind", 0, Value, "KIND", ""},
+    OptionSpec{"mem-per-cpu", 0, Value, "SIZE", "outside a job: memory for each core"},
+    OptionSpec{"mem-per-gpu", 0, Value, "SIZE", "outside a job: memory for each GPU"},
+    OptionSpec{"mpi", 0, Value, "KIND", "none or pmi2: tasks find each other by their variables"},
+    OptionSpec{"multi-prog", 0, Nothing, "", "the operand is a file of ranks and programs"},
+    OptionSpec{"network", 0, Value, "KIND", ""},
+    OptionSpec{"nodelist", 'w', Value, "LIST", "nodes; inside a job there is one"},
+    OptionSpec{"nodes", 'N', Value, "N[-M]", "nodes; inside a job there is one"},
+    OptionSpec{"ntasks", 'n', Value, "N", "how many tasks"},
+    OptionSpec{"ntasks-per-core", 0, Value, "N", ""},
+    OptionSpec{"ntasks-per-gpu", 0, Value, "N", "tasks on each GPU"},
+    OptionSpec{"ntasks-per-node", 0, Value, "N", "tasks on each node"},
+    OptionSpec{"ntasks-per-socket", 0, Value, "N", ""},
+    OptionSpec{"open-mode", 0, Value, "MODE", "append or truncate"},
+    OptionSpec{"output", 'o', Value, "FILE", "standard output; %t is the task, none: nowhere"},
+    OptionSpec{"overcommit", 'O', Nothing, "", "more tasks than cores"},
+    OptionSpec{"overlap", 0, Nothing, "", "shares what other steps use"},
+    OptionSpec{"oversubscribe", 's', Nothing, "", "as --overlap"},
+    OptionSpec{"partition", 'p', Value, "NAME", "outside a job: queue"},
+    OptionSpec{"preserve-env", 'E', Nothing, "", ""},
+    OptionSpec{"prolog", 0, Value, "PROGRAM", ""},
+    OptionSpec{"propagate", 0, Maybe, "LIMITS", ""},
+    OptionSpec{"pty", 0, Maybe, "", "task 0 has the terminal"},
+    OptionSpec{"qos", 'q', Value, "NAME", "outside a job: quality of service"},
+    OptionSpec{"quiet", 'Q', Nothing, "", "say nothing but errors"},
+    OptionSpec{"quit-on-interrupt", 0, Nothing, "", "one Ctrl-C is enough"},
+    OptionSpec{"reservation", 0, Value, "NAME", ""},
+    OptionSpec{"resv-ports", 0, Maybe, "N", ""},
+    OptionSpec{"signal", 0, Value, "SIG[@SECONDS]", "outside a job: warning before the limit"},
+    OptionSpec{"slurmd-debug", 0, Value, "LEVEL", ""},
+    OptionSpec{"task-epilog", 0, Value, "PROGRAM", ""},
+    OptionSpec{"task-prolog", 0, Value, "PROGRAM", ""},
+    OptionSpec{"tasks-per-node", 0, Value, "N", "tasks on each node"},
+    OptionSpec{"threads", 'T', Value, "N", ""},
+    OptionSpec{"threads-per-core", 0, Value, "N", ""},
+    OptionSpec{"time", 't', Value, "LIMIT", "limit of the step"},
+    OptionSpec{"tres-bind", 0, Value, "KIND", ""},
+    OptionSpec{"tres-per-task", 0, Value, "LIST", ""},
+    OptionSpec{"unbuffered", 'u', Nothing, "", "output as it comes (it does)"},
+    OptionSpec{"usage", 0, Nothing, "", "the options in a paragraph"},
+    OptionSpec{"verbose", 'v', Nothing, "", ""},
+    OptionSpec{"version", 'V', Nothing, "", "print the version"},
+    OptionSpec{"wait", 'W', Value, "SECONDS", "end the others so long after the first"},
+    OptionSpec{"x11", 0, Maybe, "", ""},
+};
+
+/// Accepted inside a job, and of no effect there: each gets a note.
+constexpr std::array<Text, 12> kWithoutEffect{
+    "constraint", "container",   "dependency",  "het-group", "prolog", "reservation",
+    "resv-ports", "task-epilog", "task-prolog", "tres-bind", "x11",    "tres-per-task"};
+
+/// "2", "a100:2": the type is the job's own.
+Result<std::int32_t> gpu_count(Text text) {
+  if (const auto colon = text.rfind(':'); colon != Text::npos) text = text.substr(colon + 1);
+  BERTH_TRY(const auto count, parse_count(text, 0, kMany));
+  return static_cast<std::int32_t>(count);
+}
+
+Result<std::optional<std::int32_t>> gres_count(Text text) {
+  if (text == "none" || text == "NONE") return std::optional<std::int32_t>(0);
+  std::optional<std::int32_t> gpus;
+  for (const Text part : split(text, ',')) {
+    Text rest = part;
+    if (rest.starts_with("gres/") || rest.starts_with("gres:")) rest.remove_prefix(5);
+    const auto pieces = split(rest, ':');
+    if (pieces.front() != "gpu") continue;  // of other kinds a job has none
+    const Text last = pieces.back();
+    const bool has_count = pieces.size() > 1 && last.find_first_not_of("0123456789") == Text::npos;
+    if (has_count) {
+      BERTH_TRY(gpus, gpu_count(last));
+    } else {
+      gpus = 1;
+    }
+  }
+  return gpus;
+}
+
+Result<void> take_binding(StepRequest& request, Text text) {
+  if (text.starts_with("verbose,")) text.remove_prefix(8);
+  const auto colon = text.find(':');
+  const Text kind = text.substr(0, colon);
+  const Text rest = colon == Text::npos ? Text{} : text.substr(colon + 1);
+  if (kind == "none" || kind == "closest" || kind == "verbose") {
+    request.binding = GpuBinding::All;
+  } else if (kind == "single" || kind == "per_task") {
+    request.binding = kind == "single" ? GpuBinding::Single : GpuBinding::PerTask;
+    BERTH_TRY(const auto count, parse_count(rest.empty() ? "1" : rest, 1, kMany));
+    request.binding_count = static_cast<std::int32_t>(count);
+  } else if (kind == "map_gpu") {
+    request.binding = GpuBinding::Map;
+    for (const Text part : split(rest, ',')) {
+      BERTH_TRY(const auto place, parse_count(part.substr(0, part.find('*')), 0, kMany));
+      request.binding_map.push_back(static_cast<std::int32_t>(place));
+    }
+  } else {
+    return fail(
+        fmt::format("--gpu-bind={}: none, single:N, per_task:N, map_gpu:LIST or closest", text));
+  }
+  return {};
+}
+
+/// Counts of tasks: said outright, or by node or GPU, or the job's.
+Result<std::int32_t> task_count(const Parsed& parsed, const JobWorld& world,
+                                std::optional<std::int32_t> gpus) {
+  const auto count = [&](Text name) -> Result<std::optional<std::int64_t>> {
+    if (!parsed.has(name)) return std::nullopt;
+    auto value = parse_count(parsed.value(name), 1, kMany);
+    if (!value) return fail(fmt::format("--{}: {}", name, value.error().text()));
+    return std::optional(*value);
+  };
+  BERTH_TRY(const auto tasks, count("ntasks"));
+  if (tasks) return static_cast<std::int32_t>(*tasks);
+  BERTH_TRY(auto each, count("ntasks-per-node"));
+  if (!each) {
+    BERTH_TRY(each, count("tasks-per-node"));
+  }
+  std::int64_t nodes = 1;
+  if (parsed.has("nodes")) {
+    const std::string text = parsed.value("nodes");
+    auto value = parse_count(Text(text).substr(0, text.find('-')), 1, kMany);
+    if (!value) return fail(fmt::format("--nodes: {}", value.error().text()));
+    nodes = *value;
+  }
+  if (each) return static_cast<std::int32_t>(std::min(kMany, *each * nodes));
+  BERTH_TRY(const auto per_gpu, count("ntasks-per-gpu"));
+  const auto devices = gpus.value_or(static_cast<std::int32_t>(world.grant.devices.size()));
+  if (per_gpu && devices > 0)
+    return static_cast<std::int32_t>(std::min<std::int64_t>(kMany, *per_gpu * devices));
+  if (parsed.has("nodes")) return static_cast<std::int32_t>(nodes);  // one on each, as Slurm
+  return world.tasks;
+}
+
+Result<void> take_gpus(StepRequest& request, const Parsed& parsed) {
+  for (const Given& given : parsed.options) {
+    const Text name = given.option->name;
+    if (name == "gpus" || name == "gpus-per-node") {
+      BERTH_TRY(request.gpus, gpu_count(given.value));
+    } else if (name == "gres") {
+      BERTH_TRY(request.gpus, gres_count(given.value));
+    } else if (name == "gpus-per-task") {
+      BERTH_TRY(request.gpus_per_task, gpu_count(given.value));
+      request.binding = GpuBinding::PerTask;
+      request.binding_count = *request.gpus_per_task;
+    } else if (name == "ntasks-per-gpu") {
+      BERTH_TRY(const auto count, parse_count(given.value, 1, kMany));
+      request.binding = GpuBinding::Single;
+      request.binding_count = static_cast<std::int32_t>(count);
+    }
+  }
+  if (parsed.has("gpu-bind")) BERTH_TRY_VOID(take_binding(request, parsed.value("gpu-bind")));
+  return {};
+}
+
+/// "none", "all", a task, or a file.
+void take_stream(const std::string& text, std::string& path, std::optional<std::int32_t>& rank) {
+  if (text == "none")
+    path = "/dev/null";
+  else if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos)
+    rank = static_cast<std::int32_t>(parse_count(text, 0, kMany).value_or(-1));
+  else if (text != "all")
+    path = text;
+}
+
+Result<void> take_times(SrunCall& call, const Parsed& parsed) {
+  if (parsed.has("time")) {
+    BERTH_TRY(call.settings.limit_seconds, parse_time_limit(parsed.value("time")));
+  }
+  if (parsed.has("wait")) {
+    BERTH_TRY(call.settings.wait_seconds, parse_count(parsed.value("wait"), 0, 1'000'000'000));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const OptionSpec> srun_options() { return kOptions; }
+
+Result<SrunCall> srun_call(const Parsed& parsed, const JobWorld& world) {
+  SrunCall call;
+  StepRequest& request = call.request;
+  BERTH_TRY_VOID(take_gpus(request, parsed));
+  BERTH_TRY(request.tasks, task_count(parsed, world, request.gpus));
+  if (parsed.has("cpus-per-task")) {
+    BERTH_TRY(const auto cpus, parse_count(parsed.value("cpus-per-task"), 1, kMany));
+    request.cpus_per_task = static_cast<std::int32_t>(cpus);
+  }
+  request.is_exact = parsed.has("exact") || parsed.has("exclusive");
+  request.overlaps = parsed.has("overlap") || parsed.has("oversubscribe");
+  if (parsed.has("export")) request.exported = parsed.value("export");
+  if (parsed.operands.empty()) return fail("No command given to execute.");
+  if (parsed.has("multi-prog"))
+    call.multi_prog = parsed.operands.front();
+  else
+    request.programs = {parsed.operands};
+  const std::string& program = parsed.operands.front();
+  request.name =
+      parsed.has("job-name") ? parsed.value("job-name") : program.substr(program.rfind('/') + 1);
+  RunSettings& settings = call.settings;
+  settings.workdir = parsed.value("chdir");
+  settings.labels = parsed.has("label");
+  settings.has_terminal = parsed.has("pty");
+  settings.quits_on_interrupt = parsed.has("quit-on-interrupt");
+  settings.kills_on_bad_exit =
+      parsed.has("kill-on-bad-exit") && parsed.value("kill-on-bad-exit") != "0";
+  settings.appends = parsed.value("open-mode") == "append";
+  take_stream(parsed.value("input"), call.input, settings.input_rank);
+  take_stream(parsed.value("output"), call.output, settings.output_rank);
+  std::optional<std::int32_t> ignored;
+  take_stream(parsed.value("error"), call.error, ignored);
+  BERTH_TRY_VOID(take_times(call, parsed));
+  call.immediate = parsed.has("immediate");
+  call.quiet = parsed.has("quiet");
+  for (const Text name : kWithoutEffect)
+    if (parsed.has(name))
+      call.notes.push_back(fmt::format("--{} has no effect inside a job", name));
+  return call;
+}
+
+}  // namespace berth::client

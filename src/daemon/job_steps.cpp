@@ -1,0 +1,53 @@
+#include "daemon/job_steps.h"
+
+namespace berth {
+
+namespace {
+
+StepState step_state(std::optional<Outcome> outcome) {
+  if (!outcome) return StepState::Running;
+  switch (*outcome) {
+    case Outcome::Completed: return StepState::Completed;
+    case Outcome::Failed: return StepState::Failed;
+    case Outcome::TimedOut: return StepState::TimedOut;
+    default: return StepState::Cancelled;
+  }
+}
+
+/// The script itself: everything in the attempt descends from it, so its use is the whole use.
+StepView batch_step(const JobView& job, const AttemptRow& attempt) {
+  StepView step;
+  step.id = step.name = kBatchStep;
+  step.state = step_state(attempt.outcome);
+  step.tasks = job.spec->tasks;
+  step.cpus = job.spec->cpus;
+  for (const HeldDevices& held : attempt.where) {
+    step.devices.insert(step.devices.end(), held.devices.begin(), held.devices.end());
+    step.cores.insert(step.cores.end(), held.cores.begin(), held.cores.end());
+  }
+  step.begun = attempt.begun_wall;
+  step.ended = attempt.ended_wall;
+  step.exit_code = attempt.exit_code;
+  step.signal = attempt.signal;
+  step.cpu_seconds = attempt.cpu_seconds;
+  step.max_rss_kib = attempt.max_rss_kib;
+  if (!attempt.outcome) step.pid = job.pid;
+  return step;
+}
+
+}  // namespace
+
+JobSteps steps_of_job(const JobView& job, const std::vector<AttemptRow>& attempts, KeptSteps kept) {
+  JobSteps told{.job = job.number, .directory = std::move(kept.directory)};
+  if (attempts.empty()) return told;
+  const AttemptRow& last = attempts.back();
+  told.steps.push_back(batch_step(job, last));
+  for (StepView step : last.outcome ? last.steps : kept.steps) {
+    // Whatever ran when its job ended has ended with it.
+    if (last.outcome && step.ended == 0) step.ended = last.ended_wall;
+    told.steps.push_back(std::move(step));
+  }
+  return told;
+}
+
+}  // namespace berth
