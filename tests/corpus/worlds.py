@@ -100,7 +100,7 @@ class Berth(World):
 
     def __enter__(self):
         (self.work / "cluster.yaml").write_text(
-            "groups:\n  - {nodes: n1, gpus: 8, type: a100, cpus: 64, memory_gb: 250}\n")
+            "name: test\ngroups:\n  - {nodes: n1, gpus: 8, type: a100, cpus: 64, memory_gb: 250}\n")
         (self.work / "serve.yaml").write_text(
             f"cluster: {self.work}/cluster.yaml\npolicy: fifo-skip\nstate_dir: {self.work}/state\n"
             f"run_dir: {self.work}/run/jobs\nsocket: {self.work}/run/berth.sock\n")
