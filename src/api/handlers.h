@@ -8,6 +8,7 @@ namespace berth::api {
 
 // job_handlers.cpp
 void submit_job(const Call& call, Reply reply);
+[[nodiscard]] Answered test_job(const Call& call);
 [[nodiscard]] Answered list_jobs(const Call& call);
 [[nodiscard]] Answered show_job(const Call& call);
 [[nodiscard]] Answered change_job(const Call& call);

@@ -192,6 +192,14 @@ bool may_look_inside(const Caller& caller, const JobView& job) {
   return caller.role >= Role::Operator || (job.spec && job.spec->user == caller.user);
 }
 
+Answered test_job(const Call& call) {
+  auto spec = spec_from(call);
+  if (!spec) return {std::move(spec).error(), nullptr};
+  const auto seen = call.service.test(call.request.caller, *std::move(spec));
+  if (!seen) return fault_answer(seen.error());
+  return answer_of(*seen);
+}
+
 void submit_job(const Call& call, Reply reply) {
   auto spec = spec_from(call);
   if (!spec) return reply(Answered{std::move(spec).error(), nullptr});

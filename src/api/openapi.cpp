@@ -61,7 +61,8 @@ json answer_and_request_schemas() {
       shape_of<TokenList>(),    shape_of<TokenRequest>(),   shape_of<NewToken>(),
       shape_of<Caller>(),       shape_of<LearntProfiles>(), shape_of<Health>(),
       shape_of<JobEvent>(),     shape_of<SettingEvent>(),   shape_of<GapEvent>(),
-      shape_of<JobSteps>(),     shape_of<JobStepsList>(),   shape_of<JobJoin>()};
+      shape_of<JobSteps>(),     shape_of<JobStepsList>(),   shape_of<JobJoin>(),
+      shape_of<Foreseen>()};
   json schemas = openapi_schemas(messages);
   schemas["Document"] = {{"type", "object"}, {"description", "OpenAPI 3.0"}};
   return schemas;

@@ -184,6 +184,7 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
   parts.admission = config.admission;
   parts.service = config.service;
   parts.power = config.power;
+  parts.containers = config.containers;
   parts.service.version = BERTH_VERSION;
   BERTH_TRY(const auto daemon, Daemon::open(std::move(parts), log));
   checked.server.log = &log;

@@ -101,6 +101,8 @@ Result<std::string> caller_from(std::string_view body) {
   return std::move(caller.user);
 }
 
+Result<Foreseen> foreseen_from(std::string_view body) { return answer_from<Foreseen>(body); }
+
 Result<Submitted> submit_from(std::string_view body) {
   BERTH_TRY(auto submitted, answer_from<Submitted>(body));
   if (submitted.first == 0) return fail("the scheduler's answer names no job");

@@ -54,6 +54,7 @@ enum class KeepJson : bool { No, Yes };
 [[nodiscard]] Result<std::vector<JobSteps>> steps_from(std::string_view body);
 /// The user of /whoami.
 [[nodiscard]] Result<std::string> caller_from(std::string_view body);
+[[nodiscard]] Result<Foreseen> foreseen_from(std::string_view body);
 [[nodiscard]] Result<Submitted> submit_from(std::string_view body);
 [[nodiscard]] Result<std::vector<VerbResult>> results_from(std::string_view body);
 [[nodiscard]] Result<std::vector<NodeView>> nodes_from(std::string_view body);

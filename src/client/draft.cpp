@@ -1,6 +1,7 @@
 #include "client/draft.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -8,6 +9,7 @@
 
 #include "base/split.h"
 #include "client/moment.h"
+#include "model/grid.h"
 
 namespace berth::client {
 
@@ -80,8 +82,7 @@ Result<void> settle_devices(Draft& draft) {
   if (!gpus && draft.gpus_per_task) gpus = *draft.gpus_per_task * tasks;
   if (!gpus && draft.tasks_per_gpu && draft.tasks)
     gpus = (tasks + *draft.tasks_per_gpu - 1) / *draft.tasks_per_gpu;
-  draft.names_no_device = !gpus && draft.is_slurm;
-  if (gpus || draft.names_no_device) {
+  if (gpus || draft.is_slurm) {  // under Slurm a script without a word of GPUs has none
     BERTH_TRY(spec.gpus, narrow(gpus.value_or(0), "GPUs"));
   }
   std::int64_t cpus = spec.cpus;
@@ -89,10 +90,9 @@ Result<void> settle_devices(Draft& draft) {
     cpus = *draft.cpus_per_gpu * spec.gpus;
   else if (draft.cpus_per_task || draft.tasks || draft.tasks_per_node)
     cpus = tasks * draft.cpus_per_task.value_or(1);
-  else if (draft.is_slurm && spec.gpus == 0 && cpus == 0)
-    cpus = tasks;
+  if (spec.gpus == 0 && draft.is_slurm) spec.gpu_type.clear();
+  if (spec.gpus == 0) cpus = std::max<std::int64_t>(cpus, draft.is_slurm ? tasks : 1);
   BERTH_TRY(spec.cpus, narrow(cpus, "cores"));
-  if (draft.names_no_device && spec.cpus == 0) spec.cpus = 1;
 
   std::int64_t memory = spec.memory_mib;
   if (draft.memory_mib)
@@ -105,27 +105,55 @@ Result<void> settle_devices(Draft& draft) {
   return {};
 }
 
-/// Under Slurm a script without a word of GPUs has none. Here it still needs a place to run, so it
-/// takes one. Whoever asks for 0 by name is refused instead, by problems().
-void take_a_device(Draft& draft) {
-  if (!draft.names_no_device) return;
-  draft.spec.gpus = 1;
-  draft.note("names no device: takes one");
-}
-
-/// What the lines of a script say of tasks, as programs started by it expect to find it.
-void tell_tasks(Draft& draft) {
-  if (!draft.is_slurm) return;
+/// What Slurm tells a job of its own request, each only if it was asked for. What a program finds
+/// here is what the lines of its script say, not what somebody else's said.
+void tell_request(Draft& draft) {
   auto& env = draft.spec.env;
+  const std::string& workdir = draft.spec.workdir;  // of a job that stays here it is the same
+  if (!workdir.empty() && workdir != draft.context.directory)
+    env["SLURM_SUBMIT_DIR"] = draft.context.directory;
+  if (!draft.is_slurm) return;
+  const auto tell = [&](const char* name, const std::optional<std::int64_t>& value) {
+    if (value) env[name] = fmt::format("{}", *value);
+  };
   const std::int64_t tasks = draft.tasks.value_or(draft.nodes * draft.tasks_per_node.value_or(1));
   if (draft.tasks || draft.tasks_per_node || draft.nodes > 1)
     env["SLURM_NTASKS"] = env["SLURM_NPROCS"] = fmt::format("{}", tasks);
-  if (draft.tasks_per_node) env["SLURM_NTASKS_PER_NODE"] = fmt::format("{}", *draft.tasks_per_node);
-  if (draft.cpus_per_task) env["SLURM_CPUS_PER_TASK"] = fmt::format("{}", *draft.cpus_per_task);
+  tell("SLURM_NTASKS_PER_NODE", draft.tasks_per_node);
+  tell("SLURM_NTASKS_PER_GPU", draft.tasks_per_gpu);
+  tell("SLURM_CPUS_PER_TASK", draft.cpus_per_task);
+  tell("SLURM_CPUS_PER_GPU", draft.cpus_per_gpu);
+  tell("SLURM_GPUS_PER_TASK", draft.gpus_per_task);
+  tell("SLURM_MEM_PER_CPU", draft.memory_per_cpu);
+  tell("SLURM_MEM_PER_GPU", draft.memory_per_gpu);
+  if (draft.cpus_per_task) env["SLURM_TRES_PER_TASK"] = fmt::format("cpu={}", *draft.cpus_per_task);
+  if (draft.gpus_per_task)
+    env["SLURM_TRES_PER_TASK"] +=
+        fmt::format("{}gres/gpu={}", draft.cpus_per_task ? "," : "", *draft.gpus_per_task);
+  for (const auto& [name, value] : draft.asked) env[name] = value;
   if (draft.nodes > 1)
     draft.note(fmt::format("--nodes={}: asked for as {} {} in all; they may lie on fewer nodes",
                            draft.nodes, draft.spec.gpus > 0 ? draft.spec.gpus : draft.spec.cpus,
                            draft.spec.gpus > 0 ? "GPUs" : "cores"));
+}
+
+/// Told to a job about itself: a job submitted from inside another must not take them for its own.
+bool is_of_a_job(std::string_view name, const SubmitContext& context) {
+  constexpr std::array<std::string_view, 6> kOfClients{"BERTH_URL",        "BERTH_SOCKET",
+                                                       "BERTH_TOKEN_FILE", "BERTH_CA_FILE",
+                                                       "BERTH_PATIENCE",   "BERTH_ALLOW_PLAIN"};
+  constexpr std::array<std::string_view, 11> kOfTasks{
+      "RANK",       "LOCAL_RANK",           "WORLD_SIZE",          "LOCAL_WORLD_SIZE",
+      "GROUP_RANK", "MASTER_ADDR",          "MASTER_PORT",         "SLURMD_NODENAME",
+      "TMPDIR",     "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"};
+  if (name.starts_with("SLURM_"))
+    return name != "SLURM_CONF" &&
+           (name.starts_with("SLURM_NTASKS") || name == "SLURM_NPROCS" ||
+            name.find("_PER_") != std::string_view::npos || name == "SLURM_OVERCOMMIT" ||
+            name == "SLURM_SUBMIT_DIR" || context.is_in_a_job());
+  if (!context.is_in_a_job()) return false;
+  if (std::ranges::find(kOfClients, name) != kOfClients.end()) return false;
+  return name.starts_with("BERTH_") || std::ranges::find(kOfTasks, name) != kOfTasks.end();
 }
 
 /// ALL, NONE, or names; values may be quoted to hold commas.
@@ -139,7 +167,9 @@ Result<void> settle_environment(Draft& draft) {
     if (equals != std::string::npos)
       env[word.substr(0, equals)] = word.substr(equals + 1);
     else if (word == "ALL")
-      for (const auto& [name, value] : own) env.emplace(name, value);
+      for (const auto& [name, value] : own) {
+        if (!is_of_a_job(name, draft.context)) env.emplace(name, value);
+      }
     else if (const auto found = own.find(word); found != own.end())
       env[word] = found->second;
     return {};
@@ -175,8 +205,10 @@ Result<void> settle(Draft& draft) {
   JobSpec& spec = draft.spec;
   BERTH_TRY_VOID(settle_devices(draft));
   BERTH_TRY_VOID(settle_environment(draft));
-  tell_tasks(draft);
-  take_a_device(draft);
+  tell_request(draft);
+  if (spec.umask.empty() && draft.context.umask != "0022") spec.umask = draft.context.umask;
+  if (spec.submit_host.empty()) spec.submit_host = draft.context.host;
+  add_grid_array(spec);
   if (draft.wrap) {
     spec.script = fmt::format("#!/bin/sh\n{}\n", *draft.wrap);
     if (spec.name.empty()) spec.name = "wrap";

@@ -22,6 +22,10 @@ struct SubmitContext {
   std::string directory;  // absolute
   std::map<std::string, std::string> environment;
   std::int64_t now = 0;  // Unix seconds
+  std::string host;      // this machine
+  std::string umask;     // octal
+
+  [[nodiscard]] bool is_in_a_job() const { return environment.contains("BERTH_JOB_ID"); }
 };
 
 struct Draft {
@@ -32,15 +36,18 @@ struct Draft {
   std::optional<std::int64_t> tasks, tasks_per_node, tasks_per_gpu, cpus_per_task, cpus_per_gpu;
   std::optional<std::int64_t> gpus, gpus_per_node, gpus_per_task;
   std::optional<std::int64_t> memory_mib, memory_per_cpu, memory_per_gpu;
-  bool is_slurm = false;         // a job without a word of GPUs names no device
-  bool names_no_device = false;  // by settle(): it takes one, and a note says so
+  bool is_slurm = false;  // a job without a word of GPUs has none
 
   std::string exported = "ALL";  // ALL, NONE, or names and NAME=VALUE
   std::map<std::string, std::string> extra_env;
+  std::map<std::string, std::string> asked;  // what Slurm tells a job of its own request
+  bool has_grid = false;                     // by the command line or a script, not by a job file
   std::optional<std::string> wrap;
+  std::string cluster;  // named with --clusters
 
   // What the command does with it.
-  bool wait = false, dry_run = false, parsable = false, quiet = false, json = false, help = false;
+  bool wait = false, dry_run = false, test_only = false, parsable = false, quiet = false,
+       json = false, help = false;
   std::string server;
 
   std::vector<std::string> notes;  // what could not be honoured, for people
@@ -73,6 +80,8 @@ class OptionTable {
 [[nodiscard]] std::vector<OptionTable::Row> sbatch_rows();
 /// sbatch's options, as on its command line and on #SBATCH lines.
 [[nodiscard]] const OptionTable& sbatch_options();
+/// The rows of the table in docs/sbatch.md: every option and what happens to it, in order of name.
+[[nodiscard]] std::string sbatch_option_rows();
 /// Those of `berth submit` and of #BERTH lines, and their rows.
 [[nodiscard]] const OptionTable& own_options();
 [[nodiscard]] std::vector<OptionTable::Row> own_rows();

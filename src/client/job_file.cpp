@@ -117,7 +117,9 @@ class JobFileReader {
   // them.
   void read_value(const JobSpecField& field, const YAML::Node& value, json& object) {
     const std::string key(field.key);
-    if (field.kind == "map") {
+    if (key == "grid" && value.IsMap()) {
+      object[key] = read_grid(value);
+    } else if (field.kind == "map") {
       object[key] = read_map(value, key);
     } else if (key == "command" && value.IsScalar()) {
       object[key] = json::array({"/bin/sh", "-c", value.Scalar()});
@@ -147,6 +149,26 @@ class JobFileReader {
         fields_.wrong(entry.first.Mark(), fmt::format("{}: a name with a plain value", key));
     }
     return map;
+  }
+
+  /// NAME: value, or NAME: [values], as texts "NAME=VALUE,VALUE".
+  json read_grid(const YAML::Node& value) {
+    json list = json::array();
+    for (const auto& entry : value) {
+      std::string text = entry.first.IsScalar() ? entry.first.Scalar() + "=" : "=";
+      if (entry.second.IsScalar()) {
+        text += entry.second.Scalar();
+      } else if (entry.second.IsSequence()) {
+        for (const YAML::Node& item : entry.second) {
+          if (text.back() != '=') text += ',';
+          text += item.IsScalar() ? item.Scalar() : "";
+        }
+      } else {
+        fields_.wrong(entry.first.Mark(), "grid: a name with a value or a list of values");
+      }
+      list.push_back(text);
+    }
+    return list;
   }
 
   json read_list_of_texts(const YAML::Node& value, const std::string& key) {

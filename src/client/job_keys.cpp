@@ -48,7 +48,7 @@ Result<json> whole(std::string_view key, std::string_view text) {
     BERTH_TRY(const auto seconds, parse_time_limit(text));
     return json(seconds);
   }
-  if (key == "memory_mib") {
+  if (key == "memory_mib" || key == "gpu_memory_mib") {
     BERTH_TRY(const auto mib, parse_memory_mib(text));
     return json(mib);
   }

@@ -17,7 +17,7 @@ struct StateNames {
   LiveState state;
   std::string_view code, slurm;
 };
-constexpr std::array<StateNames, 15> kStates{{
+constexpr std::array<StateNames, 16> kStates{{
     {LiveState::Held, "PD", "PENDING"},
     {LiveState::Blocked, "PD", "PENDING"},
     {LiveState::Pending, "PD", "PENDING"},
@@ -32,6 +32,7 @@ constexpr std::array<StateNames, 15> kStates{{
     {LiveState::Preempted, "PR", "PREEMPTED"},
     {LiveState::NodeFailed, "NF", "NODE_FAIL"},
     {LiveState::Rejected, "F", "FAILED"},
+    {LiveState::OutOfMemory, "OOM", "OUT_OF_MEMORY"},
     {LiveState::Unknown, "?", "UNKNOWN"},
 }};
 
@@ -44,7 +45,7 @@ std::string upper(std::string_view text) {
 const StateNames& names_of(LiveState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 /// Limits of users and groups are what Slurm has in a QOS and in an association.
-constexpr std::array<std::pair<WaitCode, std::string_view>, 14> kReasons{{
+constexpr std::array<std::pair<WaitCode, std::string_view>, 15> kReasons{{
     {WaitCode::HeldByUser, "JobHeldUser"},
     {WaitCode::HeldByAdmin, "JobHeldAdmin"},
     {WaitCode::BeginTime, "BeginTime"},
@@ -59,6 +60,7 @@ constexpr std::array<std::pair<WaitCode, std::string_view>, 14> kReasons{{
     {WaitCode::TooSmall, "BadConstraints"},
     {WaitCode::Resources, "Resources"},
     {WaitCode::Priority, "Priority"},
+    {WaitCode::DependencyNever, "DependencyNeverSatisfied"},
 }};
 
 }  // namespace
@@ -73,6 +75,7 @@ std::string slurm_reason(const JobRow& job) {
     case LiveState::Pending: return "Priority";
     case LiveState::Failed: return job.signal != 0 ? "RaisedSignal" : "NonZeroExitCode";
     case LiveState::TimedOut: return "TimeLimit";
+    case LiveState::OutOfMemory: return "OutOfMemory";
     case LiveState::NodeFailed: return "NodeDown";
     default: return "None";
   }

@@ -1,6 +1,7 @@
 // The options of `berth submit` and of #BERTH lines.
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -165,6 +166,10 @@ std::vector<OptionTable::Row> rows() {
          d.exported = std::string(v);
          return {};
        }},
+      {{"container", 0, Value, "IMAGE", "image it runs in (default: none)", kWhat},
+       text<&JobSpec::container>},
+      {{"umask", 0, Value, "MASK", "octal mask of the files it makes (default: yours)", kWhat},
+       text<&JobSpec::umask>},
       {{"group", 0, Value, "GROUP", "whose share it uses (default: your own)", kWhat},
        text<&JobSpec::group>},
       {{"queue", 'q', Value, "QUEUE", "which queue (default: the first)", kWhat},
@@ -172,18 +177,30 @@ std::vector<OptionTable::Row> rows() {
       {{"user", 0, Value, "USER", "whose job it is; admins only (default: yours)", kWhat},
        text<&JobSpec::user>},
       {{"comment", 0, Value, "TEXT", "any text", kWhat}, text<&JobSpec::comment>},
+      {{"qos", 0, Value, "NAME", "any name; kept and shown (default: none)", kWhat},
+       text<&JobSpec::qos>},
 
-      {{"gpus", 'g', Value, "N|MIN-MAX", "devices, all or nothing; a range is elastic (default 1)",
-        kWith},
+      {{"gpus", 'g', Value, "N|MIN-MAX",
+        "devices, all or nothing; 0: cores alone; a range is elastic (default 1)", kWith},
        take_gpus},
       {{"gpu-type", 0, Value, "TYPES", "a100|v100, in order of preference (default: any)", kWith},
        text<&JobSpec::gpu_type>},
+      {{"gpu-memory", 0, Value, "SIZE", "only devices with so much memory: 24G (default: any)",
+        kWith},
+       [](Draft& d, Text v) -> Result<void> {
+         BERTH_TRY(d.spec.gpu_memory_mib, parse_memory_mib(v));
+         return {};
+       }},
       {{"share", 0, Value, "X", "of one device, 0 to 1 (default 1)", kWith}, take_share},
       {{"cpus", 'c', Value, "N", "cores for the whole job (default: not said)", kWith}, take_cpus},
       {{"memory", 'm', Value, "SIZE", "16G, 512M for the whole job (default: not said)", kWith},
        take_memory},
-      {{"tasks", 0, Value, "N", "processes of a gang, each with its RANK (default 1)", kWith},
-       count<&JobSpec::tasks, 1, 4'096>},
+      {{"tasks", 0, Value, "N", "processes of a gang, each with its RANK (default: one, without)",
+        kWith},
+       [](Draft& d, Text v) -> Result<void> {
+         d.spec.ranks = true;
+         return count<&JobSpec::tasks, 1, 4'096>(d, v);
+       }},
       {{"nodes", 0, Value, "NAMES", "only these nodes (default: any)", kWith}, take_nodes},
       {{"exclusive", 0, Nothing, "", "no other job on its nodes", kWith},
        set<&JobSpec::exclusive, true>},
@@ -234,6 +251,18 @@ std::vector<OptionTable::Row> rows() {
          return {};
        }},
 
+      {{"grid", 0, Value, "NAME=VALUES", "a job for each combination: lr=0.1,0.01 or seed=1-5",
+        kWhen},
+       [](Draft& d, Text v) -> Result<void> {
+         if (!std::exchange(d.has_grid, true)) d.spec.grid.clear();  // a job file's
+         d.spec.grid.emplace_back(v);
+         return {};
+       }},
+      {{"grid-zip", 0, Nothing, "", "the first values together, then the second ones", kWhen},
+       set<&JobSpec::grid_zip, true>},
+      {{"keep-unmet", 0, Nothing, "", "stays though its dependencies can never be met", kWhen},
+       set<&JobSpec::keep_unmet, true>},
+
       {{"model", 0, Value, "NAME", "what it trains, as `berth models` calls it", kKnown},
        text<&JobSpec::model>},
       {{"batch-size", 0, Value, "N", "samples per iteration over all devices", kKnown},
@@ -253,6 +282,8 @@ std::vector<OptionTable::Row> rows() {
        text<&JobSpec::key>},
       {{"wait", 'w', Nothing, "", "until it is over; exits as the job did", kTalk},
        raise<&Draft::wait>},
+      {{"test-only", 0, Nothing, "", "ask when it would start and what it would wait for", kTalk},
+       raise<&Draft::test_only>},
       {{"dry-run", 0, Nothing, "", "show what would be asked for, as JSON; submit nothing", kTalk},
        raise<&Draft::dry_run>},
       {{"parsable", 0, Nothing, "", "print the number alone", kTalk}, raise<&Draft::parsable>},

@@ -1,6 +1,9 @@
 // queue, history and show: what there is, for people or as JSON.
 #include <charconv>
+#include <map>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -48,11 +51,29 @@ Result<JobQuery> query_of(const Call& call) {
   return query;
 }
 
+/// Jobs of a grid that wait alike share a line.
+std::vector<JobRow> with_folded_grids(const std::vector<JobRow>& jobs) {
+  std::vector<JobRow> rows;
+  std::map<std::tuple<JobNumber, LiveState, WaitCode>, std::size_t> row_of;
+  for (const JobRow& job : jobs) {
+    const bool is_folded =
+        !job.spec->grid.empty() && job.array != 0 && is_waiting(job.state) && job.attempts == 0;
+    const auto [entry, is_new] =
+        is_folded ? row_of.try_emplace({job.array, job.state, job.code}, rows.size())
+                  : std::pair{row_of.end(), true};
+    if (is_new) rows.push_back(job);
+    if (is_folded) rows[entry->second].folded.push_back(job.array_index);
+  }
+  for (JobRow& row : rows)
+    if (row.folded.size() == 1) row.folded.clear();
+  return rows;
+}
+
 // Cut lists say so: nobody should take a page for the whole queue.
 Result<std::string> queue_page(const Call& call, Scheduler& scheduler, const JobQuery& query) {
   BERTH_TRY(const JobRows page, scheduler.jobs(query));
   if (call.has("json")) return json_list(page.jobs);
-  std::string text = queue_table(page.jobs, style_of(call.console));
+  std::string text = queue_table(with_folded_grids(page.jobs), style_of(call.console));
   if (page.jobs.empty()) text = "no jobs\n";
   if (page.jobs.size() < page.total)
     text += fmt::format("… and {} more\n", page.total - page.jobs.size());

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "base/split.h"
 #include "client/draft.h"
 #include "client/draft_setters.h"
@@ -19,15 +20,53 @@ namespace {
 using Text = std::string_view;
 constexpr std::int64_t kMany = 1'000'000;
 
-/// "2", "a100:2": how many, and of which type.
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
+/// "2", "a100:2", "a100:2,v100:1": how many, and of which types. A job has devices of one type, so
+/// that several are a choice.
 Result<std::int64_t> typed_count(Draft& draft, Text text) {
-  if (const auto colon = text.rfind(':'); colon != Text::npos) {
-    draft.spec.gpu_type = std::string(text.substr(0, colon));
-    text = text.substr(colon + 1);
+  std::int64_t all = 0;
+  std::string types;
+  const auto parts = split(text, ',');
+  for (Text part : parts) {
+    if (const auto colon = part.rfind(':'); colon != Text::npos) {
+      types += (types.empty() ? "" : "|") + std::string(part.substr(0, colon));
+      part = part.substr(colon + 1);
+    }
+    BERTH_TRY(const auto count, parse_count(part, 0, kMany));
+    all += count;
   }
-  return parse_count(text, 0, kMany);
+  if (!types.empty()) draft.spec.gpu_type = types;
+  if (parts.size() > 1)
+    draft.note(fmt::format("{}: a job has GPUs of one type: asks for {} of {}", text, all,
+                           types.empty() ? "any type" : types));
+  return all;
+}
+
+/// The GPUs of a list of generic resources, as "gpu:a100:2,shard:1" has them.
+Result<std::string> gpus_in(Draft& draft, Text value) {
+  std::string gpus;
+  for (const Text part : split(value, ',')) {
+    std::string plain(part);  // gpu, gpu:2, gpu:a100, gpu:a100:2, and the same with '='
+    std::ranges::replace(plain, '=', ':');
+    Text rest = plain;
+    if (rest.starts_with("gres:") || rest.starts_with("gres/")) rest.remove_prefix(5);
+    if (const auto socket = rest.find('('); socket != Text::npos) rest = rest.substr(0, socket);
+    const auto pieces = split(rest, ':');
+    if (pieces.front() != "gpu") {
+      draft.note(fmt::format("--gres={}: only gpu is known here", part));
+      continue;
+    }
+    if (!gpus.empty()) gpus += ',';
+    // A type begins with a letter: "gpu:-2" is a wrong number, not a strange type.
+    if (pieces.size() == 1)
+      gpus += "1";
+    else if (pieces.size() == 2 && !pieces[1].empty() && is_letter(pieces[1].front()))
+      gpus += std::string(pieces[1]) + ":1";
+    else
+      gpus += std::string(rest.substr(4));
+  }
+  return gpus;
 }
 
 Result<void> take_gres(Draft& draft, Text value) {
@@ -35,22 +74,25 @@ Result<void> take_gres(Draft& draft, Text value) {
     draft.gpus_per_node = 0;
     return {};
   }
+  BERTH_TRY(const std::string gpus, gpus_in(draft, value));
+  if (gpus.empty()) return {};
+  BERTH_TRY(draft.gpus_per_node, typed_count(draft, gpus));
+  return {};
+}
+
+/// "cpu:4,gres/gpu:1" and the same with '='.
+Result<void> take_tres_per_task(Draft& draft, Text value) {
   for (const Text part : split(value, ',')) {
-    std::string plain(part);  // gpu, gpu:2, gpu:a100, gpu:a100:2, and the same with '='
-    std::ranges::replace(plain, '=', ':');
-    Text rest = plain;
-    if (rest.starts_with("gres:") || rest.starts_with("gres/")) rest.remove_prefix(5);
-    const auto pieces = split(rest, ':');
-    if (pieces.front() != "gpu") {
-      draft.note(fmt::format("--gres={}: only gpu is known here", part));
-      continue;
-    }
-    draft.gpus_per_node = 1;
-    // A type begins with a letter: "gpu:-2" is a wrong number, not a strange type.
-    if (pieces.size() == 2 && !pieces[1].empty() && is_letter(pieces[1].front()))
-      draft.spec.gpu_type = std::string(pieces[1]);
-    else if (pieces.size() > 1) {
-      BERTH_TRY(draft.gpus_per_node, typed_count(draft, rest.substr(4)));
+    const auto mark = part.find_first_of(":=");
+    const Text name = part.substr(0, mark);
+    if (mark != Text::npos && name == "cpu") {
+      BERTH_TRY(draft.cpus_per_task, parse_count(part.substr(mark + 1), 1, kMany));
+    } else if (part.starts_with("gres")) {
+      BERTH_TRY(const std::string gpus, gpus_in(draft, part));
+      if (gpus.empty()) continue;
+      BERTH_TRY(draft.gpus_per_task, typed_count(draft, gpus));
+    } else {
+      draft.note(fmt::format("--tres-per-task={}: only cpu and gres/gpu are known here", part));
     }
   }
   return {};
@@ -66,8 +108,10 @@ Result<void> take_nodes(Draft& draft, Text value) {
   return {};
 }
 
-Result<void> take_nodelist(Draft& draft, Text value) {
-  draft.spec.nodes.clear();
+template <std::vector<std::string> JobSpec::*Field>
+Result<void> take_names(Draft& draft, Text value) {
+  auto& all = draft.spec.*Field;
+  all.clear();
   int depth = 0;
   std::string pattern;
   for (const char c : std::string(value) + ",") {  // commas inside brackets belong to the pattern
@@ -79,10 +123,67 @@ Result<void> take_nodelist(Draft& draft, Text value) {
     }
     const auto names = expand_node_names(pattern);
     if (!names) return fail(fmt::format("'{}' is no list of nodes (as in n1,n[3-8])", value));
-    draft.spec.nodes.insert(draft.spec.nodes.end(), names->begin(), names->end());
+    all.insert(all.end(), names->begin(), names->end());
     pattern.clear();
   }
   if (depth != 0) return fail(fmt::format("'{}': a bracket is not closed", value));
+  return {};
+}
+
+/// Names of nodes, a line each or by commas.
+Result<void> take_nodefile(Draft& draft, Text value) {
+  BERTH_TRY(const std::string text, read_file(std::string(value), {.max_bytes = 1U << 20U}));
+  std::string list;
+  for (const char c : text) {
+    const bool is_gap = c == '\n' || c == ' ' || c == '\t' || c == '\r' || c == ',';
+    if (!is_gap)
+      list += c;
+    else if (!list.empty() && list.back() != ',')
+      list += ',';
+  }
+  if (list.ends_with(',')) list.pop_back();
+  if (list.empty()) return fail(fmt::format("{}: no node in it", value));
+  return take_names<&JobSpec::nodes>(draft, list);
+}
+
+/// NAME=VALUE, each followed by a zero byte; a number is a descriptor that is open already.
+Result<void> take_export_file(Draft& draft, Text value) {
+  const bool is_number = !value.empty() && value.find_first_not_of("0123456789") == Text::npos;
+  const std::string path = is_number ? fmt::format("/dev/fd/{}", value) : std::string(value);
+  BERTH_TRY(const std::string text, read_file(path, {.max_bytes = kMaxEnvironmentBytes}));
+  for (const Text entry : split(text, '\0')) {
+    if (entry.empty() || entry == "\n") continue;
+    const auto equals = entry.find('=');
+    if (equals == Text::npos || equals == 0)
+      return fail(fmt::format("{}: '{}' is not NAME=VALUE (with a zero byte behind it)", value,
+                              entry.substr(0, 60)));
+    draft.extra_env[std::string(entry.substr(0, equals))] = std::string(entry.substr(equals + 1));
+  }
+  draft.exported = "NONE";
+  return {};
+}
+
+Result<void> take_invalid_dependency(Draft& draft, Text value) {
+  if (value != "yes" && value != "no")
+    return fail(fmt::format("'{}' is neither yes nor no", value));
+  draft.spec.keep_unmet = value == "no";
+  return {};
+}
+
+Result<void> take_clusters(Draft& draft, Text value) {
+  draft.cluster = std::string(value.substr(0, value.find(',')));
+  draft.note(fmt::format("--clusters={}: there is one cluster, the job goes there", value));
+  return {};
+}
+
+Result<void> take_container(Draft& draft, Text value) {
+  draft.spec.container = std::string(value);
+  return {};
+}
+
+Result<void> take_overcommit(Draft& draft, Text) {
+  draft.asked["SLURM_OVERCOMMIT"] = "1";
+  draft.note("--overcommit is not honoured: the scheduler binds cores itself");
   return {};
 }
 
@@ -96,7 +197,8 @@ Result<void> take_partition(Draft& draft, Text value) {
 
 Result<void> take_memory(Draft& draft, Text value) {
   BERTH_TRY(const auto mib, parse_memory_mib(value));
-  if (mib == 0) draft.note("--mem=0: all memory of a node is not reserved; nothing is set aside");
+  if (mib == 0)
+    draft.note("--mem=0: the job has no limit of memory, and none is set aside for it alone");
   draft.memory_mib = mib;
   draft.memory_per_cpu = draft.memory_per_gpu = std::nullopt;
   return {};
@@ -184,7 +286,12 @@ std::vector<OptionTable::Row> honoured() {
          return {};
        }},
       {{"chdir", 'D', Value, "DIR", "where it runs"}, text<&JobSpec::workdir>},
+      {{"cluster", 0, Value, "NAME", "any name: there is one cluster"}, take_clusters},
+      {{"clusters", 'M', Value, "NAMES", "any name: there is one cluster; told with --parsable"},
+       take_clusters},
       {{"comment", 0, Value, "TEXT", "any text"}, text<&JobSpec::comment>},
+      {{"container", 0, Value, "IMAGE", "runs in this image, by the scheduler's `containers`"},
+       take_container},
       {{"cpus-per-gpu", 0, Value, "N", "cores for each GPU"}, count<&Draft::cpus_per_gpu>},
       {{"cpus-per-task", 'c', Value, "N", "cores for each task"}, count<&Draft::cpus_per_task>},
       {{"deadline", 0, Value, "TIME", "should be over by then"},
@@ -192,8 +299,12 @@ std::vector<OptionTable::Row> honoured() {
          BERTH_TRY(d.spec.deadline, parse_moment(v, d.context.now));
          return {};
        }},
-      {{"dependency", 'd', Value, "LIST", "as in afterok:12:13"}, take_dependency},
+      {{"dependency", 'd', Value, "LIST",
+        "after, afterok, afterany, afternotok, aftercorr, singleton; as in afterok:12:13_4"},
+       take_dependency},
       {{"error", 'e', Value, "FILE", "standard error"}, pattern<&JobSpec::error>},
+      {{"exclude", 'x', Value, "LIST", "not these nodes; names that are not here do no harm"},
+       take_names<&JobSpec::exclude>},
       {{"exclusive", 0, Maybe, "MODE", "no other job on its nodes"},
        set<&JobSpec::exclusive, true>},
       {{"export", 0, Value, "LIST", "ALL, NONE, or variables"},
@@ -201,15 +312,24 @@ std::vector<OptionTable::Row> honoured() {
          d.exported = std::string(v);
          return {};
        }},
+      {{"export-file", 0, Value, "FILE", "variables from a file or descriptor, and no others"},
+       take_export_file},
       {{"gpus", 'G', Value, "[TYPE:]N", "GPUs in all; MIN-MAX is elastic"}, take_gpus},
       {{"gpus-per-node", 0, Value, "[TYPE:]N", "GPUs on each node"},
-       gpu_count<&Draft::gpus_per_node>},
+       [](Draft& d, Text v) -> Result<void> {
+         d.asked["SLURM_GPUS_PER_NODE"] = std::string(v);  // not by --gres, as under Slurm
+         return gpu_count<&Draft::gpus_per_node>(d, v);
+       }},
       {{"gpus-per-task", 0, Value, "[TYPE:]N", "GPUs for each task"},
        gpu_count<&Draft::gpus_per_task>},
       {{"gres", 0, Value, "gpu[:TYPE]:N", "GPUs on each node"}, take_gres},
+      {{"help", 'h', Nothing, "", "this text"}, raise<&Draft::help>},
       {{"hold", 'H', Nothing, "", "waits until released"}, set<&JobSpec::hold, true>},
       {{"input", 'i', Value, "FILE", "standard input"}, text<&JobSpec::input>},
       {{"job-name", 'J', Value, "NAME", "what people call it"}, text<&JobSpec::name>},
+      {{"kill-on-invalid-dep", 0, Value, "yes|no",
+        "cancelled or kept if its dependencies can never be met (default yes)"},
+       take_invalid_dependency},
       {{"mem", 0, Value, "SIZE", "memory of each node"}, take_memory},
       {{"mem-per-cpu", 0, Value, "SIZE", "memory for each core"},
        memory_each<&Draft::memory_per_cpu>},
@@ -217,20 +337,29 @@ std::vector<OptionTable::Row> honoured() {
        memory_each<&Draft::memory_per_gpu>},
       {{"nice", 0, Maybe, "N", "so much less urgent"}, take_nice},
       {{"no-requeue", 0, Nothing, "", "never run again"}, set<&JobSpec::requeue, false>},
-      {{"nodelist", 'w', Value, "LIST", "only these nodes"}, take_nodelist},
+      {{"nodefile", 'F', Value, "FILE", "only the nodes named in it"}, take_nodefile},
+      {{"nodelist", 'w', Value, "LIST", "only these nodes"}, take_names<&JobSpec::nodes>},
       {{"nodes", 'N', Value, "N[-M]", "how many nodes"}, take_nodes},
       {{"ntasks", 'n', Value, "N", "how many tasks"}, count<&Draft::tasks>},
       {{"ntasks-per-gpu", 0, Value, "N", "tasks on each GPU"}, count<&Draft::tasks_per_gpu>},
       {{"ntasks-per-node", 0, Value, "N", "tasks on each node"}, count<&Draft::tasks_per_node>},
       {{"open-mode", 0, Value, "MODE", "append or truncate"}, take_open_mode},
       {{"output", 'o', Value, "FILE", "standard output"}, pattern<&JobSpec::output>},
-      {{"parsable", 0, Nothing, "", "print the number alone"}, raise<&Draft::parsable>},
+      {{"overcommit", 'O', Nothing, "", "told to the job; cores are bound all the same"},
+       take_overcommit},
+      {{"parsable", 0, Nothing, "", "print the number alone, with --clusters also its name"},
+       raise<&Draft::parsable>},
       {{"partition", 'p', Value, "NAME", "queue"}, take_partition},
       {{"priority", 0, Value, "N", "larger is more urgent"}, take_priority},
+      {{"qos", 'q', Value, "NAME", "kept and shown; priority and limits come from the queue"},
+       text<&JobSpec::qos>},
       {{"quiet", 'Q', Nothing, "", "print nothing"}, raise<&Draft::quiet>},
       {{"requeue", 0, Nothing, "", "run again after a lost node"}, set<&JobSpec::requeue, true>},
       {{"signal", 0, Value, "[B:]SIG[@SECONDS]", "warning before the limit"}, take_warning},
-      {{"test-only", 0, Nothing, "", "check, do not submit"}, raise<&Draft::dry_run>},
+      {{"tasks-per-node", 0, Value, "N", "the old name of --ntasks-per-node"},
+       count<&Draft::tasks_per_node>},
+      {{"test-only", 0, Nothing, "", "ask when and where it would start, do not submit"},
+       raise<&Draft::test_only>},
       {{"time", 't', Value, "LIMIT", "minutes, h:m:s, d-h, or UNLIMITED"},
        [](Draft& d, Text v) -> Result<void> {
          BERTH_TRY(d.spec.time_limit, parse_job_limit(v));
@@ -239,6 +368,10 @@ std::vector<OptionTable::Row> honoured() {
       {{"time-min", 0, Value, "LIMIT", "the least it can do with"},
        nullptr,
        "a limit is not shortened to start sooner; set --time"},
+      {{"tres-per-task", 0, Value, "LIST", "cpu:N and gres/gpu:N for each task"},
+       take_tres_per_task},
+      {{"usage", 0, Nothing, "", "all options in a paragraph"}, raise<&Draft::help>},
+      {{"version", 'V', Nothing, "", "which program this is"}, raise<&Draft::help>},
       {{"wait", 'W', Nothing, "", "until it is over"}, raise<&Draft::wait>},
       {{"workdir", 0, Value, "DIR", "where it runs"}, text<&JobSpec::workdir>},
       {{"wrap", 0, Value, "COMMAND", "a shell command instead of a script"},
@@ -249,7 +382,36 @@ std::vector<OptionTable::Row> honoured() {
   };
 }
 
+std::string option_row(const OptionSpec& option, std::string_view happens) {
+  std::string name = fmt::format("`--{}", option.name);
+  if (!option.value.empty())
+    name += option.takes == Takes::Maybe ? fmt::format("[={}]", option.value)
+                                         : fmt::format("={}", option.value);
+  name += "`";
+  if (option.letter != 0) name += fmt::format(", `-{}`", option.letter);
+  std::string row = fmt::format("| {} | {} |", name, happens);
+  for (std::size_t at = 0; (at = row.find("yes|no", at)) != std::string::npos;)
+    row.replace(at, 6, "yes\\|no");
+  return row + "\n";
+}
+
 }  // namespace
+
+std::string sbatch_option_rows() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const OptionTable::Row& row : honoured()) {
+    const std::string happens =
+        row.take != nullptr ? std::string(row.spec.help) : fmt::format("noted: {}", row.instead);
+    all.emplace_back(row.spec.name, option_row(row.spec, happens));
+  }
+  for (const IgnoredOption& one : ignored_sbatch_options())
+    all.emplace_back(one.name, option_row({one.name, one.letter, one.takes, "", ""},
+                                          fmt::format("noted: {}", one.instead)));
+  std::ranges::sort(all);
+  std::string text;
+  for (const auto& [name, row] : all) text += row;
+  return text;
+}
 
 std::vector<OptionTable::Row> sbatch_rows() {
   auto rows = honoured();

@@ -246,6 +246,13 @@ Result<Scheduler::SubmitAnswer> Scheduler::submit(JobSpec spec) {
   }
 }
 
+Result<Scheduler::TestAnswer> Scheduler::test(const JobSpec& spec) {
+  BERTH_TRY(auto body, send("POST", "/jobs/test",
+                            to_json(spec).dump(-1, ' ', false, json::error_handler_t::replace)));
+  BERTH_TRY(auto seen, foreseen_from(body));
+  return TestAnswer{std::move(seen), std::move(body)};
+}
+
 // Many numbers become several questions; doubles are asked for once.
 Result<JobRows> Scheduler::jobs(const JobQuery& query) {
   if (query.ids.empty()) return some_jobs(query, "");

@@ -81,6 +81,12 @@ class Scheduler {
   /// What jobs have shown of themselves: a profile file.
   [[nodiscard]] Result<std::string> learnt_profiles();
   [[nodiscard]] Result<SubmitAnswer> submit(JobSpec spec);
+  /// What would become of it; nothing is made.
+  struct TestAnswer {
+    Foreseen seen;
+    std::string json;
+  };
+  [[nodiscard]] Result<TestAnswer> test(const JobSpec& spec);
   [[nodiscard]] Result<JobRows> jobs(const JobQuery& query);
   [[nodiscard]] Result<JobRow> job(JobNumber number);
   [[nodiscard]] Result<std::vector<AttemptView>> attempts(JobNumber number);

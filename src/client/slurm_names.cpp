@@ -27,7 +27,7 @@ struct EnvironmentOption {
   const char* variable;
   const char* option;
 };
-constexpr std::array<EnvironmentOption, 26> kEnvironment{{
+constexpr std::array<EnvironmentOption, 55> kEnvironment{{
     {"SBATCH_ACCOUNT", "account"},
     {"SBATCH_ARRAY_INX", "array"},
     {"SBATCH_CONSTRAINT", "constraint"},
@@ -54,6 +54,35 @@ constexpr std::array<EnvironmentOption, 26> kEnvironment{{
     {"SBATCH_SIGNAL", "signal"},
     {"SBATCH_TIMELIMIT", "time"},
     {"SBATCH_WAIT", "wait"},
+    {"SBATCH_ACCTG_FREQ", "acctg-freq"},
+    {"SBATCH_BATCH", "batch"},
+    {"SBATCH_CLUSTERS", "clusters"},
+    {"SBATCH_CONTAINER", "container"},
+    {"SBATCH_CONTAINER_ID", "container-id"},
+    {"SBATCH_CORE_SPEC", "core-spec"},
+    {"SLURM_CPU_FREQ_REQ", "cpu-freq"},
+    {"SBATCH_DELAY_BOOT", "delay-boot"},
+    {"SBATCH_DISTRIBUTION", "distribution"},
+    {"SBATCH_EXPORT_FILE", "export-file"},
+    {"SBATCH_GET_USER_ENV", "get-user-env"},
+    {"SBATCH_GPU_BIND", "gpu-bind"},
+    {"SBATCH_GPU_FREQ", "gpu-freq"},
+    {"SBATCH_GRES_FLAGS", "gres-flags"},
+    {"SBATCH_HINT", "hint"},
+    {"SBATCH_IGNORE_PBS", "ignore-pbs"},
+    {"SBATCH_MEM_BIND", "mem-bind"},
+    {"SBATCH_NETWORK", "network"},
+    {"SBATCH_NO_KILL", "no-kill"},
+    {"SBATCH_OVERCOMMIT", "overcommit"},
+    {"SBATCH_POWER", "power"},
+    {"SBATCH_PROFILE", "profile"},
+    {"SBATCH_REQ_SWITCH", "switches"},
+    {"SBATCH_SPREAD_JOB", "spread-job"},
+    {"SBATCH_THREAD_SPEC", "thread-spec"},
+    {"SBATCH_THREADS_PER_CORE", "threads-per-core"},
+    {"SBATCH_USE_MIN_NODES", "use-min-nodes"},
+    {"SBATCH_WAIT_ALL_NODES", "wait-all-nodes"},
+    {"SBATCH_WCKEY", "wckey"},
 }};
 
 Result<void> apply_environment(Draft& draft) {
@@ -79,6 +108,8 @@ Result<void> take_program(Draft& draft, const Parsed& parsed) {
     return {};
   }
   const std::string path = parsed.operands.empty() ? "-" : parsed.operands.front();
+  if (path == ":")
+    return fail("jobs of several kinds in one (' : ') are not supported: submit one for each");
   BERTH_TRY(std::string text, read_script(path));
   if (text.empty()) return fail("the script is empty");
   BERTH_TRY_VOID(apply_script(draft, std::move(text), path == "-" ? "standard input" : path));
@@ -136,21 +167,21 @@ std::string slurm_usage(std::string_view program, std::string_view operands,
 }
 
 int run_sbatch(std::span<const std::string> words, Console& console) {
-  if (words.size() == 1 && words.front() == "--help") {
+  const Parsed parsed = parse_options(sbatch_options().specs(), words, OperandOrder::Leading);
+  if (parsed.has("help")) {
     console.put(slurm_help("sbatch [OPTIONS] [SCRIPT [ARGS…]]", sbatch_options().specs()));
     return console.done();
   }
-  if (words.size() == 1 && words.front() == "--usage") {
+  if (parsed.has("usage")) {
     console.put(slurm_usage("sbatch", "[SCRIPT [ARGS…]]", sbatch_options().specs()));
     return console.done();
   }
-  if (words.size() == 1 && (words.front() == "--version" || words.front() == "-V")) {
+  if (parsed.has("version")) {
     console.put("berth " BERTH_VERSION "\n");
     return console.done();
   }
   auto context = process_context();
   if (!context) return console.complain(kFailure, context.error());
-  const Parsed parsed = parse_options(sbatch_options().specs(), words, OperandOrder::Leading);
   if (const auto code = complaint(parsed, console)) return *code;
   Draft draft;
   draft.is_slurm = true;

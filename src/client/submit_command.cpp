@@ -4,11 +4,14 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -44,7 +47,8 @@ void tell(const Draft& draft, const Scheduler::SubmitAnswer& answer, Manner mann
   if (draft.json) {
     console.put_json(answer.json);
   } else if (draft.parsable) {
-    console.put(fmt::format("{}\n", reply.first));
+    console.put(draft.cluster.empty() ? fmt::format("{}\n", reply.first)
+                                      : fmt::format("{};{}\n", reply.first, draft.cluster));
   } else if (draft.quiet) {
     return;
   } else if (manner == Manner::Slurm) {
@@ -56,6 +60,47 @@ void tell(const Draft& draft, const Scheduler::SubmitAnswer& answer, Manner mann
   } else {
     console.put(fmt::format("job {}\n", reply.first));
   }
+}
+
+std::string slurm_time(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  return text.data();
+}
+
+/// Slurm's sentence, as far as it is known. A time is told only if it starts now, or not before
+/// then by its own wish: when others make way nobody knows.
+void tell_test(const Draft& draft, const Scheduler::TestAnswer& answer, Manner manner,
+               Console& console) {
+  const Foreseen& seen = answer.seen;
+  for (const std::string& note : seen.notes) console.note("note: " + note);
+  if (draft.json) {
+    console.put_json(answer.json);
+    return;
+  }
+  std::string where = fmt::format("using {} processors", std::max(seen.cpus, 1));
+  if (!seen.nodes.empty()) where += fmt::format(" on nodes {}", fmt::join(seen.nodes, ","));
+  where += fmt::format(" in partition {}", seen.queue);
+  std::string line;
+  const bool has_time = seen.reasons.size() == 1 && seen.reasons.front().until;
+  if (seen.starts_now || has_time)
+    line = fmt::format("Job {} to start at {} {}", seen.job,
+                       slurm_time(has_time ? *seen.reasons.front().until / 1'000'000 : unix_now()),
+                       where);
+  else
+    line = fmt::format("Job {} would wait {}: {}", seen.job, where, seen.summary);
+  if (manner == Manner::Slurm)
+    console.note(line);
+  else
+    console.put(line + "\n");
+  for (std::size_t i = has_time || seen.starts_now ? seen.reasons.size() : 1;
+       i < seen.reasons.size(); ++i)
+    console.note("and " + seen.reasons[i].text);
+  if (seen.place > 0 && !seen.starts_now)
+    console.note(fmt::format("it would be {} of {} that wait", seen.place, seen.of));
 }
 
 bool is_job_file(const std::string& path) {
@@ -108,6 +153,11 @@ Result<SubmitContext> process_context() {
       context.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   context.now = unix_now();
+  char host[256] = "";
+  if (::gethostname(host, sizeof host - 1) == 0) context.host = host;
+  const mode_t mask = ::umask(0);  // the only way to ask is to set it
+  ::umask(mask);
+  context.umask = fmt::format("{:04o}", mask & 0777U);
   return context;
 }
 
@@ -154,6 +204,12 @@ int submit_drafts(std::vector<Draft> drafts, Manner manner, Console& console) {
       auto found = patient_scheduler(draft.server, console);
       if (!found) return console.complain(kMisuse, found.error());
       scheduler.emplace(*std::move(found));
+    }
+    if (draft.test_only) {
+      const auto tested = scheduler->test(draft.spec);
+      if (!tested) return console.complain(kFailure, tested.error());
+      tell_test(draft, *tested, manner, console);
+      continue;
     }
     const auto answer = scheduler->submit(draft.spec);
     if (!answer) return console.complain(kFailure, answer.error());

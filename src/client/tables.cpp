@@ -11,6 +11,7 @@
 #include "base/text_table.h"
 #include "base/time.h"
 #include "client/moment.h"
+#include "model/grid.h"
 
 namespace berth::client {
 
@@ -42,6 +43,13 @@ std::string fitted(const std::string& table, int width) {
   return text;
 }
 
+/// Names alone: "lr", "seed".
+std::vector<std::string> parameters_of(const JobSpec& spec) {
+  std::vector<std::string> names;
+  for (const std::string& axis : spec.grid) names.push_back(axis.substr(0, axis.find('=')));
+  return names;
+}
+
 std::string gpus_of(const JobRow& job) {
   if (job.spec->gpu_milli < 1'000) return fmt::format("{:.2g}", job.spec->gpu_milli / 1'000.0);
   // An elastic job: what it has, of what it asked for.
@@ -51,7 +59,18 @@ std::string gpus_of(const JobRow& job) {
 }
 
 std::string name_of(const JobRow& job) {
+  if (!job.spec->grid.empty() && !job.folded.empty())
+    return fmt::format("{} ({} of {})", job.spec->name, job.folded.size(),
+                       fmt::join(parameters_of(*job.spec), " "));
+  if (!job.spec->grid.empty()) return shown_name(*job.spec, job.array_index);
   return job.array != 0 ? fmt::format("{}[{}]", job.spec->name, job.array_index) : job.spec->name;
+}
+
+std::string grid_text(const JobRow& job) {
+  std::string text;
+  for (const auto& [name, value] : grid_point(*job.spec, job.array_index))
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  return text;
 }
 
 std::string exit_text(const JobRow& job) {
@@ -81,6 +100,7 @@ std::string_view colour_of(LiveState state) {
     case LiveState::Preempted: return "33";
     case LiveState::Failed:
     case LiveState::TimedOut:
+    case LiveState::OutOfMemory:
     case LiveState::NodeFailed:
     case LiveState::Rejected: return "31";
     case LiveState::Held:
@@ -152,12 +172,12 @@ std::string queue_table(const std::vector<JobRow>& jobs, const TableStyle& style
     const double waited = job.submitted > 0 ? static_cast<double>(style.now) -
                                                   static_cast<double>(job.submitted) * 1e-6
                                             : 0;
-    table.add_row({fmt::format("{}", job.number), clipped(name_of(job), 24),
-                   clipped(job.spec->user, 12), clipped(job.spec->queue, 12),
-                   coloured(to_string(job.state), colour_of(job.state), style.has_colour),
-                   gpus_of(job),
-                   is_waiting(job.state) ? "+" + clock_span(waited) : clock_span(job.run_seconds),
-                   clipped(circumstance(job), 200)});
+    table.add_row(
+        {fmt::format("{}", job.number), clipped(name_of(job), job.spec->grid.empty() ? 24 : 40),
+         clipped(job.spec->user, 12), clipped(job.spec->queue, 12),
+         coloured(to_string(job.state), colour_of(job.state), style.has_colour), gpus_of(job),
+         is_waiting(job.state) ? "+" + clock_span(waited) : clock_span(job.run_seconds),
+         clipped(circumstance(job), 200)});
   }
   return fitted(table.str(), style.width);
 }
@@ -189,7 +209,7 @@ std::string history_table(const std::vector<JobRow>& jobs, const TableStyle& sty
     if (job.state == LiveState::Completed) ++completed;
     std::vector<std::string> row{
         fmt::format("{}", job.number),
-        clipped(name_of(job), 24),
+        clipped(name_of(job), job.spec->grid.empty() ? 24 : 40),
         clipped(job.spec->user, 12),
         coloured(to_string(job.state), colour_of(job.state), style.has_colour),
         job.started > 0 ? exit_text(job) : "-",
@@ -367,6 +387,11 @@ std::string job_text(const JobRow& job, const std::vector<AttemptView>& attempts
                             spec.memory_mib > 0 ? fmt::format(", {} MiB", spec.memory_mib) : ""));
   line("elastic",
        spec.gpus_max > 0 ? fmt::format("{} to {} GPUs", spec.gpus_min, spec.gpus_max) : "");
+  line("GPU memory",
+       spec.gpu_memory_mib > 0 ? fmt::format("{} MiB or more", spec.gpu_memory_mib) : "");
+  line("container", spec.container);
+  line("grid", grid_text(job));
+  line("qos", spec.qos);
   line("time limit", limit_text(spec.time_limit));
   line("priority", spec.priority != 0 ? fmt::format("{}", spec.priority) : "");
   line("waits for", to_text(spec.dependencies, spec.any_dependency));

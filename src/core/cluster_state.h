@@ -97,6 +97,10 @@ class ClusterState {
   [[nodiscard]] std::int32_t side_room_on(NodeId node, const Shape& shape) const noexcept {
     return static_cast<std::int32_t>(host_.room(node, shape, cluster_->nodes[node.value].gpus));
   }
+  /// A job of the shape could run here without a device, by cores and memory.
+  [[nodiscard]] bool has_room_without_device(NodeId node, const Shape& shape) const noexcept {
+    return is_up(node) && host_.room(node, shape, 1) >= 1;
+  }
   /// Count mode: are there cores and memory for the whole gang in the pool's totals?
   [[nodiscard]] bool has_side_room(PoolId pool, const Shape& shape) const noexcept {
     return host_.has_room(pool, shape);

@@ -34,6 +34,7 @@ Engine::Engine(const EngineParts& parts)
       checkpoint_interval_(parts.checkpoint_interval),
       checkpoints_(parts.checkpoints),
       open_(parts.open),
+      cores_beside_(parts.cores_beside && parts.placement.mode() == ClusterState::Mode::Devices),
       jobs_(parts.trace.jobs.size()),
       state_(parts.cluster, parts.placement.mode()),
       accounts_(jobs_, parts.open ? JobAccounts::Rates::Measured : JobAccounts::Rates::Exact),
@@ -70,7 +71,8 @@ void Engine::watch_what_is_needed(ClusterState& state) const {
 
 void Engine::make_intake() {
   const SideLimits limits{.cores = tuner_ == nullptr && !policy_.traits().sets_cores,
-                          .memory = !policy_.traits().sets_memory};
+                          .memory = !policy_.traits().sets_memory,
+                          .cores_beside = cores_beside_};
   if (open_) {
     // Jobs come while others run: whether one could ever fit is asked of a cluster without jobs.
     pristine_ = std::make_unique<ClusterState>(state_.cluster(), state_.mode());
@@ -117,7 +119,7 @@ Result<void> Engine::run() {
     // manager switches off what both left idle.
     plan_.begin();
     if (tuner_ != nullptr) tuner_->begin_instant(*now);
-    policy_.decide(view_, plan_, policy_rng_);
+    decide();
     if (tuner_ != nullptr) tune();
     if (power_ != nullptr) power_->manage(view_, plan_);
     const auto actions = plan_.seal();
@@ -161,6 +163,22 @@ bool Engine::has_place(const Shape& shape) const {
   });
 }
 
+void Engine::decide() {
+  policy_.decide(view_, plan_, policy_rng_);
+  lane_.decide(view_, plan_);
+}
+
+void Engine::tell_departure(JobId job) {
+  if (is_beside(job)) return lane_.remove(view_, job);
+  policy_.on_departure(view_, job);
+  if (power_ != nullptr) power_->on_departure(view_, job);
+}
+
+void Engine::tell_requeue(JobId job) {
+  if (is_beside(job)) return lane_.add(view_, job);
+  policy_.on_requeue(view_, job);
+}
+
 void Engine::note_change(JobId job) {
   if (tuner_ == nullptr) return;
   for (const Slice& slice : arena_.slices(jobs_.allocation[job]))
@@ -179,7 +197,7 @@ void Engine::tune() {
 void Engine::absorb_rates() {
   for (const RateChange& change : rate_changes_) {
     accounts_.change_rate(view_.now, change);
-    if (open_) policy_.on_rate(view_, change.job);
+    if (open_ && !is_beside(change.job)) policy_.on_rate(view_, change.job);
   }
 }
 
@@ -205,7 +223,7 @@ void Engine::apply(const Event& event) {
     case EventKind::Lost:
       if (!jobs_.is_running(event.job)) break;
       lose_attempt(event.job, Reason::Retry);
-      policy_.on_requeue(view_, event.job);
+      tell_requeue(event.job);
       break;
     case EventKind::Withdrawn:
       if (!is_over(jobs_.state[event.job])) withdraw(event.job);
@@ -250,6 +268,7 @@ void Engine::arrive(JobId job) {
     return;
   }
   if (!estimates_.empty()) estimates_[job] = estimator_.estimate(trace_.jobs[job.value]);
+  if (is_beside(job)) return lane_.add(view_, job);
   if (auto refusal = policy_.admit(view_, job)) {
     reject(job, *std::move(refusal), RejectedBy::Policy);
     return;
@@ -313,8 +332,7 @@ void Engine::end(JobId job, JobState outcome) {
   // trace has its whole length there, so that estimates may learn from it.
   if (!open_ || outcome != JobState::Cancelled)
     estimator_.learn(trace_.jobs[job.value], jobs_.work[job]);
-  policy_.on_departure(view_, job);
-  if (power_ != nullptr) power_->on_departure(view_, job);
+  tell_departure(job);
 }
 
 /// A job that the plan has ended is as gone as one that ended by itself. How long it was allowed to
@@ -323,8 +341,7 @@ void Engine::depart_killed(std::span<const Action> actions) {
   for (const Action& action : actions) {
     if (action.kind != ActionKind::Kill) continue;
     plan_.unpin(action.job);
-    policy_.on_departure(view_, action.job);
-    if (power_ != nullptr) power_->on_departure(view_, action.job);
+    tell_departure(action.job);
   }
 }
 
@@ -340,8 +357,7 @@ void Engine::withdraw(JobId job) {
   jobs_.finished[job] = view_.now;
   ++over_;
   plan_.unpin(job);
-  policy_.on_departure(view_, job);
-  if (power_ != nullptr) power_->on_departure(view_, job);
+  tell_departure(job);
 }
 
 /// Without nodes (Count mode) the latest starters of the pool lose theirs, until the node's devices
@@ -374,7 +390,7 @@ void Engine::lose_node(NodeId node) {
   for (const JobId job : victims_) lose_attempt(job, Reason::NodeLost);
   state_.set_down(node);
   policy_.on_capacity_change(view_, node);
-  for (const JobId job : victims_) policy_.on_requeue(view_, job);
+  for (const JobId job : victims_) tell_requeue(job);
 }
 
 void Engine::lose_attempt(JobId job, Reason reason) {
@@ -401,6 +417,7 @@ void Engine::lose_attempt(JobId job, Reason reason) {
 /// is lost.
 bool Engine::try_again(const Event& event) {
   const JobId job = event.job;
+  if (is_beside(job)) return false;
   if (event.outcome != JobState::Failed || (open_ && !event.asks_policy)) return false;
   const auto slices = arena_.slices(jobs_.allocation[job]);
   const bool again = policy_.retries(view_, job, event.failure, slices);
@@ -419,7 +436,7 @@ bool Engine::try_again(const Event& event) {
   ++jobs_.retries[job];
   release(job);
   accounts_.set_stopped(job, JobState::Waiting);
-  policy_.on_requeue(view_, job);
+  tell_requeue(job);
   return true;
 }
 

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/rng.h"
 #include "core/action.h"
+#include "core/cores_lane.h"
 #include "core/dispatcher.h"
 #include "core/engine_plan.h"
 #include "core/executor.h"
@@ -47,6 +48,8 @@ struct EngineParts {
   /// The trace is a table of slots that the executor fills as jobs come; a slot is read from its
   /// arrival on. The run may end with jobs left.
   bool open = false;
+  /// Jobs without a device are started beside the policy (core/cores_lane.h).
+  bool cores_beside = false;
 };
 
 struct Progress {
@@ -94,6 +97,10 @@ class Engine {
   [[nodiscard]] Time now() const noexcept { return view_.now; }
   /// The job whose event is being absorbed: the one to blame if that throws.
   [[nodiscard]] std::optional<JobId> handling() const noexcept { return handling_; }
+  /// The policy does not know of it: it asks for no device.
+  [[nodiscard]] bool is_beside(JobId job) const noexcept {
+    return cores_beside_ && shapes_[jobs_.shape[job]].gpu_milli == 0;
+  }
   /// Some acceptable pool could hold this shape right now.
   [[nodiscard]] bool has_place(const Shape& shape) const;
 
@@ -118,6 +125,9 @@ class Engine {
   [[nodiscard]] bool try_again(const Event& event);
   void release(JobId job);
   void take(const Action& action);
+  void decide();
+  void tell_departure(JobId job);
+  void tell_requeue(JobId job);
 
   const Trace& trace_;
   Policy& policy_;
@@ -131,6 +141,7 @@ class Engine {
   Duration checkpoint_interval_;
   std::optional<CheckpointRule> checkpoints_;
   bool open_;
+  bool cores_beside_;
 
   JobTable jobs_;
   ShapeTable shapes_;
@@ -146,6 +157,7 @@ class Engine {
   Rng placement_rng_;
   View view_;
   EnginePlan plan_;
+  CoresLane lane_;
   std::vector<RejectedJob> rejected_;
   std::optional<JobId> handling_;
   std::function<void(const Progress&)> progress_;

@@ -15,6 +15,15 @@ void EnginePlan::begin() {
   actions_.clear();
 }
 
+bool EnginePlan::try_start_without_device(JobId job, NodeId node) {
+  check_startable(job);
+  if (!state_->has_room_without_device(node, shape(job))) return false;
+  const Slice slice{.node = node};
+  const PoolId pool = state_->cluster().nodes[node.value].pool;
+  put(job, arena_->store(pool, {&slice, 1}), jobs_->terms[job], Reason::Order);
+  return true;
+}
+
 /// Somebody was on one of its devices before it.
 bool EnginePlan::joins_others(JobId job) const noexcept {
   if (!state_->tracks_devices()) return false;

@@ -32,6 +32,9 @@ class EnginePlan final : public Plan {
     if (!pins_.empty()) pins_.erase(job);
   }
 
+  /// Grants cores and memory of this node and no device. False: not now.
+  [[nodiscard]] bool try_start_without_device(JobId job, NodeId node);
+
   void begin();
   [[nodiscard]] std::span<const Action> seal();
   /// Jobs in the order in which this plan first changed what they hold.

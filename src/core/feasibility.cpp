@@ -49,7 +49,11 @@ std::vector<PoolId> ShapeMaker::acceptable_pools(std::string_view types) const {
 
 ShapeMaker::ShapeMaker(const Trace& trace, const ClusterState& empty, Placement& placement,
                        SideLimits limits, const ProfileSet* buses)
-    : trace_(&trace), empty_(&empty), placement_(&placement), buses_(buses) {
+    : trace_(&trace),
+      empty_(&empty),
+      placement_(&placement),
+      buses_(buses),
+      cores_beside_(limits.cores_beside && empty.mode() == ClusterState::Mode::Devices) {
   // Only what some node limits is part of a shape: otherwise every odd core count would be a queue
   // of its own.
   for (const Node& node : empty.cluster().nodes) {
@@ -84,10 +88,11 @@ ShapeId ShapeMaker::shape_of(const JobRequest& request, ShapeTable& shapes) {
   const auto [model, is_new] = of_model_.try_emplace(model_and_gpus);
   if (is_new) model->second = traits_of(request);
   const bool fraction = placement_->places_fractions() && request.gpus == 1;
+  const bool is_beside = cores_beside_ && request.gpu_milli == 0;
   const Key key{.gpus = request.gpus,
                 .gpu_milli = fraction || request.gpu_milli == 0 ? request.gpu_milli : 1000,
-                .cpus_milli = limits_cpus_ ? request.cpus_milli : 0,
-                .memory_mib = limits_memory_ ? request.memory_mib : 0,
+                .cpus_milli = limits_cpus_ || is_beside ? request.cpus_milli : 0,
+                .memory_mib = limits_memory_ || is_beside ? request.memory_mib : 0,
                 .types = request.gpu_type,
                 .locality = model->second.locality,
                 .bus_milli = model->second.bus_milli};
@@ -116,10 +121,25 @@ std::string ShapeMaker::why_never(const JobRequest& request, ShapeId shape,
                      trace_->text(request.gpu_type));
 }
 
+bool ShapeMaker::has_room_without_device(const Shape& shape) const {
+  const auto& nodes = empty_->cluster().nodes;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (std::ranges::find(shape.pools, nodes[i].pool) != shape.pools.end() &&
+        empty_->has_room_without_device(NodeId{i}, shape))
+      return true;
+  }
+  return false;
+}
+
 std::string ShapeMaker::why_never(const Shape& shape) const {
-  if (shape.gpu_milli == 0 && !placement_->places_fractions())
+  const bool is_beside = cores_beside_ && shape.gpu_milli == 0;
+  if (is_beside && has_room_without_device(shape)) return {};
+  if (shape.gpu_milli == 0 && !placement_->places_fractions() && !is_beside)
     return "asks for no GPU: only placements for fractions of one take such jobs";
   if (shape.pools.empty()) return std::string(kUnknownType);
+  if (is_beside)
+    return fmt::format("needs {:.1f} cores and {:.1f} GiB without a GPU: no node gives that",
+                       shape.cpus_milli_per_gpu / 1000.0, shape.memory_mib_per_gpu / 1024.0);
   Rng rng{1};
   std::vector<Slice> slices;
   std::int64_t most = 0;

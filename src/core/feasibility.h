@@ -18,6 +18,9 @@ namespace berth {
 struct SideLimits {
   bool cores = true;
   bool memory = true;
+  /// Jobs without a device are served beside the policy (core/cores_lane.h), whatever the placement
+  /// gives out; what they ask for always limits them.
+  bool cores_beside = false;
 };
 
 class ShapeMaker {
@@ -47,11 +50,13 @@ class ShapeMaker {
   };
   [[nodiscard]] std::vector<PoolId> acceptable_pools(std::string_view types) const;
   [[nodiscard]] std::string why_never(const Shape& shape) const;
+  [[nodiscard]] bool has_room_without_device(const Shape& shape) const;
 
   const Trace* trace_;
   const ClusterState* empty_;
   Placement* placement_;
   const ProfileSet* buses_;
+  bool cores_beside_;
   bool limits_cpus_ = false;  // some node describes its cores
   bool limits_memory_ = false;
   std::unordered_map<Key, ShapeId, KeyHash> known_;  // lookup only

@@ -39,7 +39,7 @@ std::vector<JobId> Trial::decide(std::optional<Time> at) {
   if (at) engine_.view_.now = std::max(engine_.view_.now, *at);
   engine_.plan_.begin();
   if (engine_.tuner_ != nullptr) engine_.tuner_->begin_instant(engine_.view_.now);
-  engine_.policy_.decide(engine_.view_, engine_.plan_, engine_.policy_rng_);
+  engine_.decide();
   std::vector<JobId> started;
   std::unordered_set<JobId> seen;
   for (const JobId job : engine_.plan_.touched_in_order()) {

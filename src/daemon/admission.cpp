@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/split.h"
 #include "model/job_spec_json.h"
 #include "placements/placements.h"
 
@@ -13,6 +14,7 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kMostShapes = 4096;
+constexpr std::size_t kMostDependencies = 1'000'000;
 constexpr std::size_t kMostNames = 65'536;
 
 void add_message(Fault& fault, std::string message) {
@@ -22,8 +24,8 @@ void add_message(Fault& fault, std::string message) {
 /// It asks for another place than before: whether there is one has to be looked up.
 bool needs_other_devices(const JobSpec& before, const JobSpec& spec) {
   const auto place = [](const JobSpec& s) {
-    return std::tie(s.gpus, s.gpus_min, s.gpus_max, s.gpu_milli, s.gpu_type, s.cpus, s.memory_mib,
-                    s.nodes, s.exclusive);
+    return std::tie(s.gpus, s.gpus_min, s.gpus_max, s.gpu_milli, s.gpu_type, s.gpu_memory_mib,
+                    s.cpus, s.memory_mib, s.nodes, s.exclude, s.exclusive);
   };
   return place(before) != place(spec);
 }
@@ -37,7 +39,7 @@ std::string names_of(const std::vector<QueueOptions>& queues) {
 }  // namespace
 
 Admission::Admission(const Cluster& cluster, const std::string& placement, AdmissionOptions options,
-                     std::function<bool(JobNumber)> exists)
+                     std::function<std::size_t(JobNumber)> exists)
     : cluster_(cluster),
       options_(std::move(options)),
       exists_(std::move(exists)),
@@ -68,6 +70,10 @@ Answer<void> Admission::check(const Caller& caller, const JobSpec* before, JobSp
   if (spec.gpu_milli < 1000 && !placement_->places_fractions())
     notes.push_back(fmt::format("share: placement {} gives out whole devices: the job takes one",
                                 placement_->name()));
+  if (spec.gpus == 0 && spec.cpus == 0) {
+    spec.cpus = 1;
+    notes.emplace_back("gpus: none, so that it takes a core: 1");
+  }
   if (spec.exclusive && needs_other) {
     const std::int32_t whole = cluster_.largest_node();
     if (spec.gpus < whole) {
@@ -76,6 +82,7 @@ Answer<void> Admission::check(const Caller& caller, const JobSpec* before, JobSp
     }
   }
   Fault impossible{.kind = FaultKind::Impossible, .messages = {}};
+  if (spec.gpu_memory_mib > 0 && needs_other) choose_types(spec, notes, impossible);
   check_dependencies(before, spec, impossible);
   if (needs_other) check_cluster(spec, impossible);
   if (!impossible.messages.empty()) return tl::unexpected<Fault>(std::move(impossible));
@@ -130,23 +137,74 @@ void Admission::check_queue(const Caller& caller, const JobSpec* before, JobSpec
   }
 }
 
+/// Types whose devices have the memory it asks for become the types it accepts.
+void Admission::choose_types(JobSpec& spec, std::vector<std::string>& notes,
+                             Fault& impossible) const {
+  const auto gib = [](std::int64_t mib) {
+    return fmt::format("{:.4g} GiB", static_cast<double>(mib) / 1024);
+  };
+  std::vector<std::string> asked;
+  for (const std::string_view type : split(spec.gpu_type, '|'))
+    if (!type.empty()) asked.emplace_back(type);
+  std::string fitting;
+  const DeviceType* largest = nullptr;
+  const auto look_at = [&](const DeviceType& type) {
+    if (largest == nullptr || type.memory_mib > largest->memory_mib) largest = &type;
+    if (type.memory_mib < spec.gpu_memory_mib) return;
+    fitting += (fitting.empty() ? "" : "|") + type.name;
+  };
+  if (asked.empty()) {
+    for (const DeviceType& type : cluster_.pools) look_at(type);
+  }
+  for (const std::string& name : asked) {  // in its own order of preference
+    const auto found = std::ranges::find(cluster_.pools, name, &DeviceType::name);
+    if (found != cluster_.pools.end()) look_at(*found);
+  }
+  if (largest == nullptr) return;  // no such type: said by the check of the cluster
+  if (fitting.empty())
+    return add_message(
+        impossible, fmt::format("asks for {} of GPU memory, the largest here ({}) "
+                                "has {}",
+                                gib(spec.gpu_memory_mib), largest->name, gib(largest->memory_mib)));
+  const auto fitting_types = static_cast<std::size_t>(std::ranges::count(fitting, '|')) + 1;
+  if (asked.empty() && fitting_types == cluster_.pools.size()) return;  // any will do
+  if (fitting != spec.gpu_type) {
+    notes.push_back(
+        fmt::format("gpu_memory: {} or more has {}", gib(spec.gpu_memory_mib), fitting));
+    spec.gpu_type = fitting;
+  }
+}
+
 /// Whoever asks for ever new things must not fill our memory.
 void Admission::forget_shapes() {
   names_ = Trace{};
   table_ = ShapeTable{};
-  shapes_ = std::make_unique<ShapeMaker>(names_, empty_, *placement_);
+  shapes_ =
+      std::make_unique<ShapeMaker>(names_, empty_, *placement_, SideLimits{.cores_beside = true});
 }
 
 void Admission::check_dependencies(const JobSpec* before, const JobSpec& spec,
                                    Fault& impossible) const {
+  std::size_t pairs = 0;
   for (const Dependency& dependency : spec.dependencies) {
     if (dependency.kind == DependencyKind::Singleton) continue;
     const bool is_old = before != nullptr && std::ranges::find(before->dependencies, dependency) !=
                                                  before->dependencies.end();
-    if (!is_old && !exists_(dependency.job))
+    const std::size_t jobs = exists_(dependency.job);
+    if (!is_old && jobs == 0)
       add_message(impossible,
                   fmt::format("waits for job {}, which does not exist", dependency.job));
+    const bool is_all =
+        dependency.kind != DependencyKind::AfterCorr && dependency.index == kWholeArray;
+    pairs += is_all ? jobs : 1;
   }
+  // Each job of an array knows each job it waits for.
+  pairs *= spec.array ? spec.array->indices.size() : 1;
+  if (pairs > kMostDependencies)
+    add_message(impossible,
+                fmt::format("dependencies: {} pairs of jobs that wait and are waited for, at most "
+                            "{} (aftercorr pairs equal indices)",
+                            pairs, kMostDependencies));
 }
 
 void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
@@ -154,6 +212,12 @@ void Admission::check_cluster(const JobSpec& spec, Fault& impossible) {
     if (std::ranges::find(cluster_.nodes, node, &Node::name) == cluster_.nodes.end())
       add_message(impossible, fmt::format("there is no node '{}'", node));
   }
+  const auto is_here = [&](const std::string& node) {
+    return std::ranges::find(cluster_.nodes, node, &Node::name) != cluster_.nodes.end();
+  };
+  if (std::ranges::any_of(spec.exclude, is_here))
+    add_message(impossible,
+                "exclude: a choice of nodes is not supported: ask for a gpu_type instead");
   if (!spec.nodes.empty() && spec.nodes.size() < cluster_.nodes.size())
     add_message(impossible, "a choice of nodes is not supported: ask for a gpu_type instead");
   const std::lock_guard lock{mutex_};

@@ -36,7 +36,7 @@ class Admission {
  public:
   /// `exists`: such a job is or was there.
   Admission(const Cluster& cluster, const std::string& placement, AdmissionOptions options,
-            std::function<bool(JobNumber)> exists);
+            std::function<std::size_t(JobNumber)> exists);
   /// Fills in what the request leaves open and says what is wrong with it. Safe from any thread.
   [[nodiscard]] Answer<void> admit(const Caller& caller, JobSpec& spec,
                                    std::vector<std::string>& notes);
@@ -54,12 +54,13 @@ class Admission {
   void check_queue(const Caller& caller, const JobSpec* before, JobSpec& spec,
                    std::vector<std::string>& notes, Fault& bad) const;
   void check_dependencies(const JobSpec* before, const JobSpec& spec, Fault& impossible) const;
+  void choose_types(JobSpec& spec, std::vector<std::string>& notes, Fault& impossible) const;
   void check_cluster(const JobSpec& spec, Fault& impossible);
   void forget_shapes();
 
   const Cluster& cluster_;
   AdmissionOptions options_;
-  std::function<bool(JobNumber)> exists_;
+  std::function<std::size_t(JobNumber)> exists_;
   std::mutex mutex_;  // of what follows
   Trace names_;
   std::unique_ptr<Placement> placement_;

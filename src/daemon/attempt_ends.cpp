@@ -56,8 +56,11 @@ AttemptEnds::FoundEnd AttemptEnds::of_found(const LedgerJob& job, const Attempt&
 
 std::optional<FailureKind> AttemptEnds::asks_policy(const LedgerJob* job, const Verdict& verdict,
                                                     const ExitRecord* exit, Ending ending) const {
+  // A policy knows only those that hold devices.
+  if (job != nullptr && job->spec->gpus == 0) return std::nullopt;
   const bool has_run = exit != nullptr && exit->was_started;
-  const bool failed = verdict.outcome == Outcome::Failed && has_run;
+  const bool failed =
+      (verdict.outcome == Outcome::Failed || verdict.outcome == Outcome::OutOfMemory) && has_run;
   const bool was_lost =
       verdict.outcome == Outcome::NodeFailed && job != nullptr && job->spec->requeue;
   if (!parts_.rules.policy_retries || ending != Ending::ByItself || (!failed && !was_lost))

@@ -73,7 +73,7 @@ std::vector<HeldDevices> AttemptTable::take(std::span<const Slice> slices, std::
                   [&](const Device& device) { devices.devices.push_back(device.second); });
     std::int32_t cores = (cores_milli * slice.gpus + 999) / 1000;
     if (cores == 0 && spec != nullptr && spec->cpus > 0)
-      cores = std::max(1, spec->cpus * slice.gpus / std::max(1, spec->gpus));
+      cores = spec->gpus == 0 ? spec->cpus : std::max(1, spec->cpus * slice.gpus / spec->gpus);
     devices.cores = cores_.take(devices.node, cores);
     held.push_back(std::move(devices));
   }
@@ -107,7 +107,7 @@ std::vector<Slice> AttemptTable::slices_of(const std::vector<HeldDevices>& where
         slice.devices |= std::uint64_t{1} << static_cast<unsigned>(device);
       }
       slice.gpus = std::popcount(slice.devices);
-      if (slice.gpus > 0) slices.push_back(slice);
+      if (slice.gpus > 0 || held.devices.empty()) slices.push_back(slice);
     }
   }
   return slices;

@@ -13,6 +13,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "daemon/container_config.h"
 #include "daemon/power_config.h"
 #include "exec/discover.h"
 #include "model/yaml_fields.h"
@@ -58,6 +59,7 @@ class ConfigReader {
                                                 "preempt_cost",
                                                 "migrate_cost",
                                                 "power",
+                                                "containers",
                                                 "min_run",
                                                 "training_answer",
                                                 "queues",
@@ -128,6 +130,7 @@ class ConfigReader {
     read_span(root, "training_answer", options.training_answer);
     read_beliefs(root, options.beliefs);
     read_power(fields_, YamlFields::child(root, "power"), options.power, config_.power);
+    read_containers(fields_, YamlFields::child(root, "containers"), config_.containers);
     const YAML::Node set = YamlFields::child(root, "set");
     if (!set.IsDefined()) return;
     if (!set.IsMap()) return fields_.wrong(set.Mark(), "set has 'parameter: value' lines");

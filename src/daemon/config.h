@@ -13,6 +13,7 @@
 #include "daemon/live_service.h"
 #include "daemon/node_power.h"
 #include "daemon/scheduler.h"
+#include "exec/container.h"
 
 namespace berth {
 
@@ -30,6 +31,7 @@ struct ServeConfig {
   AdmissionOptions admission;
   ServiceOptions service;
   PowerOptions power;
+  ContainerOptions containers;
   std::string log_level = "info";
   std::string log_format = "text";
 };

@@ -91,6 +91,7 @@ struct Daemon::Parts {
   [[nodiscard]] Result<void> begin();
   void make_service();
   void note_trouble(std::string_view cause, std::string_view why);
+  [[nodiscard]] std::size_t jobs_named(JobNumber job) const;
   [[nodiscard]] std::string trouble_metrics() const;
 
   DaemonOptions options;
@@ -169,7 +170,7 @@ Result<void> Daemon::Parts::begin() {
             auto extra = extra_env(job.number, attempt.id);
             for (auto& variable : session_environment(*job.spec, options.admission.queues))
               extra.push_back(std::move(variable));
-            auto order = launch_order(job, attempt, options.cluster, extra);
+            auto order = launch_order(job, attempt, options.cluster, extra, options.containers);
             if (order) order->helper = options.helper;
             return order;
           },
@@ -302,12 +303,9 @@ void Daemon::Parts::make_service() {
                                                    .log = &log,
                                                    .power = power.get(),
                                                    .energy = energy.get()});
-  admission = std::make_unique<Admission>(options.cluster, options.live.placement,
-                                          options.admission, [this](JobNumber job) {
-                                            if (board.find(job)) return true;
-                                            const auto past = store->past(job);
-                                            return past && past->has_value();
-                                          });
+  admission =
+      std::make_unique<Admission>(options.cluster, options.live.placement, options.admission,
+                                  [this](JobNumber job) { return jobs_named(job); });
   service = std::make_unique<LiveService>(LiveService::Parts{
       .board = board,
       .store = *store,
@@ -334,8 +332,20 @@ void Daemon::Parts::make_service() {
       .note_trouble = [this](std::string_view cause,
                              std::string_view why) { note_trouble(cause, why); },
       .refusal_of = [this](const JobSpec& spec) { return scheduler->refusal_of(spec); },
+      .foresee = [this](const JobSpec& spec) { return scheduler->foresee(spec); },
       .energy = energy.get(),
       .steps_of = [this](AttemptId attempt) { return host->steps(attempt); }});
+}
+
+/// How many jobs a dependency on this number waits for; 0: there never was such a job.
+std::size_t Daemon::Parts::jobs_named(JobNumber job) const {
+  const auto count = [&](const LedgerJob& found) -> std::size_t {
+    const bool is_array = found.array == job && found.spec && found.spec->array;
+    return is_array ? found.spec->array->indices.size() : 1;
+  };
+  if (const auto live = board.find(job)) return count(*live);
+  const auto past = store->past(job);
+  return past && *past ? count((*past)->job) : 0;
 }
 
 void Daemon::Parts::note_trouble(std::string_view cause, std::string_view why) {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "daemon/live_service.h"
 #include "daemon/node_power.h"
+#include "exec/container.h"
 #include "exec/local_host.h"
 #include "store/sqlite_store.h"
 
@@ -27,6 +28,7 @@ struct DaemonOptions {
   AdmissionOptions admission;
   ServiceOptions service;
   PowerOptions power;
+  ContainerOptions containers;
   /// Of every job's environment, beside what its user says.
   std::function<std::vector<std::pair<std::string, std::string>>(JobNumber)> extra_env;
   /// Where training code finds us; empty: nobody listens. One that cannot be opened is logged and

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -29,18 +30,27 @@ class DependencyGate {
  public:
   /// How a job that is over ended; nothing if there never was such a job.
   using OutcomeOf = std::function<std::optional<Outcome>(JobNumber)>;
-  explicit DependencyGate(OutcomeOf outcome_of) : outcome_of_(std::move(outcome_of)) {}
+  /// The same job in full: of which array it was, and when it began. Absent: there are no arrays.
+  using PastOf = std::function<std::optional<LedgerJob>(JobNumber)>;
+  explicit DependencyGate(OutcomeOf outcome_of, PastOf past_of = {})
+      : outcome_of_(std::move(outcome_of)), past_of_(std::move(past_of)) {}
 
   void add(const LedgerJob& job);
   /// Its request was changed. What it waited for before is forgotten; that it is unsatisfiable is
   /// not, since its end is under way.
   void change(const LedgerJob& job);
   // Adds to `recheck` whoever waits for less than before.
-  void started(JobNumber job, std::set<JobNumber>& recheck);
+  void started(JobNumber job, Time now, std::set<JobNumber>& recheck);
   /// It is over for good.
   void ended(JobNumber job, Outcome outcome, std::set<JobNumber>& recheck);
 
+  /// "after:12+5" opens by time, once job 12 has started.
+  void take_due(Time now, std::set<JobNumber>& recheck);
+  [[nodiscard]] std::optional<Time> next() const;
+
   [[nodiscard]] bool is_open(JobNumber job) const;
+  /// What it waits for can never happen, and it was asked to stay all the same.
+  [[nodiscard]] bool is_kept_unmet(JobNumber job) const;
   [[nodiscard]] std::optional<Outcome> outcome_of(JobNumber job) const { return outcome_of_(job); }
   [[nodiscard]] bool has_unsatisfiable() const noexcept { return !unsatisfiable_.empty(); }
   /// Appends jobs that have become unsatisfiable since last asked; each is named once.
@@ -50,14 +60,20 @@ class DependencyGate {
  private:
   struct Row {
     std::shared_ptr<const JobSpec> spec;
-    bool has_started = false;
+    JobNumber array = 0;
+    std::int32_t array_index = 0;
+    std::optional<Time> started{};
+    std::vector<Dependency> waits_for{};  // of its request, arrays job by job
     std::vector<JobNumber> unmet{};
     bool is_one_met = false;
-    bool is_unsatisfiable = false;  // it is about to be ended
+    bool is_unsatisfiable = false;  // it is about to be ended, unless it is kept
+    std::string never{};            // of one that is kept
   };
   using NameKey = std::pair<std::string, std::string>;  // user, job name
 
   void set_dependencies(JobNumber job, Row& row);
+  void settle_past(JobNumber job, const Dependency& dependency, Row& row, std::string& never);
+  [[nodiscard]] std::vector<JobNumber> targets(const Dependency& dependency, const Row& row) const;
   void add_name(JobNumber job, const JobSpec& spec);
   void remove_singleton(const JobSpec& spec);
   void meet(JobNumber waiting, JobNumber target, std::set<JobNumber>& recheck);
@@ -67,11 +83,13 @@ class DependencyGate {
   [[nodiscard]] bool is_singleton_blocked(JobNumber job, const Row& row) const;
 
   OutcomeOf outcome_of_;
+  PastOf past_of_;
   std::map<JobNumber, Row> rows_;
   std::unordered_map<JobNumber, std::vector<JobNumber>> dependants_;  // by what they wait for
   std::map<NameKey, std::set<JobNumber>> by_name_;
   std::map<NameKey, std::size_t> singletons_;  // how many jobs of this name ask to be the only one
   std::vector<UnsatisfiableJob> unsatisfiable_;
+  std::set<std::tuple<Time, JobNumber, JobNumber>> due_;  // when, who waits, for whom
 };
 
 }  // namespace berth

@@ -43,7 +43,7 @@ void Gates::change(const LedgerJob& job, Time now, std::int64_t wall) {
   recheck_.insert(job.number);
 }
 
-void Gates::started(JobNumber job) { dependencies_.started(job, recheck_); }
+void Gates::started(JobNumber job, Time now) { dependencies_.started(job, now, recheck_); }
 
 void Gates::ended(JobNumber job, Outcome outcome, bool is_final, Time not_before) {
   const auto found = rows_.find(job);
@@ -142,6 +142,7 @@ void Gates::leave(JobNumber job, Row& row) {
 void Gates::take_ready(Time now, std::vector<JobNumber>& ready) {
   quotas_.settle(now);
   times_.take_due(now, recheck_);
+  dependencies_.take_due(now, recheck_);
   // Entering adds nobody to recheck_, so that one look at each is enough.
   for (const JobNumber job : std::exchange(recheck_, {})) try_to_enter(job, now, ready);
   quotas_.offer_room([&](JobNumber job) { try_to_enter(job, now, ready); });
@@ -174,8 +175,11 @@ void Gates::take_looked_at(std::vector<JobNumber>& jobs) {
 }
 
 std::optional<Time> Gates::next_opening() const {
-  const auto time = times_.next(), budget = quotas_.next();
-  return time && budget ? std::min(*time, *budget) : time ? time : budget;
+  std::optional<Time> first;
+  for (const auto& next : {times_.next(), dependencies_.next(), quotas_.next()}) {
+    if (next) first = std::min(*next, first.value_or(*next));
+  }
+  return first;
 }
 
 bool Gates::is_in(JobNumber job) const {
@@ -186,6 +190,12 @@ bool Gates::is_in(JobNumber job) const {
 std::optional<FullLimit> Gates::full_limit(JobNumber job) const {
   const auto found = rows_.find(job);
   return found == rows_.end() ? std::nullopt : quotas_.full_limit(*found->second.spec);
+}
+
+std::vector<ShutGate> Gates::shut_by_limits(const JobSpec& spec) const {
+  std::vector<ShutGate> shut;
+  quotas_.explain(spec, shut);
+  return shut;
 }
 
 std::vector<ShutGate> Gates::shut(JobNumber job, Time now) const {

@@ -26,7 +26,8 @@ namespace berth {
 
 class Gates {
  public:
-  explicit Gates(DependencyGate::OutcomeOf outcome_of) : dependencies_(std::move(outcome_of)) {}
+  explicit Gates(DependencyGate::OutcomeOf outcome_of, DependencyGate::PastOf past_of = {})
+      : dependencies_(std::move(outcome_of), std::move(past_of)) {}
 
   // --- jobs that come, change and go
 
@@ -37,7 +38,7 @@ class Gates {
   void let_in(JobNumber job);
   /// It was changed by its user or an operator.
   void change(const LedgerJob& job, Time now, std::int64_t wall);
-  void started(JobNumber job);
+  void started(JobNumber job, Time now);
   /// It is over for good, or its attempt is (`is_final` false): then it is in line again, not
   /// before `not_before`.
   void ended(JobNumber job, Outcome outcome, bool is_final, Time not_before = {});
@@ -95,11 +96,14 @@ class Gates {
   /// Held or suspended: in line again it would be shut out.
   [[nodiscard]] bool is_kept(JobNumber job) const { return holds_.is_kept(job); }
   [[nodiscard]] bool is_frozen(JobNumber job) const { return holds_.is_frozen(job); }
+  [[nodiscard]] bool is_kept_unmet(JobNumber job) const { return dependencies_.is_kept_unmet(job); }
   /// How a job ended that is over.
   [[nodiscard]] std::optional<Outcome> outcome_of(JobNumber job) const {
     return dependencies_.outcome_of(job);
   }
   [[nodiscard]] std::vector<ShutGate> shut(JobNumber job, Time now) const;
+  /// Limits that would keep out a job of this request.
+  [[nodiscard]] std::vector<ShutGate> shut_by_limits(const JobSpec& spec) const;
   /// The first of its user's and its group's limits that leaves no room for it.
   [[nodiscard]] std::optional<FullLimit> full_limit(JobNumber job) const;
 

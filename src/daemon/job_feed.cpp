@@ -22,7 +22,7 @@ bool has_all_devices(const Attempt& attempt) {
   for (const HeldDevices& devices : attempt.where) held += devices.devices.size();
   std::size_t known = 0;
   for (const Slice& slice : attempt.slices) known += static_cast<std::size_t>(slice.gpus);
-  return known == held && held > 0;
+  return known == held && !attempt.slices.empty();
 }
 
 }  // namespace
@@ -248,7 +248,7 @@ void JobFeed::emit(EventKind kind, JobId slot, JobState outcome) {
 // --- what comes from outside
 
 void JobFeed::handle(const HostEvent& event) {
-  if (event.kind == HostEventKind::Started) parts_.gates.started(event.job);
+  if (event.kind == HostEventKind::Started) parts_.gates.started(event.job, now_);
   if (const auto end = parts_.supervisor.handle(event)) handle_end(*end);
 }
 

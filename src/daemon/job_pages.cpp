@@ -6,7 +6,7 @@
 namespace berth {
 
 std::optional<PastQuery> past_part(const JobFilter& filter) {
-  constexpr auto kEnds = static_cast<std::size_t>(LiveState::Rejected) -
+  constexpr auto kEnds = static_cast<std::size_t>(LiveState::OutOfMemory) -
                          static_cast<std::size_t>(LiveState::Completed) + 1;
   PastQuery query{.user = filter.user,
                   .group = filter.group,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "daemon/service_fault.h"
+#include "model/grid.h"
 
 namespace berth {
 
@@ -73,6 +74,13 @@ Answer<std::optional<Submitted>> JobSubmitter::known_key(const JobSpec& spec) {
                    .notes = {}};
 }
 
+Answer<void> JobSubmitter::check(const Caller& caller, JobSpec& spec,
+                                 std::vector<std::string>& notes) {
+  add_grid_array(spec);
+  if (auto named = name_owner(caller, spec); !named) return named;
+  return prepare(caller, spec, notes);
+}
+
 struct JobSubmitter::Submission {
   JobSpec spec;
   Submitted answer;
@@ -83,6 +91,7 @@ struct JobSubmitter::Submission {
 void JobSubmitter::submit_async(const Caller& caller, JobSpec spec,
                                 std::function<void(Answer<Submitted>)> done) {
   std::vector<std::string> notes;
+  add_grid_array(spec);
   if (auto named = name_owner(caller, spec); !named)
     return done(tl::unexpected<Fault>(std::move(named).error()));
   // What was taken before is answered first: that the queue is full by now, or

@@ -50,6 +50,10 @@ class JobSubmitter {
   using Done = std::function<void(Answer<Submitted>)>;
   /// `done` is called once, from this thread, the journal's or the engine's.
   void submit_async(const Caller& caller, JobSpec spec, Done done);
+  /// Everything that is asked before a job is taken, but for the policy; fills in what the request
+  /// leaves open.
+  [[nodiscard]] Answer<void> check(const Caller& caller, JobSpec& spec,
+                                   std::vector<std::string>& notes);
   /// Acknowledged in this life.
   [[nodiscard]] std::uint64_t count() const noexcept { return submits_.load(); }
 

@@ -1,6 +1,7 @@
 #include "daemon/launch.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include "exec/environment.h"
 #include "exec/user_limits.h"
 #include "model/elastic.h"
+#include "model/grid.h"
 #include "model/output_pattern.h"
 
 namespace berth {
@@ -61,9 +63,10 @@ std::int32_t tasks_on(const JobSpec& spec, std::int32_t gpus) {
   return std::max(1, spec.tasks * gpus / std::max(1, spec.gpus));
 }
 
-Result<LaunchOrder> launch_order(
-    const LedgerJob& job, const Attempt& attempt, const Cluster& cluster,
-    const std::vector<std::pair<std::string, std::string>>& extra_env) {
+Result<LaunchOrder> launch_order(const LedgerJob& job, const Attempt& attempt,
+                                 const Cluster& cluster,
+                                 const std::vector<std::pair<std::string, std::string>>& extra_env,
+                                 const ContainerOptions& containers) {
   AttemptFacts facts;
   facts.job = job.number;
   facts.array = job.array;
@@ -72,6 +75,7 @@ Result<LaunchOrder> launch_order(
   facts.restarts = std::max(0, job.attempts - 1);
   facts.where = on_this_machine(attempt.where, cluster);
   facts.time_limit = job.spec->time_limit;
+  facts.now = std::time(nullptr);
   BERTH_TRY(facts.account, find_account(job.spec->user));
   facts.cluster = cluster.name;
   facts.master_port = pick_master_port(job.number, is_port_free);
@@ -79,6 +83,12 @@ Result<LaunchOrder> launch_order(
   JobSpec spec = *job.spec;
   spec.tasks = tasks_on(spec, attempt.gpus);
   BERTH_TRY(LaunchOrder order, make_order(spec, facts));
+  if (!spec.container.empty())
+    BERTH_TRY_VOID(put_into_container(order, containers,
+                                      {.image = spec.container,
+                                       .home = facts.account.home,
+                                       .devices = facts.where.devices,
+                                       .has_cdi = machine_has_cdi()}));
   // Who serves only themselves has been given their limits already.
   if (::geteuid() == 0) order.files = ordinary_file_limits(facts.account);
   return order;
@@ -93,7 +103,19 @@ std::vector<std::pair<std::string, std::string>> session_environment(
 }
 
 std::pair<std::string, std::string> output_paths(const LedgerJob& job) {
-  const JobSpec& spec = *job.spec;
+  const JobSpec& asked = *job.spec;
+  const GridPoint point = grid_point(asked, job.array_index);
+  const JobSpec* filled = &asked;
+  JobSpec copy;
+  if (!point.empty()) {
+    copy.name = asked.name;
+    copy.user = asked.user;
+    copy.workdir = asked.workdir;
+    copy.output = filled_in(asked.output, point);
+    copy.error = filled_in(asked.error, point);
+    filled = &copy;
+  }
+  const JobSpec& spec = *filled;
   const std::string unnamed = job.array != 0 ? "berth-%A_%a.out" : "berth-%j.out";
   const std::string output = path_for(spec, job, spec.output.empty() ? unnamed : spec.output);
   return {output, spec.error.empty() ? output : path_for(spec, job, spec.error)};

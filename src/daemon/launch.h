@@ -7,6 +7,7 @@
 
 #include "daemon/admission.h"
 #include "daemon/job_supervisor.h"
+#include "exec/container.h"
 #include "exec/host.h"
 
 namespace berth {
@@ -14,7 +15,8 @@ namespace berth {
 /// An error is the job's own: a user this machine does not know, a pattern that makes no sense.
 [[nodiscard]] Result<LaunchOrder> launch_order(
     const LedgerJob& job, const Attempt& attempt, const Cluster& cluster,
-    const std::vector<std::pair<std::string, std::string>>& extra_env);
+    const std::vector<std::pair<std::string, std::string>>& extra_env,
+    const ContainerOptions& containers = {});
 /// What an interactive job's session is told of its queue: how long it may be idle.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> session_environment(
     const JobSpec& spec, const std::vector<QueueOptions>& queues);

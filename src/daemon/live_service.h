@@ -60,6 +60,8 @@ class LiveService final : public Service {
     /// What the policy says to a job that comes now, in the engine's thread;
     /// absent: nobody is asked before a job is taken.
     std::function<std::optional<std::string>(const JobSpec&)> refusal_of = {};
+    /// What would keep a job of this request waiting, in the engine's thread.
+    std::function<Why(const JobSpec&)> foresee = {};
     EnergyMeter* energy = nullptr;
     std::function<KeptSteps(AttemptId)> steps_of = {};  // of one that runs; from any thread
   };
@@ -68,6 +70,7 @@ class LiveService final : public Service {
   void set_trouble(std::string trouble) { cluster_.set_trouble(std::move(trouble)); }
 
   [[nodiscard]] Answer<Submitted> submit(const Caller& caller, JobSpec spec) override;
+  [[nodiscard]] Answer<Foreseen> test(const Caller& caller, JobSpec spec) override;
   void submit_async(const Caller& caller, JobSpec spec,
                     std::function<void(Answer<Submitted>)> done) override {
     submitter_.submit_async(caller, std::move(spec), std::move(done));

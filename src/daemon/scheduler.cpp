@@ -45,7 +45,8 @@ WaitCode code_of(GateKind gate, const Gates& gates, JobNumber job) {
     case GateKind::Suspension: break;
     case GateKind::Begin: return WaitCode::BeginTime;
     case GateKind::RetryDelay: return WaitCode::Retry;
-    case GateKind::Dependency: return WaitCode::Dependency;
+    case GateKind::Dependency:
+      return gates.is_kept_unmet(job) ? WaitCode::DependencyNever : WaitCode::Dependency;
     case GateKind::Array: return WaitCode::ArrayLimit;
     case GateKind::Fit: return WaitCode::TooSmall;
     case GateKind::Quota:
@@ -270,10 +271,15 @@ Result<Scheduler::Next> Scheduler::run_engine() {
   its.estimator.begin(slots);
   learn(its.estimator, slots, memory.wall);
   Gates gates{[&](JobNumber job) -> std::optional<Outcome> {
-    const auto past = parts_.store.past(job);
-    if (!past || !*past) return std::nullopt;
-    return (*past)->outcome;
-  }};
+                const auto past = parts_.store.past(job);
+                if (!past || !*past) return std::nullopt;
+                return (*past)->outcome;
+              },
+              [&](JobNumber job) -> std::optional<LedgerJob> {
+                auto past = parts_.store.past(job);
+                if (!past || !*past) return std::nullopt;
+                return std::move((*past)->job);
+              }};
   shares_.set_limits(gates);
   BERTH_TRY_VOID(shares_.set_uses(gates, parts_.options.half_life));
   LiveExecutor executor{
@@ -317,7 +323,8 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                  .tuner = its.tuner.get(),
                  .power = its.power.get(),
                  .seed = parts_.options.seed,
-                 .open = true}};
+                 .open = true,
+                 .cores_beside = true}};
   policy_retries_ = its.policy->traits().decides_retries;
   parts_.supervisor.begin_engine(rules());
   executor.watch(engine);
@@ -387,6 +394,18 @@ Why Scheduler::explain(const JobView& job, bool may_see_all) const {
     record = parts_.board.find(job.number);
   return explain_in_a_copy({running_->engine, running_->slots, running_->executor, parts_.clock},
                            asked, record);
+}
+
+Why Scheduler::foresee(const JobSpec& spec) const {
+  JobView view;
+  view.spec = std::make_shared<const JobSpec>(spec);
+  view.state = LiveState::Pending;
+  LedgerJob job;
+  job.spec = view.spec;
+  job.submitted = parts_.clock.now();
+  const AskedJob asked{.job = view, .shut = running_->gates.shut_by_limits(spec)};
+  return explain_in_a_copy({running_->engine, running_->slots, running_->executor, parts_.clock},
+                           asked, job);
 }
 
 std::optional<std::string> Scheduler::refusal_of(const JobSpec& spec) const {

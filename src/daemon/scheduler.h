@@ -78,6 +78,8 @@ class Scheduler {
   [[nodiscard]] Why explain(const JobView& job, bool may_see_all) const;
   /// What the policy would say if this job came now; nothing: it would take it, or could not be
   /// asked. Between two passes, in the engine's thread only.
+  /// What would keep a job of this request waiting if it came now, in the engine's thread.
+  [[nodiscard]] Why foresee(const JobSpec& spec) const;
   [[nodiscard]] std::optional<std::string> refusal_of(const JobSpec& spec) const;
 
  private:

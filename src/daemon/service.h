@@ -15,6 +15,7 @@
 #include "model/step.h"
 #include "store/store.h"
 #include "wire/views.h"
+#include "wire/why.h"
 
 namespace berth {
 
@@ -66,6 +67,10 @@ class Service {
   /// Submit without blocking the caller's thread: `done` is called from the committing thread.
   virtual void submit_async(const Caller& caller, JobSpec spec,
                             std::function<void(Answer<Submitted>)> done) = 0;
+  /// What would become of it; nothing is made. Waits for the end of the pass under way.
+  [[nodiscard]] virtual Answer<Foreseen> test(const Caller&, JobSpec) {
+    return tl::unexpected<Fault>(Fault{FaultKind::Unavailable, {"nobody can tell here"}});
+  }
   [[nodiscard]] virtual Answer<JobPage> jobs(const Caller& caller, const JobFilter& filter) = 0;
   [[nodiscard]] virtual Answer<JobView> job(const Caller& caller, JobNumber job) = 0;
   [[nodiscard]] virtual Answer<std::vector<AttemptView>> attempts(const Caller& caller,

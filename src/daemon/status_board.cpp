@@ -32,6 +32,7 @@ LiveState final_state(Outcome outcome) {
     case Outcome::Preempted: return LiveState::Preempted;
     case Outcome::NodeFailed: return LiveState::NodeFailed;
     case Outcome::Rejected: return LiveState::Rejected;
+    case Outcome::OutOfMemory: return LiveState::OutOfMemory;
     case Outcome::Failed:
     case Outcome::Requeued:
     case Outcome::NotStarted: break;
@@ -143,7 +144,8 @@ LiveState StatusBoard::state_of(const LedgerJob& job) const {
 WaitCode StatusBoard::code_of(const LedgerJob& job, LiveState state) const {
   switch (state) {
     case LiveState::Pending:
-      return job.spec->gpus > free_gpus_ ? WaitCode::Resources : WaitCode::Priority;
+      return job.spec->gpus > free_gpus_ || job.spec->gpus == 0 ? WaitCode::Resources
+                                                                : WaitCode::Priority;
     case LiveState::Held:
       return job.held_by == job.spec->user ? WaitCode::HeldByUser : WaitCode::HeldByAdmin;
     case LiveState::Blocked: return notes_.at(job.number).code;
@@ -323,6 +325,11 @@ std::vector<JobNumber> StatusBoard::missing(std::span<const JobNumber> numbers) 
   for (const JobNumber number : numbers)
     if (ledger_.find(number) == nullptr) none.push_back(number);
   return none;
+}
+
+JobNumber StatusBoard::next_number() const {
+  const std::shared_lock lock{mutex_};
+  return ledger_.next_number();
 }
 
 std::optional<JobNumber> StatusBoard::by_key(const std::string& user,

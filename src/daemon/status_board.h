@@ -57,6 +57,8 @@ class StatusBoard final {
   [[nodiscard]] JobPage page(const JobFilter& filter, std::int64_t wall) const;
   /// Those of them that do not live.
   [[nodiscard]] std::vector<JobNumber> missing(std::span<const JobNumber> numbers) const;
+  /// What the next job will be called.
+  [[nodiscard]] JobNumber next_number() const;
   [[nodiscard]] std::optional<JobNumber> by_key(const std::string& user,
                                                 const std::string& key) const;
   [[nodiscard]] std::map<std::string, std::string> settings() const;

@@ -43,7 +43,7 @@ std::string by_policy(std::string_view reason) {
 }
 
 FailureKind failure_of(const ExitRecord& exit) {
-  if (exit.why.starts_with("out of memory")) return FailureKind::User;
+  if (exit.out_of_memory) return FailureKind::User;
   if (exit.signal != 0) return FailureKind::Unknown;
   switch (exit.exit_code) {
     case EX_USAGE:
@@ -90,7 +90,7 @@ Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit, std::i
             .why = fmt::format("asked to be run again by exit code {}", exit.exit_code)};
   }
   const bool again = failures < spec.max_retries;
-  return {.outcome = Outcome::Failed,
+  return {.outcome = exit.out_of_memory ? Outcome::OutOfMemory : Outcome::Failed,
           .is_final = !again,
           .pause = again ? pause_after(failures) : Duration{},
           .why = again ? fmt::format("{}; try {} of {} follows", how_it_ended(exit), failures + 2,

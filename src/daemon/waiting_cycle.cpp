@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "daemon/dependency_targets.h"
+
 namespace berth {
 
 namespace {
@@ -42,12 +44,25 @@ class Search {
         if (wait_for_namesakes(number, name_of(spec_of(*job)))) return true;
         continue;
       }
-      const LedgerJob* target = ledger_.find(dependency.job);
-      if (target == nullptr) continue;
-      if (dependency.kind == DependencyKind::After && target->first_start) continue;
-      if (wait_for(number, dependency.job)) return true;
+      for (const JobNumber one : targets(dependency, *job)) {
+        const LedgerJob* target = ledger_.find(one);
+        if (target == nullptr) continue;
+        if (dependency.kind == DependencyKind::After && target->first_start) continue;
+        if (wait_for(number, one)) return true;
+      }
     }
     return false;
+  }
+
+  [[nodiscard]] std::vector<JobNumber> targets(const Dependency& dependency,
+                                               const LedgerJob& waiting) const {
+    NamedJob named;
+    if (const LedgerJob* live = ledger_.find(dependency.job)) {
+      named.array = live->array;
+      if (live->spec->array) named.indices = &*live->spec->array;
+    }
+    return targets_of(dependency, named,
+                      waiting.array != 0 ? std::optional{waiting.array_index} : std::nullopt);
   }
 
   bool wait_for(JobNumber waiting, JobNumber target) {

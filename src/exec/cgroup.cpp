@@ -1,6 +1,7 @@
 #include "exec/cgroup.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <sstream>
 #include <string_view>
 
@@ -141,6 +142,16 @@ bool AttemptCgroups::was_out_of_memory() const {
     for (const char* name : {"/memory.events", "/memory.oom_control"})
       if (has_count(get(directory + name), "oom_kill ")) return true;
   return false;
+}
+
+std::int64_t AttemptCgroups::peak_kib() const {
+  for (const std::string& directory : directories_) {
+    for (const char* name : {"/memory.peak", "/memory.max_usage_in_bytes"}) {
+      const std::int64_t bytes = std::strtoll(get(directory + name).c_str(), nullptr, 10);
+      if (bytes > 0) return bytes / 1024;
+    }
+  }
+  return 0;
 }
 
 void AttemptCgroups::remove() const {

@@ -47,6 +47,8 @@ class AttemptCgroups {
   [[nodiscard]] bool kill_all() const;
   /// A process was killed because the group was out of memory.
   [[nodiscard]] bool was_out_of_memory() const;
+  /// The most memory it has held at once, in KiB; 0: the kernel does not say.
+  [[nodiscard]] std::int64_t peak_kib() const;
   /// Empty groups go away; one that is not empty stays.
   void remove() const;
 

@@ -1,6 +1,7 @@
 #include "exec/environment.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include <arpa/inet.h>
@@ -10,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "exec/run_dir.h"
+#include "model/grid.h"
 #include "model/output_pattern.h"
 
 namespace berth {
@@ -17,6 +19,9 @@ namespace berth {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
+
+/// Frameworks take RANK and MASTER_ADDR as a sign that somebody has started a process per device.
+bool has_ranks(const JobSpec& spec) { return spec.tasks > 1 || spec.ranks; }
 
 void suggest(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
   const auto put = [&](const char* name, std::string value) {
@@ -27,8 +32,10 @@ void suggest(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
   put("USER", facts.account.name);
   put("LOGNAME", facts.account.name);
   put("SHELL", facts.account.shell);
-  put("MASTER_ADDR", "127.0.0.1");
-  if (facts.master_port != 0) put("MASTER_PORT", fmt::to_string(facts.master_port));
+  if (has_ranks(spec)) {
+    put("MASTER_ADDR", "127.0.0.1");
+    if (facts.master_port != 0) put("MASTER_PORT", fmt::to_string(facts.master_port));
+  }
   // Tasks that share cores would each start a thread per core. A single one sees its own cores and
   // needs no advice.
   const auto cores = static_cast<std::int32_t>(facts.where.cores.size());
@@ -39,36 +46,71 @@ void suggest(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
 void say_devices(Variables& env, const AttemptFacts& facts) {
   // Without devices the list is empty rather than missing: missing would mean all of them.
   const std::string list = fmt::format("{}", fmt::join(facts.where.devices, ","));
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "BERTH_DEVICES",
-                           "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"})
+  for (const char* name :
+       {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "BERTH_DEVICES"})
     env[name] = list;
   env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";  // numbers as the driver's tools show them
-  for (const char* name : {"BERTH_GPUS", "SLURM_GPUS", "SLURM_GPUS_ON_NODE"})
+  env["BERTH_GPUS"] = fmt::to_string(facts.where.devices.size());
+  if (facts.where.devices.empty()) return;
+  env["SLURM_JOB_GPUS"] = list;
+  for (const char* name : {"SLURM_GPUS", "SLURM_GPUS_ON_NODE"})
     env[name] = fmt::to_string(facts.where.devices.size());
+}
+
+/// How many tasks it has by its own word: ours, or those of its #SBATCH lines, which `srun` starts.
+std::string tasks_text(const Variables& env, const JobSpec& spec) {
+  const auto asked = env.find("SLURM_NTASKS");
+  return !has_ranks(spec) && asked != env.end() ? asked->second : fmt::to_string(spec.tasks);
+}
+
+void say_tasks(Variables& env, const JobSpec& spec) {
+  env["BERTH_TASKS"] = fmt::to_string(spec.tasks);
+  env["SLURM_TASKS_PER_NODE"] = tasks_text(env, spec);
+  env["SLURM_NODEID"] = "0";
+  if (!has_ranks(spec)) return;
+  for (const char* name :
+       {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE"})
+    env[name] = fmt::to_string(spec.tasks);
+  env["GROUP_RANK"] = "0";
+}
+
+void say_times(Variables& env, const AttemptFacts& facts) {
+  constexpr std::int64_t kYear = std::int64_t{365} * 86'400;  // Slurm's end of a job without limit
+  if (facts.time_limit > 0) env["BERTH_TIME_LIMIT"] = fmt::to_string(facts.time_limit);
+  if (facts.now == 0) return;
+  env["SLURM_JOB_START_TIME"] = fmt::to_string(facts.now);
+  env["SLURM_JOB_END_TIME"] =
+      fmt::to_string(facts.now + (facts.time_limit > 0 ? facts.time_limit : kYear));
+}
+
+void say_place(Variables& env, const AttemptFacts& facts) {
+  for (const char* name : {"BERTH_NODE", "SLURMD_NODENAME", "SLURM_JOB_NODELIST", "SLURM_NODELIST",
+                           "SLURM_TOPOLOGY_ADDR"})
+    env[name] = facts.where.node;
+  env["SLURM_TOPOLOGY_ADDR_PATTERN"] = "node";
+  env["SLURM_JOB_NUM_NODES"] = env["SLURM_NNODES"] = "1";
 }
 
 void say_job(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
   for (const char* name : {"BERTH_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"})
     env[name] = fmt::to_string(facts.job);
-  for (const char* name : {"BERTH_JOB_NAME", "SLURM_JOB_NAME"}) env[name] = spec.name;
-  for (const char* name : {"BERTH_NODE", "SLURMD_NODENAME", "SLURM_JOB_NODELIST", "SLURM_NODELIST"})
-    env[name] = facts.where.node;
-  for (const char* name : {"BERTH_TASKS", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_NTASKS",
-                           "SLURM_NPROCS", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"})
-    env[name] = fmt::to_string(spec.tasks);
+  const std::string shown = shown_name(spec, facts.array_index);
+  for (const char* name : {"BERTH_JOB_NAME", "SLURM_JOB_NAME"}) env[name] = shown;
   for (const char* name : {"BERTH_RESTARTS", "SLURM_RESTART_COUNT"})
     env[name] = fmt::to_string(facts.restarts);
   env["BERTH_ATTEMPT"] = fmt::format("{}.{}", facts.attempt.generation, facts.attempt.counter);
   env["SLURM_CLUSTER_NAME"] = facts.cluster;
   env["SLURM_JOB_USER"] = facts.account.name;
   env["SLURM_JOB_UID"] = fmt::to_string(facts.account.uid);
-  env["SLURM_JOB_NUM_NODES"] = env["SLURM_NNODES"] = "1";
-  env["SLURM_NODEID"] = env["GROUP_RANK"] = "0";
-  env["SLURM_SUBMIT_DIR"] = spec.workdir;
+  env["SLURM_JOB_GID"] = fmt::to_string(facts.account.gid);
+  env["SLURM_PRIO_PROCESS"] = env["SLURM_OOM_KILL_STEP"] = "0";
+  env.try_emplace("SLURM_SUBMIT_DIR", spec.workdir);
+  if (!spec.submit_host.empty()) env["SLURM_SUBMIT_HOST"] = spec.submit_host;
   if (!spec.queue.empty()) env["SLURM_JOB_PARTITION"] = env["BERTH_QUEUE"] = spec.queue;
   if (!spec.group.empty()) env["SLURM_JOB_ACCOUNT"] = env["BERTH_GROUP"] = spec.group;
-  if (spec.memory_mib > 0) env["SLURM_MEM_PER_NODE"] = fmt::to_string(spec.memory_mib);
-  if (facts.time_limit > 0) env["BERTH_TIME_LIMIT"] = fmt::to_string(facts.time_limit);
+  if (!spec.qos.empty()) env["SLURM_JOB_QOS"] = spec.qos;
+  const bool by_part = env.contains("SLURM_MEM_PER_CPU") || env.contains("SLURM_MEM_PER_GPU");
+  if (spec.memory_mib > 0 && !by_part) env["SLURM_MEM_PER_NODE"] = fmt::to_string(spec.memory_mib);
 }
 
 void say_cores(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
@@ -77,7 +119,12 @@ void say_cores(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
   if (cores == 0) return;
   env["BERTH_CPUS"] = env["SLURM_CPUS_ON_NODE"] = env["SLURM_JOB_CPUS_PER_NODE"] =
       fmt::to_string(cores);
-  env["SLURM_CPUS_PER_TASK"] = fmt::to_string(std::max(1, cores / std::max(1, spec.tasks)));
+  if (has_ranks(spec))
+    env["SLURM_CPUS_PER_TASK"] = fmt::to_string(std::max(1, cores / std::max(1, spec.tasks)));
+}
+
+void say_grid(Variables& env, const GridPoint& point) {
+  for (const auto& [name, value] : point) env[grid_variable(name)] = value;
 }
 
 void say_array(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
@@ -122,9 +169,21 @@ Result<std::string> file_for(const std::string& pattern, const JobSpec& spec,
   return fmt::format("{}/{}", folder, path);
 }
 
+/// As one job of its grid.
+JobSpec at_point(JobSpec spec, const GridPoint& point) {
+  if (point.empty()) return spec;
+  for (std::string& word : spec.command) word = filled_in(word, point);
+  for (auto& [name, value] : spec.env) value = filled_in(value, point);
+  for (std::string* path : {&spec.input, &spec.output, &spec.error})
+    *path = filled_in(*path, point);
+  return spec;
+}
+
 }  // namespace
 
-Result<LaunchOrder> make_order(const JobSpec& spec, const AttemptFacts& facts) {
+Result<LaunchOrder> make_order(const JobSpec& asked, const AttemptFacts& facts) {
+  const GridPoint point = facts.array != 0 ? grid_point(asked, facts.array_index) : GridPoint{};
+  const JobSpec spec = at_point(asked, point);
   LaunchOrder order;
   order.job = facts.job;
   order.attempt = facts.attempt;
@@ -138,6 +197,9 @@ Result<LaunchOrder> make_order(const JobSpec& spec, const AttemptFacts& facts) {
   // What earlier attempts of the job have said is not thrown away with them.
   order.append_output = spec.open_mode == OpenMode::Append || facts.restarts > 0;
   order.tasks = spec.tasks;
+  order.ranks = has_ranks(spec);
+  if (!spec.umask.empty())
+    order.umask = static_cast<std::uint32_t>(std::strtoul(spec.umask.c_str(), nullptr, 8)) & 0777U;
   order.uid = facts.account.uid;
   order.gid = facts.account.gid;
   order.groups = facts.account.groups;
@@ -153,8 +215,12 @@ Result<LaunchOrder> make_order(const JobSpec& spec, const AttemptFacts& facts) {
   suggest(env, spec, facts);
   say_devices(env, facts);
   say_job(env, spec, facts);
+  say_place(env, facts);
+  say_tasks(env, spec);
+  say_times(env, facts);
   say_cores(env, spec, facts);
   say_array(env, spec, facts);
+  say_grid(env, point);
   for (const auto& [name, value] : facts.extra) env[name] = value;
   BERTH_TRY_VOID(check_variables(env));
   order.env.assign(env.begin(), env.end());

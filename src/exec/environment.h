@@ -2,7 +2,9 @@
 // environment of the processes. Nothing of the scheduler's own environment goes in.
 //
 // What the user set wins over what we merely suggest (PATH, HOME, MASTER_PORT, OMP_NUM_THREADS);
-// what we say about the job (BERTH_*, SLURM_*, visible devices, ranks) wins over the user.
+// what we say about the job (BERTH_*, SLURM_*, visible devices, ranks) wins over the user. What the
+// job's request said the Slurm way (SLURM_NTASKS, SLURM_CPUS_PER_TASK, SLURM_MEM_PER_CPU …) comes from
+// its client as variables and is passed on, as Slurm does: it is there only if it was asked for.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@ struct AttemptFacts {
   std::int32_t restarts = 0;  // attempts before this one
   HeldDevices where;
   std::int64_t time_limit = 0;  // seconds, after the queue's default; 0 = none
+  std::int64_t now = 0;         // Unix seconds
   Account account;
   std::string cluster = "berth";
   std::uint16_t master_port = 0;                           // pick_master_port()

@@ -32,9 +32,14 @@ struct LaunchOrder {
   std::vector<std::string> command;  // argv, or the script's arguments
   std::string workdir;
   std::vector<std::pair<std::string, std::string>> env;  // complete: nothing is inherited
+  std::vector<std::string>
+      cleanup;  // run by the shim when all is over, as the user; empty: nothing
   std::string input, output, error;  // patterns replaced but for %t and %%, done for each task
   bool append_output = false;
-  std::int32_t tasks = 1;          // started so often, RANK and LOCAL_RANK in each
+  std::int32_t tasks = 1;  // started so often
+  bool ranks = false;      // RANK and LOCAL_RANK in each
+  std::uint32_t umask = 022;
+  std::string tmp_root = "/tmp";   // a directory of its own is made there; empty: none
   std::uint32_t uid = 0, gid = 0;  // as whom it runs
   std::vector<std::uint32_t> groups;
   std::vector<std::int32_t> cores;  // bound to; empty: any
@@ -70,6 +75,8 @@ struct ExitRecord {
   std::int64_t ended_clock = 0;
   double cpu_seconds = 0;
   std::int64_t max_rss_kib = 0;
+  bool out_of_memory = false;     // a process of it was killed for want of memory
+  std::int64_t peak_kib = 0;      // of all its processes together; 0: nobody counted
   std::vector<StepView> steps{};  // found beside the record, not in it
 };
 

@@ -13,6 +13,7 @@
 #include "exec/claim.h"
 #include "exec/exits.h"
 #include "exec/order_file.h"
+#include "exec/remove_tree.h"
 #include "exec/spawn_shim.h"
 #include "exec/survivors.h"
 #include "step/book.h"
@@ -186,11 +187,15 @@ Result<Finding> LocalHost::lost(AttemptId attempt, std::string why) const {
 
 void LocalHost::forget(AttemptId attempt) {
   watch_.forget(attempt);
+  // A shim that ended in peace has removed it itself.
+  if (const auto tmp = get_file(directory_.tmp(attempt)); tmp && *tmp && (*tmp)->starts_with('/'))
+    remove_tree(**tmp);
   // The order first: a shim still on its way may win the claim we are about to remove, and leaves
   // when it finds that there is nothing to do.
   for (const std::string& path :
        {directory_.order(attempt), directory_.cores(attempt), directory_.script(attempt),
-        directory_.exit(attempt) + ".tmp", directory_.claim(attempt), directory_.exit(attempt)})
+        directory_.tmp(attempt), directory_.exit(attempt) + ".tmp", directory_.claim(attempt),
+        directory_.exit(attempt)})
     ::unlink(path.c_str());
   std::error_code ignored;  // what the job's user has left there; links are not followed
   std::filesystem::remove_all(directory_.steps(attempt), ignored);

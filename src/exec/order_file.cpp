@@ -100,11 +100,15 @@ bool read_into(ShimOrder& shim, const Field& field) {
   read.more("arg", order.command);
   read.text("workdir", order.workdir);
   read.variable("env", order.env);
+  read.more("cleanup", order.cleanup);
   read.text("input", order.input);
   read.text("output", order.output);
   read.text("error", order.error);
   read.flag("append", order.append_output);
   read.number("tasks", order.tasks, 1, kMaxTasks);
+  read.flag("ranks", order.ranks);
+  read.number("umask", order.umask, 0, 0777);
+  read.text("tmp_root", order.tmp_root);
   read.number("uid", order.uid, 0, Reader::kMaxId);
   read.number("gid", order.gid, 0, Reader::kMaxId);
   read.groups("group", order.groups);
@@ -136,6 +140,8 @@ bool read_into(ExitRecord& record, const Field& field) {
   read.number("begun", record.begun_clock, 0, kMaxClock);
   read.number("ended", record.ended_clock, 0, kMaxClock);
   read.number("max_rss_kib", record.max_rss_kib, 0, kMaxClock);
+  read.flag("out_of_memory", record.out_of_memory);
+  read.number("peak_kib", record.peak_kib, 0, kMaxClock);
   std::int64_t cpu_micros = std::llround(record.cpu_seconds * 1e6);
   read.number("cpu_micros", cpu_micros, 0, kMaxSeconds * 1'000'000);
   record.cpu_seconds = static_cast<double>(cpu_micros) * 1e-6;
@@ -163,11 +169,15 @@ std::string encode_order(const ShimOrder& shim) {
   for (const std::string& word : order.command) out.add("arg", word);
   out.add("workdir", order.workdir);
   for (const auto& [name, value] : order.env) out.add("env", name + "=" + value);
+  for (const std::string& word : order.cleanup) out.add("cleanup", word);
   out.add("input", order.input);
   out.add("output", order.output);
   out.add("error", order.error);
   out.add("append", std::int64_t{order.append_output});
   out.add("tasks", std::int64_t{order.tasks});
+  out.add("ranks", std::int64_t{order.ranks});
+  out.add("umask", std::int64_t{order.umask});
+  out.add("tmp_root", order.tmp_root);
   out.add("uid", std::int64_t{order.uid});
   out.add("gid", std::int64_t{order.gid});
   for (const std::uint32_t group : order.groups) out.add("group", std::int64_t{group});
@@ -207,6 +217,8 @@ std::string encode_exit(const ExitRecord& record) {
   out.add("ended", record.ended_clock);
   out.add("cpu_micros", std::int64_t{std::llround(record.cpu_seconds * 1e6)});
   out.add("max_rss_kib", record.max_rss_kib);
+  out.add("out_of_memory", std::int64_t{record.out_of_memory});
+  out.add("peak_kib", record.peak_kib);
   return std::move(out).finish();
 }
 

@@ -1,6 +1,8 @@
 // The files of attempts, and how they are made durable. All that scheduler and shims share lies in
-// one directory: order.ID, attempt.ID (the claim), script.ID, cores.ID, exit.ID, and the
-// directory steps.ID, which belongs to the job's user. The rest belongs to the scheduler; others may pass through it (mode 0711) to run their own script, and read nothing.
+// one directory: order.ID, attempt.ID (the claim), script.ID, cores.ID, tmp.ID (where its own
+// temporary directory is), exit.ID, and the directory steps.ID, which belongs to the job's user. The
+// rest belongs to the scheduler; others may pass through it (mode 0711) to run their own script, and
+// read nothing.
 #pragma once
 
 #include <string>
@@ -19,6 +21,7 @@ class RunDir {
   [[nodiscard]] std::string claim(AttemptId attempt) const { return file("attempt.", attempt); }
   [[nodiscard]] std::string script(AttemptId attempt) const { return file("script.", attempt); }
   [[nodiscard]] std::string cores(AttemptId attempt) const { return file("cores.", attempt); }
+  [[nodiscard]] std::string tmp(AttemptId attempt) const { return file("tmp.", attempt); }
   [[nodiscard]] std::string steps(AttemptId attempt) const { return file("steps.", attempt); }
   [[nodiscard]] std::string exit(AttemptId attempt) const { return file("exit.", attempt); }
 

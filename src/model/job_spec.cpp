@@ -19,6 +19,7 @@ namespace berth {
 namespace {
 
 constexpr std::int64_t kMaxLimitSeconds = std::int64_t{100} * 366 * 86'400;
+constexpr std::int32_t kMaxDelayMinutes = 10'000'000;
 
 template <class Number>
 std::optional<Number> whole(std::string_view text) {
@@ -28,18 +29,44 @@ std::optional<Number> whole(std::string_view text) {
   return value;
 }
 
-constexpr std::array<std::pair<DependencyKind, std::string_view>, 5> kDependencyKinds{{
+constexpr std::array<std::pair<DependencyKind, std::string_view>, 6> kDependencyKinds{{
     {DependencyKind::AfterOk, "afterok"},
     {DependencyKind::AfterAny, "afterany"},
     {DependencyKind::AfterNotOk, "afternotok"},
     {DependencyKind::After, "after"},
     {DependencyKind::Singleton, "singleton"},
+    {DependencyKind::AfterCorr, "aftercorr"},
 }};
 
 std::optional<DependencyKind> dependency_kind_from(std::string_view text) {
   for (const auto& [kind, name] : kDependencyKinds)
     if (name == text) return kind;
   return std::nullopt;
+}
+
+/// "12", "12_3", "12_*", "12+5".
+std::optional<Dependency> dependency_on(DependencyKind kind, std::string_view text) {
+  Dependency found{.kind = kind};
+  if (const auto plus = text.find('+'); plus != std::string_view::npos) {
+    const auto minutes = whole<std::int32_t>(text.substr(plus + 1));
+    const bool is_time = minutes && *minutes >= 0 && *minutes <= kMaxDelayMinutes;
+    if (!is_time || kind != DependencyKind::After) return std::nullopt;
+    found.minutes = *minutes;
+    text = text.substr(0, plus);
+  }
+  if (const auto mark = text.find('_'); mark != std::string_view::npos) {
+    const std::string_view index = text.substr(mark + 1);
+    if (index != "*") {
+      const auto value = whole<std::int32_t>(index);
+      if (!value || *value < 0 || kind == DependencyKind::AfterCorr) return std::nullopt;
+      found.index = *value;
+    }
+    text = text.substr(0, mark);
+  }
+  const auto job = whole<JobNumber>(text);
+  if (!job || *job == 0) return std::nullopt;
+  found.job = *job;
+  return found;
 }
 
 /// "4", "0-9" or "0-9:3", appended; not many more than an array may have.
@@ -176,22 +203,26 @@ Result<Dependencies> parse_dependencies(std::string_view text) {
     const auto pieces = split(part, ':');
     const auto kind = dependency_kind_from(pieces.front());
     if (!kind) {
-      return fail(fmt::format(
-          "dependency '{}': '{}' is none of afterok, afterany, afternotok, after, singleton", text,
-          pieces.front()));
+      return fail(
+          fmt::format("dependency '{}': '{}' is none of afterok, afterany, afternotok, "
+                      "after, aftercorr, singleton",
+                      text, pieces.front()));
     }
     if (*kind == DependencyKind::Singleton) {
       if (pieces.size() > 1)
         return fail(fmt::format("dependency '{}': singleton names no job", text));
-      found.all.push_back({*kind, 0});
+      found.all.push_back({.kind = *kind});
       continue;
     }
     if (pieces.size() < 2) return fail(fmt::format("dependency '{}': {} which job?", text, part));
     for (std::size_t i = 1; i < pieces.size(); ++i) {
-      const auto job = whole<JobNumber>(pieces[i]);
-      if (!job || *job == 0)
-        return fail(fmt::format("dependency '{}': '{}' is no job number", text, pieces[i]));
-      found.all.push_back({*kind, *job});
+      const auto dependency = dependency_on(*kind, pieces[i]);
+      if (!dependency)
+        return fail(
+            fmt::format("dependency '{}': '{}' is no job (as in 12, 12_3, 12_*; after: "
+                        "also 12+5, five minutes later)",
+                        text, pieces[i]));
+      found.all.push_back(*dependency);
     }
   }
   return found;
@@ -241,12 +272,19 @@ std::string_view to_string(DependencyKind kind) noexcept {
   return "afterok";
 }
 
+std::string to_text(const Dependency& on) {
+  std::string text = fmt::format("{}", on.job);
+  if (on.index != kWholeArray) text += fmt::format("_{}", on.index);
+  if (on.minutes != 0) text += fmt::format("+{}", on.minutes);
+  return text;
+}
+
 std::string to_text(const std::vector<Dependency>& dependencies, bool any) {
   std::string text;
   for (const Dependency& dependency : dependencies) {
     if (!text.empty()) text += any ? '?' : ',';
     text += to_string(dependency.kind);
-    if (dependency.kind != DependencyKind::Singleton) text += fmt::format(":{}", dependency.job);
+    if (dependency.kind != DependencyKind::Singleton) text += ":" + to_text(dependency);
   }
   return text;
 }

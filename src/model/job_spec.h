@@ -32,11 +32,17 @@ enum class DependencyKind : std::uint8_t {
   AfterNotOk,  // it failed
   After,       // it has started
   Singleton,   // no other job of this name and user is before this one
+  AfterCorr,   // the job of the same index in that array completed
 };
+
+/// Which job of an array a dependency means; a job that is no array has only itself.
+inline constexpr std::int32_t kWholeArray = -1;
 
 struct Dependency {
   DependencyKind kind = DependencyKind::AfterOk;
-  JobNumber job = 0;  // 0 with Singleton
+  JobNumber job = 0;                 // 0 with Singleton
+  std::int32_t index = kWholeArray;  // "12_3"
+  std::int32_t minutes = 0;          // of After: so long after its start, "after:12+5"
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 
@@ -52,6 +58,8 @@ struct JobSpec {
   std::string output;  // pattern: %j %x %u %A %a %N %n %t %%; empty: berth-%j.out
   std::string error;   // empty: the same as output
   OpenMode open_mode = OpenMode::Truncate;
+  std::string umask;      // octal, as in "0027"; empty: 022
+  std::string container;  // image that it runs in; empty: none
 
   // Who.
   std::string name;
@@ -59,17 +67,22 @@ struct JobSpec {
   std::string group;  // whose share it uses; empty: the user's own
   std::string queue;
   std::string comment;
+  std::string qos;          // kept and shown, decides nothing
+  std::string submit_host;  // where it was submitted
 
   // With what.
   std::int32_t gpus = 1;
   std::int32_t gpus_min = 0;  // elastic range; 0 = not elastic
   std::int32_t gpus_max = 0;
-  std::int32_t gpu_milli = 1000;   // share of one device
-  std::string gpu_type;            // "a100|v100"
-  std::int32_t cpus = 0;           // for the whole job; 0 = not said
-  std::int32_t memory_mib = 0;     // for the whole job; 0 = not said
-  std::int32_t tasks = 1;          // processes of a gang, each with its RANK
-  std::vector<std::string> nodes;  // only these; empty: any
+  std::int32_t gpu_milli = 1000;     // share of one device
+  std::string gpu_type;              // "a100|v100"
+  std::int32_t gpu_memory_mib = 0;   // least memory of each device; 0 = not said
+  std::int32_t cpus = 0;             // for the whole job; 0 = not said
+  std::int32_t memory_mib = 0;       // for the whole job; 0 = not said
+  std::int32_t tasks = 1;            // processes of a gang, each with its RANK
+  bool ranks = false;                // a single task is a gang of one: RANK, WORLD_SIZE, MASTER_*
+  std::vector<std::string> nodes;    // only these; empty: any
+  std::vector<std::string> exclude;  // not these
   bool exclusive = false;
 
   // How it may be treated.
@@ -93,7 +106,10 @@ struct JobSpec {
   std::int64_t begin = 0;  // Unix seconds; 0 = now
   std::vector<Dependency> dependencies;
   bool any_dependency = false;  // one of them is enough
+  bool keep_unmet = false;      // stays in the queue though its dependencies can never be met
   std::optional<ArraySpec> array;
+  std::vector<std::string> grid;  // "lr=0.1,0.01": an array over all combinations (model/grid.h)
+  bool grid_zip = false;          // the first values together, then the second ones
 
   // What is known of it.
   std::string model;
@@ -125,7 +141,7 @@ inline constexpr std::int64_t kUnlimitedTime = 3'200'000'000;
 
 /// "0-9:3,20%2"; the error says which part is wrong.
 [[nodiscard]] Result<ArraySpec> parse_array(std::string_view text);
-/// "afterok:12:13,afterany:9"; a '?' instead of ',' means that one is enough.
+/// "afterok:12:13_4,after:9+5"; a '?' instead of ',' means that one is enough.
 struct Dependencies {
   std::vector<Dependency> all;
   bool any = false;
@@ -139,6 +155,8 @@ struct Dependencies {
 [[nodiscard]] Result<std::int64_t> parse_job_limit(std::string_view text);
 
 [[nodiscard]] std::string_view to_string(DependencyKind kind) noexcept;
+/// "12_3", "12+5": what stands behind the kind.
+[[nodiscard]] std::string to_text(const Dependency& on);
 [[nodiscard]] std::string to_text(const std::vector<Dependency>& dependencies, bool any);
 [[nodiscard]] std::string to_text(const ArraySpec& array);
 

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/suggest.h"
-#include "model/path_pattern.h"
 
 namespace berth {
 
@@ -35,20 +34,27 @@ void visit_fields(Spec& s, Visitor&& v) {
   v("output", s.output, "path of standard output; %j %J %x %u %A %a %b %N %n %s %t are replaced");
   v("error", s.error, "path of standard error (default: with output)");
   v("open_mode", s.open_mode, "truncate or append to output that is there");
+  v("umask", s.umask, "octal mask of the files it makes (default: the submitter's, or 022)");
+  v("container", s.container, "image it runs in, by the scheduler's `containers`");
   v("name", s.name, "what people call it");
   v("user", s.user, "whose job it is (an admin may name another)");
   v("group", s.group, "whose share it uses");
   v("queue", s.queue, "queue (partition)");
   v("comment", s.comment, "any text");
-  v("gpus", s.gpus, "devices, all or nothing; at least 1 (default 1)");
+  v("qos", s.qos, "any name; kept and shown, decides nothing");
+  v("submit_host", s.submit_host, "where it was submitted");
+  v("gpus", s.gpus, "devices, all or nothing; 0: cores alone (default 1)");
   v("gpus_min", s.gpus_min, "elastic: runs with as few");
   v("gpus_max", s.gpus_max, "elastic: uses as many");
   v("gpu_milli", s.gpu_milli, "share of one device in thousandths");
   v("gpu_type", s.gpu_type, "acceptable types, a100|v100 in order of preference");
+  v("gpu_memory_mib", s.gpu_memory_mib, "only devices with so much memory");
   v("cpus", s.cpus, "cores for the whole job");
   v("memory_mib", s.memory_mib, "host memory for the whole job");
   v("tasks", s.tasks, "processes of a gang, each with its RANK");
+  v("ranks", s.ranks, "a single task gets RANK, WORLD_SIZE and MASTER_* too");
   v("nodes", s.nodes, "only on these nodes");
+  v("exclude", s.exclude, "not on these nodes");
   v("exclusive", s.exclusive, "no other job on its nodes");
   v("time_limit", s.time_limit, "seconds it may run");
   v("estimate", s.estimate, "seconds it will likely run");
@@ -68,7 +74,10 @@ void visit_fields(Spec& s, Visitor&& v) {
   v("begin", s.begin, "Unix seconds before which it does not start");
   v("dependencies", s.dependencies, "what it waits for, as in afterok:12:13");
   v("any_dependency", s.any_dependency, "one of the dependencies is enough");
+  v("keep_unmet", s.keep_unmet, "stays in the queue though its dependencies can never be met");
   v("array", s.array, "many jobs of one kind, as in 0-9:3,20%2");
+  v("grid", s.grid, "parameters and their values: an array over all combinations");
+  v("grid_zip", s.grid_zip, "the first values together, then the second ones");
   v("model", s.model, "what it trains, as profiles call it");
   v("study", s.study, "hyper-parameter study it belongs to");
   v("batch_size", s.batch_size, "samples per iteration over all devices");
@@ -269,105 +278,6 @@ void write_value(JsonWriter& out, const std::optional<T>& value) {
   write_value(out, *value);  // an empty one is the default and not written
 }
 
-bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
-
-/// Line breaks, escapes: names stand in tables, logs and measurements. NUL has its own complaint.
-bool has_control(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) { return (c > 0 && c < ' ') || c == '\x7f'; });
-}
-
-void check_texts(const JobSpec& spec, std::vector<std::string>& faults) {
-  const auto check = [&](std::string_view key, std::string_view text, std::size_t limit) {
-    if (has_nul(text)) faults.push_back(fmt::format("{}: holds a NUL byte", key));
-    if (text.size() > limit)
-      faults.push_back(fmt::format("{}: {} bytes, at most {}", key, text.size(), limit));
-  };
-  check("script", spec.script, kMaxScriptBytes);
-  for (const auto& [key, text] : {std::pair{"name", &spec.name},
-                                  {"user", &spec.user},
-                                  {"group", &spec.group},
-                                  {"queue", &spec.queue},
-                                  {"gpu_type", &spec.gpu_type},
-                                  {"model", &spec.model},
-                                  {"study", &spec.study},
-                                  {"key", &spec.key}}) {
-    check(key, *text, kMaxNameBytes);
-    if (has_control(*text)) faults.push_back(fmt::format("{}: holds a control character", key));
-  }
-  for (const auto& [key, text] : {std::pair{"workdir", &spec.workdir},
-                                  {"input", &spec.input},
-                                  {"output", &spec.output},
-                                  {"error", &spec.error},
-                                  {"comment", &spec.comment}})
-    check(key, *text, 4'096);
-  if (!spec.workdir.empty() && spec.workdir.front() != '/')
-    faults.push_back(fmt::format("workdir: '{}' is not absolute", spec.workdir));
-  if (spec.name.find('/') != std::string::npos) faults.emplace_back("name: holds a slash");
-  for (const auto& [key, pattern] : {std::pair{"output", &spec.output}, {"error", &spec.error}}) {
-    if (const auto fine = check_path_pattern(*pattern); !fine)
-      faults.push_back(fmt::format("{}: {}", key, fine.error().text()));
-  }
-}
-
-void check_program(const JobSpec& spec, std::vector<std::string>& faults) {
-  if (spec.script.empty() && (spec.command.empty() || spec.command.front().empty()))
-    faults.emplace_back("command: nothing to run (give a command or a script)");
-  if (!spec.script.empty() && !spec.script.starts_with("#!"))
-    faults.emplace_back("script: its first line must begin with #!");
-  if (std::ranges::any_of(spec.command, has_nul)) faults.emplace_back("command: holds a NUL byte");
-  std::size_t bytes = 0;
-  for (const auto& [name, value] : spec.env) {
-    bytes += name.size() + value.size() + 2;
-    if (name.empty() || has_nul(name) || has_nul(value) || name.find('=') != std::string::npos)
-      faults.push_back(
-          fmt::format("env: '{}' is no name of a variable, or its value holds a NUL", name));
-  }
-  for (const std::string& word : spec.command) bytes += word.size() + 1;
-  if (bytes > kMaxEnvironmentBytes) {
-    faults.push_back(
-        fmt::format("env: {} bytes with the command, at most {}", bytes, kMaxEnvironmentBytes));
-  }
-}
-
-// Bounds that no cluster reaches, but that keep every product of these numbers within its type.
-void check_counts(const JobSpec& spec, std::vector<std::string>& faults) {
-  const auto within = [&](std::string_view key, double value, double low, double high) {
-    if (!(value >= low && value <= high))
-      faults.push_back(fmt::format("{}: {} is not within {} and {}", key, value, low, high));
-  };
-  constexpr double kMany = 1e6;
-  if (spec.gpus == 0)
-    faults.emplace_back(
-        "gpus: 0 asks for no GPU; jobs of CPUs alone are not supported yet: ask for at least 1");
-  else
-    within("gpus", spec.gpus, 1, kMany);
-  within("gpus_min", spec.gpus_min, 0, kMany);
-  within("gpus_max", spec.gpus_max, 0, kMany);
-  within("gpu_milli", spec.gpu_milli, 1, 1'000);
-  within("cpus", spec.cpus, 0, kMany);
-  within("memory_mib", spec.memory_mib, 0, 2e9);
-  within("tasks", spec.tasks, 1, 4'096);
-  within("time_limit", static_cast<double>(spec.time_limit), 0, kUnlimitedTime);
-  within("estimate", static_cast<double>(spec.estimate), 0, 3.2e9);
-  within("priority", spec.priority, -1e9, 1e9);
-  within("weight", spec.weight, 1e-6, 1e6);
-  within("max_retries", spec.max_retries, 0, 1'000);
-  within("warn_signal", spec.warn_signal, 1, 64);
-  within("warn_seconds", static_cast<double>(spec.warn_seconds), 0, 86'400);
-  within("grace_seconds", static_cast<double>(spec.grace_seconds), 0, 86'400);
-  within("begin", static_cast<double>(spec.begin), 0, 1e11);
-  if (spec.deadline) within("deadline", static_cast<double>(*spec.deadline), 0, 1e11);
-  within("batch_size", spec.batch_size, 0, 1e9);
-  within("iterations", static_cast<double>(spec.iterations), 0, 1e15);
-  if (spec.requeue_exit_code) within("requeue_exit_code", *spec.requeue_exit_code, 1, 255);
-  if (spec.gpu_milli < 1'000 && spec.gpus > 1)
-    faults.emplace_back("gpu_milli: only a job of one device takes a share of it");
-  if (spec.gpus_min > 0 && spec.gpus_min > spec.gpus)
-    faults.push_back(fmt::format("gpus_min: {} is above gpus ({})", spec.gpus_min, spec.gpus));
-  if (spec.gpus_max > 0 && spec.gpus_max < spec.gpus)
-    faults.push_back(fmt::format("gpus_max: {} is below gpus ({})", spec.gpus_max, spec.gpus));
-}
-
 }  // namespace
 
 Result<JobSpec> job_spec_from_json(const json& source) {
@@ -441,23 +351,6 @@ Result<JobSpec> changed_job_spec(const JobSpec& spec, std::string_view changes) 
   nlohmann::json merged = to_json(spec);
   for (const auto& [key, value] : json.items()) merged[key] = value;
   return job_spec_from_json(merged);
-}
-
-std::vector<std::string> problems(const JobSpec& spec) {
-  std::vector<std::string> faults;
-  check_program(spec, faults);
-  check_texts(spec, faults);
-  check_counts(spec, faults);
-  return faults;
-}
-
-std::vector<std::string> impossible_numbers(const JobSpec& spec) {
-  std::vector<std::string> faults;
-  check_counts(spec, faults);
-  const bool has_array = spec.array.has_value();
-  if (has_array && (spec.array->indices.empty() || spec.array->indices.size() > kMaxArraySize))
-    faults.push_back(fmt::format("array: {} jobs", spec.array->indices.size()));
-  return faults;
 }
 
 std::string changes_between(const JobSpec& before, const JobSpec& after) {

@@ -128,7 +128,8 @@ Result<RunData> Run::run(const ProgressFn& progress) {
                  .power = parts_.power.get(),
                  .seed = spec_.seed,
                  .checkpoint_interval = spec_.checkpoint_interval,
-                 .checkpoints = checkpoints()}};
+                 .checkpoints = checkpoints(),
+                 .cores_beside = !parts_.placement->places_fractions()}};
   if (recorder) recorder->watch(engine);
   if (progress) engine.set_progress(progress);
   BERTH_TRY_VOID(engine.run());

@@ -289,7 +289,9 @@ struct Ledger::Folder {
     job.gpu_seconds += end.gpu_seconds;
     job.run_seconds += end.run_seconds;
     job.joules += end.joules;
-    if (end.outcome == Outcome::Failed || end.outcome == Outcome::TimedOut) ++job.failures;
+    if (end.outcome == Outcome::Failed || end.outcome == Outcome::TimedOut ||
+        end.outcome == Outcome::OutOfMemory)
+      ++job.failures;
     if (end.outcome == Outcome::Preempted) ++job.preemptions;
     // It never ran: its first start is still to come.
     if (end.outcome == Outcome::NotStarted && job.first_start == job.attempt->since) {

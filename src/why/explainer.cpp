@@ -53,6 +53,39 @@ const RejectedJob* rejection_of(const Engine& engine, JobId slot) {
   return nullptr;
 }
 
+/// Of a job without a device: what the node with most free cores lacks. Nothing: it fits now.
+std::optional<WhyReason> lacks_cores(const Engine& engine, const Shape& shape) {
+  const ClusterState& state = engine.cluster();
+  const auto& nodes = state.cluster().nodes;
+  std::optional<NodeId> best;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const NodeId node{i};
+    if (!state.is_up(node) || std::ranges::find(shape.pools, nodes[i].pool) == shape.pools.end())
+      continue;
+    if (state.has_room_without_device(node, shape)) return std::nullopt;
+    if (!best || state.free_cpus_milli(node) > state.free_cpus_milli(*best)) best = node;
+  }
+  if (!best)
+    return WhyReason{.kind = "capacity", .text = "no node is in service", .who = "operator"};
+  const double needed = shape.cpus_milli_per_gpu / 1000.0;
+  const double free = static_cast<double>(state.free_cpus_milli(*best)) / 1000.0;
+  const std::string& name = nodes[best->value].name;
+  WhyReason reason{.kind = "side resource",
+                   .text = {},
+                   .numbers = {{"cores_needed", needed}, {"cores_free", free}, {"node", name}},
+                   .entities = {name},
+                   .who = "user",
+                   .sole = true};
+  reason.text = fmt::format("needs {:.4g} cores, {} has {:.4g} free", needed, name, free);
+  if (shape.memory_mib_per_gpu > state.free_memory_mib(*best)) {
+    reason.text = fmt::format("needs {} MiB of memory, {} has {} free", shape.memory_mib_per_gpu,
+                              name, state.free_memory_mib(*best));
+    reason.numbers.emplace_back("memory_needed_mib", std::int64_t{shape.memory_mib_per_gpu});
+    reason.numbers.emplace_back("memory_free_mib", state.free_memory_mib(*best));
+  }
+  return reason;
+}
+
 }  // namespace
 
 void Explainer::add_gates(const AskedJob& asked, Why& why) const {
@@ -130,6 +163,11 @@ void Explainer::add_competition(const AskedJob& asked, Why& why) {
                            .sole = true});
     return;
   }
+  if (parts_.engine.is_beside(*slot)) {
+    if (auto reason = lacks_cores(parts_.engine, parts_.engine.shapes()[shape]))
+      why.reasons.push_back(*std::move(reason));
+    return;
+  }
   WaitingJob waiting{
       .parts = parts_,
       .asked = asked,
@@ -171,8 +209,10 @@ Why Explainer::explain(const AskedJob& asked) {
         fmt::format("is over: {}", job.reason.empty() ? to_string(job.state) : job.reason);
     return why;
   }
-  if (job.granted > 0) {
-    const std::string gpus = devices_text(job.granted, {});
+  if (job.granted > 0 || (job.spec->gpus == 0 && !is_waiting(job.state))) {
+    const std::string gpus =
+        job.granted > 0 ? devices_text(job.granted, {})
+                        : plural(static_cast<std::size_t>(job.spec->cpus), "core") + " and no GPU";
     why.summary = job.state == LiveState::Suspended
                       ? fmt::format("is asleep on {}: {}", gpus, job.reason)
                       : fmt::format("runs on {}", gpus);

@@ -32,7 +32,8 @@ struct Names<LiveState> {
       std::pair{LiveState::TimedOut, std::string_view{"timed-out"}},
       std::pair{LiveState::Preempted, std::string_view{"preempted"}},
       std::pair{LiveState::NodeFailed, std::string_view{"node-failed"}},
-      std::pair{LiveState::Rejected, std::string_view{"rejected"}}};
+      std::pair{LiveState::Rejected, std::string_view{"rejected"}},
+      std::pair{LiveState::OutOfMemory, std::string_view{"out-of-memory"}}};
 };
 template <>
 struct Names<WaitCode> {
@@ -52,7 +53,8 @@ struct Names<WaitCode> {
       std::pair{WaitCode::GpuTime, std::string_view{"gpu-time"}},
       std::pair{WaitCode::TooSmall, std::string_view{"cluster-too-small"}},
       std::pair{WaitCode::Resources, std::string_view{"resources"}},
-      std::pair{WaitCode::Priority, std::string_view{"priority"}}};
+      std::pair{WaitCode::Priority, std::string_view{"priority"}},
+      std::pair{WaitCode::DependencyNever, std::string_view{"dependency-never"}}};
 };
 template <>
 struct Names<Verb> {

@@ -46,6 +46,7 @@ enum class LiveState : std::uint8_t {
   Preempted,
   NodeFailed,
   Rejected,
+  OutOfMemory,
   Unknown  // of a newer scheduler: only clients meet it
 };
 [[nodiscard]] std::string_view to_string(LiveState state) noexcept;  // "pending", "timed-out" …
@@ -75,6 +76,7 @@ enum class WaitCode : std::uint8_t {
   TooSmall,  // the cluster: what it asks for was there when it was taken
   Resources,
   Priority,
+  DependencyNever,  // what it waits for can never happen; it was asked to stay
 };
 [[nodiscard]] std::string_view to_string(WaitCode code) noexcept;  // "held-by-user"; None: ""
 

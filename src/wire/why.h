@@ -42,6 +42,20 @@ struct Why {
   std::int64_t age_seconds = 0;   // of the answer
 };
 
+/// What would become of a request if it were submitted now.
+struct Foreseen {
+  JobNumber job = 0;  // the number it would get if nobody else came first
+  bool starts_now = false;
+  std::string queue{};
+  std::vector<std::string> nodes{};  // where, as far as there is no choice
+  std::int32_t gpus = 0, cpus = 0;
+  std::int64_t time_limit = 0;  // seconds; 0: none
+  std::string summary{};
+  std::vector<WhyReason> reasons{};  // what would keep it waiting
+  std::size_t place = 0, of = 0;
+  std::vector<std::string> notes{};
+};
+
 namespace wire {
 
 inline constexpr std::array<std::string_view, 4> kWhoCan{"nobody", "user", "operator", "admin"};
@@ -81,6 +95,27 @@ struct Fields<Why> {
     v("user", w.user, "whose job it is");
     v("yours", w.is_yours);
     v("age_seconds", w.age_seconds);
+  }
+};
+
+template <>
+struct Fields<Foreseen> {
+  static constexpr std::string_view kName = "Foreseen";
+  static constexpr std::string_view kMeaning = "what would become of a request; nothing was made";
+  template <class Answer, class Visit>
+  static void visit(Answer& f, Visit& v) {
+    v("job", f.job, "the number it would get if nobody else came first");
+    v("starts_now", f.starts_now);
+    v("queue", f.queue);
+    v("nodes", f.nodes, "where, as far as there is no choice");
+    v("gpus", f.gpus);
+    v("cpus", f.cpus);
+    v("time_limit", f.time_limit, "seconds; 0: none");
+    v("summary", f.summary);
+    v("reasons", f.reasons, "what would keep it waiting");
+    v("place", f.place, "in the policy's order; 0: it has none");
+    v("of", f.of, "of so many that wait");
+    v("notes", f.notes);
   }
 };
 

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/file.h"
+#include "project_paths.h"
+
 namespace berth::client {
 namespace {
 
@@ -90,6 +93,15 @@ TEST(JobFile, TellsEverythingThatIsWrongWithItsPlace) {
   EXPECT_THAT(error_of("a: [\n"), HasSubstr("job.yaml:"));
   EXPECT_THAT(error_of("jobs: []\nmatrix: {}\n"),
               HasSubstr("job.yaml:2:1: a file of several jobs has no key"));
+}
+
+TEST(JobFile, AGridIsAMappingOfNamesAndValues) {
+  const std::string path = BERTH_SOURCE_DIR "/examples/jobs/sweep.yaml";
+  const auto jobs = parse_job_file(read_file(path, {}).value(), path);
+  ASSERT_TRUE(jobs) << jobs.error().text();
+  EXPECT_EQ(jobs->front().grid, (std::vector<std::string>{"lr=0.1,0.01", "seed=1-5"}));
+  EXPECT_EQ(jobs->front().array->at_once, 4);
+  EXPECT_EQ(jobs->front().time_limit, 600);
 }
 
 }  // namespace

@@ -4,9 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
+#include "base/split.h"
 #include "model/job_spec_json.h"
+#include "project_paths.h"
 
 namespace berth::client {
 namespace {
@@ -51,10 +58,10 @@ struct Row {
 
 TEST(SbatchLines, BecomeASpec) {
   const std::vector<Row> rows{
-      {"#SBATCH -J train", R"({"cpus":1,"name":"train"})"},
-      {"#SBATCH --job-name=train", R"({"cpus":1,"name":"train"})"},
-      {"#SBATCH --job-name train", R"({"cpus":1,"name":"train"})"},
-      {"#SBATCH --job-name=\"my job\"  # a comment", R"({"cpus":1,"name":"my job"})"},
+      {"#SBATCH -J train", R"({"cpus":1,"gpus":0,"name":"train"})"},
+      {"#SBATCH --job-name=train", R"({"cpus":1,"gpus":0,"name":"train"})"},
+      {"#SBATCH --job-name train", R"({"cpus":1,"gpus":0,"name":"train"})"},
+      {"#SBATCH --job-name=\"my job\"  # a comment", R"({"cpus":1,"gpus":0,"name":"my job"})"},
       {"#SBATCH --job-name='a b' --gres=gpu:2", R"({"gpus":2,"name":"a b"})"},
       // a GPU's type and count in all their forms
       {"#SBATCH --gres=gpu", R"({})"},
@@ -69,14 +76,14 @@ TEST(SbatchLines, BecomeASpec) {
       {"#SBATCH --gpus-per-task=2 --ntasks=3", R"({"cpus":3,"gpus":6})"},
       {"#SBATCH --ntasks-per-gpu=2 --ntasks=8", R"({"cpus":8,"gpus":4})"},
       // cores: tasks × cores per task, or cores per GPU
-      {"#SBATCH -n 4 -c 2", R"({"cpus":8})"},
-      {"#SBATCH -N 2 --ntasks-per-node=4 --cpus-per-task=2", R"({"cpus":16})"},
+      {"#SBATCH -n 4 -c 2", R"({"cpus":8,"gpus":0})"},
+      {"#SBATCH -N 2 --ntasks-per-node=4 --cpus-per-task=2", R"({"cpus":16,"gpus":0})"},
       {"#SBATCH --gpus=4 --cpus-per-gpu=6", R"({"cpus":24,"gpus":4})"},
       {"#SBATCH --gpus=4 --cpus-per-task=8", R"({"cpus":8,"gpus":4})"},
       // memory: of each node, core or GPU
       {"#SBATCH --gpus=1 --mem=16G", R"({"memory_mib":16384})"},
       {"#SBATCH --gpus=1 --mem=16G -N 2", R"({"memory_mib":32768})"},
-      {"#SBATCH -c 4 --mem-per-cpu=2G", R"({"cpus":4,"memory_mib":8192})"},
+      {"#SBATCH -c 4 --mem-per-cpu=2G", R"({"cpus":4,"gpus":0,"memory_mib":8192})"},
       {"#SBATCH --gpus=2 --mem-per-gpu=1000", R"({"gpus":2,"memory_mib":2000})"},
       // time
       {"#SBATCH --gpus=1 -t 30", R"({"time_limit":1800})"},
@@ -130,29 +137,82 @@ TEST(SbatchLines, ThatCannotBeHonouredAreNoted) {
               ElementsAre(HasSubstr("job.sh:2: --mail-type is not honoured: no mail is sent"),
                           HasSubstr("job.sh:2: --mail-user is not honoured")));
   EXPECT_THAT(notes_of("#SBATCH -G 1 -C a100"), ElementsAre(HasSubstr("--gres=gpu:TYPE:N")));
-  EXPECT_THAT(notes_of("#SBATCH -G 1 -x n3"), ElementsAre(HasSubstr("--exclude is not honoured")));
-  EXPECT_THAT(notes_of("#SBATCH -G 1 --qos=high"), ElementsAre(HasSubstr("--qos is not honoured")));
+  EXPECT_THAT(notes_of("#SBATCH -G 1 -M big,small"),
+              ElementsAre(HasSubstr("there is one cluster, the job goes there")));
+  EXPECT_THAT(notes_of("#SBATCH --gpus=a100:2,v100:1"),
+              ElementsAre(HasSubstr("asks for 3 of a100|v100")));
   EXPECT_THAT(notes_of("#SBATCH --gres=gpu:1,nvme:2"), ElementsAre(HasSubstr("nvme:2: only gpu")));
   EXPECT_THAT(notes_of("#SBATCH -N 2 --gres=gpu:4"),
               ElementsAre("--nodes=2: asked for as 8 GPUs in all; they may lie on fewer nodes"));
   EXPECT_THAT(notes_of("#SBATCH -G 1 -o out-%J-%4j.txt"), IsEmpty());
 }
 
-TEST(SbatchLines, NoDeviceNamedIsOneAndNoDeviceAskedForIsRefused) {
-  EXPECT_EQ(spec_of("#SBATCH -J train"), R"({"cpus":1,"name":"train"})");
-  EXPECT_THAT(notes_of("#SBATCH -J train"), ElementsAre("names no device: takes one"));
+TEST(SbatchLines, NoDeviceNamedIsNoneAndAtLeastACore) {
+  EXPECT_EQ(spec_of("#SBATCH -J train"), R"({"cpus":1,"gpus":0,"name":"train"})");
+  EXPECT_THAT(notes_of("#SBATCH -J train"), IsEmpty());
   EXPECT_THAT(notes_of("#SBATCH -N 2 -c 4"),
-              ElementsAre("--nodes=2: asked for as 8 cores in all; they may lie on fewer nodes",
-                          "names no device: takes one"));
+              ElementsAre("--nodes=2: asked for as 8 cores in all; they may lie on fewer nodes"));
   for (const char* zero :
        {"#SBATCH --gres=gpu:0", "#SBATCH --gres=none", "#SBATCH --gpus=0", "#SBATCH -G a100:0",
-        "#SBATCH --gpus-per-node=0 -N 2", "#SBATCH --gpus-per-task=0 -n 4", "#BERTH --gpus 0",
-        "#BERTH --set gpus=0", "#SBATCH --gpus=2\n#BERTH --gpus 0"}) {
-    EXPECT_EQ(spec_of(zero),
-              "gpus: 0 asks for no GPU; jobs of CPUs alone are not supported yet: ask for at least "
-              "1")
-        << zero;
+        "#BERTH --gpus 0", "#BERTH --set gpus=0", "#SBATCH --gpus=2\n#BERTH --gpus 0"})
+    EXPECT_EQ(spec_of(zero), R"({"cpus":1,"gpus":0})") << zero;
+}
+
+/// What `sbatch --help` of Slurm 24.11 lists, and what its manual adds.
+constexpr std::string_view kSlurmsOptions =
+    "array account bb bbf begin comment cpu-freq cpus-per-task dependency deadline delay-boot "
+    "chdir "
+    "error export export-file get-user-env gid gres gres-flags hold ignore-pbs input job-name "
+    "no-kill licenses clusters container container-id distribution mail-type mail-user mcs-label "
+    "ntasks nice no-requeue ntasks-per-node nodes oom-kill-step output overcommit partition "
+    "parsable "
+    "power priority profile propagate qos quiet reboot requeue oversubscribe core-spec signal "
+    "spread-job switches thread-spec time time-min tres-bind tres-per-task uid use-min-nodes "
+    "verbose "
+    "wait wckey wrap cluster-constraint contiguous constraint nodefile mem mincpus reservation tmp "
+    "nodelist exclude exclusive mem-per-cpu resv-ports sockets-per-node cores-per-socket "
+    "threads-per-core extra-node-info ntasks-per-core ntasks-per-socket cpus-per-gpu gpus gpu-bind "
+    "gpu-freq gpus-per-node gpus-per-socket gpus-per-task mem-per-gpu help usage version "
+    "acctg-freq "
+    "batch extra hint kill-on-invalid-dep mem-bind network ntasks-per-gpu open-mode prefer segment "
+    "stepmgr test-only wait-all-nodes tasks-per-node cluster jobid";
+
+TEST(SbatchOptions, AreAllThatSlurmHas) {
+  const auto specs = sbatch_options().specs();
+  for (const std::string_view name : split(kSlurmsOptions, ' '))
+    EXPECT_NE(std::ranges::find(specs, name, &OptionSpec::name), specs.end()) << name;
+}
+
+TEST(SbatchOptions, AreInTheGuideAsTheyAre) {
+  const std::string path = BERTH_SOURCE_DIR "/docs/sbatch.md";
+  std::string guide = read_file(path, {}).value_or("");
+  const std::string head = "| option | what happens |\n|---|---|\n";
+  const auto begin = guide.find(head);
+  ASSERT_NE(begin, std::string::npos);
+  const auto end = guide.find("\n\n", begin) + 1;
+  const std::string told = guide.substr(begin + head.size(), end - begin - head.size());
+  if (std::getenv("BERTH_WRITE_GOLDEN") != nullptr) {
+    guide.replace(begin + head.size(), end - begin - head.size(), sbatch_option_rows());
+    std::ofstream(path) << guide;
+    return;
   }
+  EXPECT_EQ(told, sbatch_option_rows()) << "BERTH_WRITE_GOLDEN=1 writes it anew";
+}
+
+TEST(SbatchLines, OfNewerAndOlderSlurmsAreKnown) {
+  EXPECT_EQ(spec_of("#SBATCH -G 1 --tasks-per-node=4"),
+            spec_of("#SBATCH -G 1 --ntasks-per-node=4"));
+  EXPECT_EQ(spec_of("#SBATCH -G 1 -q long -x n[3-4] --kill-on-invalid-dep=no"),
+            R"({"exclude":["n3","n4"],"keep_unmet":true,"qos":"long"})");
+  EXPECT_EQ(spec_of("#SBATCH -G 1 -d afterok:12_3:13_*,after:9+5"),
+            R"({"dependencies":"afterok:12_3,afterok:13,after:9+5"})");
+  EXPECT_EQ(spec_of("#SBATCH -G 1 --container=docker://a/b:1"),
+            R"({"container":"docker://a/b:1"})");
+  for (const char* known : {"--oom-kill-step", "--stepmgr", "--segment=2", "--resv-ports",
+                            "--tres-bind=x", "--container-id=x", "--jobid=3"})
+    EXPECT_THAT(notes_of(std::string("#SBATCH -G 1 ") + known),
+                ElementsAre(HasSubstr("is not honoured")))
+        << known;
 }
 
 TEST(SbatchLines, ThatAreWrongHaveFileLineAndColumn) {

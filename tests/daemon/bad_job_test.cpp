@@ -33,8 +33,9 @@ TEST(BadJob, WhatIsAdmittedIsWhatIsWritten) {
     world.submit(service, anns("100", 2));
   });
   world.at(10, [](LiveService& service) {
-    EXPECT_NE(refusal(service.change(kAnn, 2, R"({"gpus":0})")).find("asks for no GPU"),
-              std::string::npos);
+    EXPECT_NE(
+        refusal(service.change(kAnn, 2, R"({"gpus":0,"gpu_type":"v100"})")).find("asks for no GPU"),
+        std::string::npos);
     const auto changed = service.change(kAnn, 2, R"({"gpus":null})");
     ASSERT_TRUE(changed);
     EXPECT_EQ(changed->spec->gpus, 1);  // back to the default
@@ -162,14 +163,14 @@ TEST(BadJob, WhatOlderVersionsWroteIsSetAside) {
   });
   world.crash_at_time(10, CrashKind::Kill);
   ASSERT_TRUE(world.live());
-  world.plant(ChangeRecord{.job = 1, .changes = R"({"gpus":0})", .by = "ann"});
-  world.plant(ChangeRecord{.job = 2, .changes = R"({"gpus":0})", .by = "ann"});
+  world.plant(ChangeRecord{.job = 1, .changes = R"({"gpus":-1})", .by = "ann"});
+  world.plant(ChangeRecord{.job = 2, .changes = R"({"gpus":-1})", .by = "ann"});
   bool looked = false;
   world.at(2'000, [&](LiveService& service) {
     looked = true;
     const auto bad = service.job(kRoot, 2);
     EXPECT_EQ(bad->state, LiveState::Held);
-    EXPECT_TRUE(bad->reason.starts_with("held by @scheduler: set aside: gpus: 0 asks for no GPU"))
+    EXPECT_TRUE(bad->reason.starts_with("held by @scheduler: set aside: gpus: -1 is not within"))
         << bad->reason;
     EXPECT_EQ(world.why(2).reasons.front().kind, "hold");
     EXPECT_EQ(service.job(kRoot, 1)->state, LiveState::Completed);  // it ran, and went on

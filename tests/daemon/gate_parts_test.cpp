@@ -105,6 +105,126 @@ TEST(DependencyGate, SettlesWhatEndedBeforeAndAfterTheDependantCame) {
   EXPECT_FALSE(gate.is_open(2));
 }
 
+LedgerJob in_array(JobNumber number, JobNumber first, std::int32_t index, JobSpec spec) {
+  LedgerJob job = job_of(number, std::move(spec));
+  job.array = first;
+  job.array_index = index;
+  return job;
+}
+
+JobSpec array_of(const char* indices, const char* dependencies = "") {
+  JobSpec spec;
+  spec.array = *parse_array(indices);
+  if (*dependencies != 0) spec.dependencies = parse_dependencies(dependencies)->all;
+  return spec;
+}
+
+JobSpec after(const char* dependencies) {
+  JobSpec spec;
+  spec.dependencies = parse_dependencies(dependencies)->all;
+  return spec;
+}
+
+TEST(DependencyGate, TheNumberOfAnArrayStandsForAllOfItAndAnIndexForOne) {
+  DependencyGate gate{[](JobNumber) { return std::nullopt; }};
+  gate.add(in_array(10, 10, 2, array_of("2,5")));
+  gate.add(in_array(11, 10, 5, array_of("2,5")));
+  gate.add(job_of(20, after("afterok:10")));
+  gate.add(job_of(21, after("afterok:10_2")));
+  gate.add(job_of(22, after("afterok:10_*")));
+  gate.add(job_of(23, after("afterok:11")));  // a number of its own is that job alone
+  std::set<JobNumber> recheck;
+  gate.ended(10, Outcome::Completed, recheck);
+  EXPECT_FALSE(gate.is_open(20));
+  EXPECT_TRUE(gate.is_open(21));
+  EXPECT_FALSE(gate.is_open(22));
+  EXPECT_FALSE(gate.is_open(23));
+  gate.ended(11, Outcome::Completed, recheck);
+  for (const JobNumber job : {20, 22, 23}) EXPECT_TRUE(gate.is_open(job)) << job;
+}
+
+TEST(DependencyGate, AftercorrWaitsForTheSameIndex) {
+  DependencyGate gate{[](JobNumber) { return std::nullopt; }};
+  gate.add(in_array(10, 10, 1, array_of("1-2")));
+  gate.add(in_array(11, 10, 2, array_of("1-2")));
+  gate.add(in_array(20, 20, 1, array_of("1-3", "aftercorr:10")));
+  gate.add(in_array(21, 20, 2, array_of("1-3", "aftercorr:10")));
+  gate.add(in_array(22, 20, 3, array_of("1-3", "aftercorr:10")));
+  std::vector<UnsatisfiableJob> never;
+  gate.take_unsatisfiable(never);
+  ASSERT_EQ(never.size(), 1U);  // the other array has no index 3
+  EXPECT_EQ(never[0].job, 22U);
+  std::set<JobNumber> recheck;
+  gate.ended(11, Outcome::Completed, recheck);
+  EXPECT_FALSE(gate.is_open(20));
+  EXPECT_TRUE(gate.is_open(21));
+}
+
+TEST(DependencyGate, AnArrayThatIsOverIsKnownByWhatIsOnRecordOfIt) {
+  DependencyGate gate{[](JobNumber number) -> std::optional<Outcome> {
+                        if (number == 10) return Outcome::Failed;
+                        return Outcome::Completed;
+                      },
+                      [](JobNumber number) -> std::optional<LedgerJob> {
+                        return in_array(number, 10, 1, array_of("1-2"));
+                      }};
+  gate.add(job_of(20, after("afterok:10_2")));  // job 11
+  EXPECT_TRUE(gate.is_open(20));
+  gate.add(job_of(21, after("afterok:10")));
+  EXPECT_FALSE(gate.is_open(21));
+}
+
+TEST(DependencyGate, ADelayBeginsWithTheStart) {
+  DependencyGate gate{[](JobNumber) { return std::nullopt; }};
+  gate.add(job_of(1));
+  gate.add(job_of(2, after("after:1+5")));
+  std::set<JobNumber> recheck;
+  const Time start{std::chrono::seconds{100}};
+  gate.started(1, start, recheck);
+  EXPECT_TRUE(recheck.empty());
+  EXPECT_EQ(gate.next(), start + std::chrono::minutes{5});
+  gate.ended(1, Outcome::Completed, recheck);  // that it ended sooner changes nothing
+  EXPECT_FALSE(gate.is_open(2));
+  gate.take_due(start + std::chrono::minutes{5}, recheck);
+  EXPECT_EQ(recheck, (std::set<JobNumber>{2}));
+  EXPECT_TRUE(gate.is_open(2));
+  EXPECT_FALSE(gate.next());
+}
+
+TEST(DependencyGate, ADelayHoldsAlsoAfterAJobThatIsOver) {
+  DependencyGate gate{[](JobNumber) { return Outcome::Completed; },
+                      [](JobNumber number) -> std::optional<LedgerJob> {
+                        LedgerJob past = job_of(number);
+                        past.first_start = Time{std::chrono::seconds{100}};
+                        return past;
+                      }};
+  gate.add(job_of(2, after("after:1+5")));
+  EXPECT_FALSE(gate.is_open(2));
+  EXPECT_EQ(gate.next(), Time{std::chrono::seconds{400}});
+  std::set<JobNumber> recheck;
+  gate.take_due(Time{std::chrono::seconds{400}}, recheck);
+  EXPECT_TRUE(gate.is_open(2));
+}
+
+TEST(DependencyGate, WhoIsAskedToStayStaysAndSaysWhy) {
+  DependencyGate gate{[](JobNumber) { return std::nullopt; }};
+  JobSpec spec = after("afterok:1");
+  spec.keep_unmet = true;
+  gate.add(job_of(1));
+  gate.add(job_of(2, spec));
+  std::set<JobNumber> recheck;
+  gate.ended(1, Outcome::Failed, recheck);
+  EXPECT_FALSE(gate.has_unsatisfiable());
+  EXPECT_TRUE(gate.is_kept_unmet(2));
+  EXPECT_FALSE(gate.is_open(2));
+  std::vector<ShutGate> shut;
+  gate.explain(2, shut);
+  ASSERT_EQ(shut.size(), 1U);
+  EXPECT_EQ(shut[0].text, "afterok:1 can never be met: job 1 failed; it was asked to stay");
+  gate.change(job_of(2));  // waits for nobody any more
+  EXPECT_TRUE(gate.is_open(2));
+}
+
 TEST(QuotaGate, OffersRoomToThoseWhoWaitUntilTheShareIsFull) {
   QuotaGate gate;
   gate.set_limits("user/ann", {.jobs = 1});

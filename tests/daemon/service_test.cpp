@@ -194,19 +194,18 @@ TEST(Service, ALimitOfARunningJobIsShortenedByItsUserAndExtendedByAnOperator) {
 }
 
 // What the command line refuses by itself comes over the API all the same.
-TEST(Service, AJobOfNoGpuIsRefusedAndAShareIsSaidToBeAWholeDevice) {
+TEST(Service, AJobOfNoGpuTakesACoreAndAShareIsSaidToBeAWholeDevice) {
   LiveWorld world{{.cluster = "1x2"}};
   bool looked = false;
   world.at(1, [&](LiveService& service) {
     looked = true;
-    const std::vector<std::string> refused{
-        "gpus: 0 asks for no GPU; jobs of CPUs alone are not supported yet: ask for at least 1"};
     JobSpec none = spec_of({"run", "1"}, 0);
-    none.cpus = 4;
+    none.hold = true;
     const auto answer = service.submit(kRoot, none);
-    ASSERT_FALSE(answer);
-    EXPECT_EQ(answer.error().kind, FaultKind::BadRequest);
-    EXPECT_EQ(answer.error().messages, refused);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->notes, std::vector<std::string>{"gpus: none, so that it takes a core: 1"});
+    none.gpu_type = "a100";
+    ASSERT_FALSE(service.submit(kRoot, none));
 
     JobSpec half = spec_of({"run", "1"});
     half.gpu_milli = 500;
@@ -217,9 +216,8 @@ TEST(Service, AJobOfNoGpuIsRefusedAndAShareIsSaidToBeAWholeDevice) {
               std::vector<std::string>{
                   "share: placement best-fit gives out whole devices: the job takes one"});
     const auto changed = service.change(kRoot, taken->first, R"({"gpus":0,"cpus":4})");
-    ASSERT_FALSE(changed);
-    EXPECT_EQ(changed.error().messages, refused);
-    EXPECT_EQ(service.job(kRoot, taken->first)->spec->gpus, 1);
+    ASSERT_TRUE(changed);
+    EXPECT_EQ(service.job(kRoot, taken->first)->spec->gpus, 0);
     static_cast<void>(service.act(kRoot, Verb::Cancel, {.user = "root"}, "", 0));
   });
   world.run();

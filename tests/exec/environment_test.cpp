@@ -83,12 +83,83 @@ TEST(Environment, TheUserDecidesOnAdviceAndWeOnFacts) {
   EXPECT_EQ(env["SLURM_JOB_ID"], "42");
 }
 
+TEST(Environment, OnlyJobsWithTasksHaveRanks) {
+  JobSpec job = spec();
+  job.tasks = 1;
+  auto env = env_of(job, facts());
+  // Lightning and accelerate take them for the work of a launcher.
+  for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR",
+                           "MASTER_PORT", "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_CPUS_PER_TASK"})
+    EXPECT_FALSE(env.contains(name)) << name;
+  EXPECT_FALSE(make_order(job, facts())->ranks);
+  EXPECT_EQ(env["SLURM_TASKS_PER_NODE"], "1");
+  job.ranks = true;
+  env = env_of(job, facts());
+  EXPECT_EQ(env["WORLD_SIZE"], "1");
+  EXPECT_EQ(env["MASTER_PORT"], "20042");
+  EXPECT_TRUE(make_order(job, facts())->ranks);
+}
+
+TEST(Environment, PassesOnWhatTheRequestSaidTheSlurmWay) {
+  JobSpec job = spec();
+  job.tasks = 1;
+  job.qos = "long";
+  job.submit_host = "login1";
+  job.env = {{"SLURM_NTASKS", "4"},
+             {"SLURM_MEM_PER_CPU", "128"},
+             {"SLURM_CPUS_PER_TASK", "2"},
+             {"SLURM_SUBMIT_DIR", "/home/ann/here"}};
+  AttemptFacts all = facts();
+  all.now = 1'000;
+  all.time_limit = 60;
+  auto env = env_of(job, all);
+  const std::map<std::string, std::string> expected{{"SLURM_NTASKS", "4"},
+                                                    {"SLURM_TASKS_PER_NODE", "4"},
+                                                    {"SLURM_CPUS_PER_TASK", "2"},
+                                                    {"SLURM_MEM_PER_CPU", "128"},
+                                                    {"SLURM_SUBMIT_DIR", "/home/ann/here"},
+                                                    {"SLURM_SUBMIT_HOST", "login1"},
+                                                    {"SLURM_JOB_QOS", "long"},
+                                                    {"SLURM_JOB_GID", "100"},
+                                                    {"SLURM_TOPOLOGY_ADDR", "n1"},
+                                                    {"SLURM_JOB_START_TIME", "1000"},
+                                                    {"SLURM_JOB_END_TIME", "1060"}};
+  for (const auto& [name, value] : expected) EXPECT_EQ(env[name], value) << name;
+  EXPECT_FALSE(env.contains("SLURM_MEM_PER_NODE"));  // it was asked for by core
+}
+
+TEST(Environment, AJobOfAGridHasItsParameters) {
+  JobSpec job = spec();
+  job.tasks = 1;
+  job.grid = {"lr=0.1,0.01", "seed=1-2"};
+  job.command = {"train", "--lr={lr}"};
+  job.output = "{seed}.out";
+  AttemptFacts all = facts();
+  all.array = 40;
+  all.array_index = 3;
+  auto env = env_of(job, all);
+  EXPECT_EQ(env["BERTH_GRID_LR"], "0.01");
+  EXPECT_EQ(env["BERTH_GRID_SEED"], "2");
+  EXPECT_EQ(env["SLURM_JOB_NAME"], "resnet lr=0.01 seed=2");
+  const auto order = make_order(job, all);
+  EXPECT_EQ(order->command, (std::vector<std::string>{"train", "--lr=0.01"}));
+  EXPECT_EQ(order->output, "/home/ann/2.out");
+}
+
+TEST(Environment, TheMaskIsTheSubmitters) {
+  JobSpec job = spec();
+  EXPECT_EQ(make_order(job, facts())->umask, 022U);
+  job.umask = "0027";
+  EXPECT_EQ(make_order(job, facts())->umask, 027U);
+}
+
 TEST(Environment, AJobWithoutDevicesSeesNone) {
   AttemptFacts none = facts();
   none.where.devices.clear();
   auto env = env_of(spec(), none);
   ASSERT_TRUE(env.contains("CUDA_VISIBLE_DEVICES"));  // missing would mean all
   EXPECT_EQ(env["CUDA_VISIBLE_DEVICES"], "");
+  EXPECT_FALSE(env.contains("SLURM_JOB_GPUS"));
 }
 
 TEST(Environment, ASingleTaskIsGivenNoAdviceOnThreads) {

@@ -425,14 +425,14 @@ TEST_F(SqliteStoreTest, AChangeThatNoJobCanHaveIsReadAndNotWritten) {
     auto store = open();
     add(*store, {Time{}, 1, LifeRecord{.generation = 1}});
     add(*store, {Time{}, 2, SubmitRecord{1, spec}});
-    EXPECT_FALSE(ledger.apply({Time{}, 3, ChangeRecord{1, R"({"gpus":0})", "ann"}}));
+    EXPECT_FALSE(ledger.apply({Time{}, 3, ChangeRecord{1, R"({"gpus":-1})", "ann"}}));
     EXPECT_EQ(ledger.find(1)->spec->gpus, 1);
-    add_as_before(*store, {Time{}, 3, ChangeRecord{1, R"({"gpus":0})", "ann"}});
+    add_as_before(*store, {Time{}, 3, ChangeRecord{1, R"({"gpus":-1})", "ann"}});
   }
   auto store = open();
   const auto recovered = store->recover();
   ASSERT_TRUE(recovered) << recovered.error().text();
-  EXPECT_EQ(recovered->find(1)->spec->gpus, 0);
+  EXPECT_EQ(recovered->find(1)->spec->gpus, -1);
   EXPECT_EQ(recovered->digest(), ledger.digest());
   EXPECT_EQ(store->verify().value_or(0), 3U);
   EXPECT_EQ(store->compact(Time{} + std::chrono::hours{1}, 100).value_or(0), 3U);

@@ -29,6 +29,7 @@ class Family {
   void bind(const std::vector<std::int32_t>& cores) const;
   [[nodiscard]] bool is_suspended() const noexcept { return is_suspended_; }
   [[nodiscard]] bool was_out_of_memory() const { return groups_.was_out_of_memory(); }
+  [[nodiscard]] std::int64_t peak_kib() const { return groups_.peak_kib(); }
   void remove_groups() const { groups_.remove(); }
 
  private:

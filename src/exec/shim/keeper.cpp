@@ -10,7 +10,9 @@
 
 #include "base/boot_clock.h"
 #include "base/crash_point.h"
+#include "exec/shim/cleanup.h"
 #include "exec/shim/joined.h"
+#include "exec/shim/private_tmp.h"
 #include "exec/shim/program.h"
 #include "exec/shim/steps.h"
 #include "exec/shim/task.h"
@@ -26,9 +28,11 @@ constexpr std::int64_t kLeastRate = 10;
 constexpr std::int64_t kRatePeriod = 200'000;  // short to people, long against the cost of a freeze
 
 /// A group without a limit counts those whom the machine, or a group around it, has killed.
-std::string out_of_memory(std::int64_t limit_mib) {
-  if (limit_mib == 0) return "out of memory: there was none left for it";
-  return "out of memory: its limit is " + std::to_string(limit_mib) + " MiB";
+std::string out_of_memory(std::int64_t limit_mib, std::int64_t peak_kib) {
+  const std::string used =
+      peak_kib > 0 ? ", it used up to " + std::to_string(peak_kib / 1024) + " MiB" : "";
+  if (limit_mib == 0) return "out of memory: there was none left for it" + used;
+  return "out of memory: its limit is " + std::to_string(limit_mib) + " MiB" + used;
 }
 
 }  // namespace
@@ -65,6 +69,7 @@ ExitRecord Keeper::run() {
     started_(tasks_.front().pid);
     crash_point("shim.started");
   }
+  cleanup_environment_ = cleanup_environment(shim_.order);
   shim_.order.script = {};
   shim_.order.env = {};
   for (reap(); has_children_; reap()) wait();
@@ -79,13 +84,15 @@ Result<void> Keeper::start_all() {
     is_script_ = true;
     BERTH_TRY(script, write_script(directory_, shim_.order));
   }
+  tmp_ = make_private_tmp(directory_, shim_.order);
   const std::string steps = directory_.steps(shim_.order.attempt);
   BERTH_TRY_VOID(make_steps_directory(steps, shim_.order));
   // One after the other: the first empties the output file before the second writes into it.
   for (std::int32_t rank = 0; rank < shim_.order.tasks; ++rank) {
-    BERTH_TRY(
-        const pid_t pid,
-        start_task(shim_, {.program = script, .claim = claim_, .steps = steps, .rank = rank}));
+    BERTH_TRY(const pid_t pid,
+              start_task(
+                  shim_,
+                  {.program = script, .claim = claim_, .steps = steps, .tmp = tmp_, .rank = rank}));
     tasks_.push_back({pid});
     ++open_tasks_;
   }
@@ -159,8 +166,7 @@ void Keeper::obey(ShimCommand command) {
       is_resting_ = true;  // until the clock is looked at, which is next
       return;
     case ShimAction::Signal:
-      if (command.value >= 1 && command.value <= 64)
-        family_.signal(static_cast<int>(command.value));
+      if (command.value >= 1 && command.value <= 64) signal_job(static_cast<int>(command.value));
       return;
     case ShimAction::SignalShell:
       if (command.value >= 1 && command.value <= 64) signal_tasks(static_cast<int>(command.value));
@@ -253,7 +259,10 @@ void Keeper::watch_limit() {
   } else if (!was_warned_of_limit_ && order.warn_seconds > 0 &&
              active >= (order.time_limit - order.warn_seconds) * kSecond) {
     was_warned_of_limit_ = true;
-    warn();
+    if (order.warn_shell)
+      signal_tasks(order.warn_signal);
+    else
+      signal_job(order.warn_signal);
   }
 }
 
@@ -262,15 +271,17 @@ void Keeper::ask_everybody(int signal) {
   family_.signal(signal);
 }
 
+/// Slurm's way: with steps running, a signal is for them and not for the script that waits for them.
+void Keeper::signal_job(int number) {
+  if (!is_script_ || !is_step_running(directory_.steps(shim_.order.attempt)))
+    return family_.signal(number);
+  std::vector<pid_t> shells;
+  for (const Task& task : tasks_) shells.push_back(task.pid);
+  family_.signal_all_but(shells, number);
+}
+
 void Keeper::warn() {
   const LaunchOrder& order = shim_.order;
-  // Slurm's way: with steps running, the warning is for them and not for the script that waits.
-  const bool has_steps = is_step_running(directory_.steps(order.attempt));
-  if (!order.warn_shell && has_steps && is_script_) {
-    std::vector<pid_t> shells;
-    for (const Task& task : tasks_) shells.push_back(task.pid);
-    return family_.signal_all_but(shells, order.warn_signal);
-  }
   if (!order.warn_shell) return ask_everybody(order.warn_signal);
   signal_tasks(order.warn_signal);
 }
@@ -345,12 +356,17 @@ void Keeper::finish(ExitRecord& record) const {
   };
   record.cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
   record.max_rss_kib = used.ru_maxrss;
-  if (has_failed_ && family_.was_out_of_memory())
-    record.why =
-        out_of_memory(shim_.order.memory_mib) + (record.why.empty() ? "" : "; ") + record.why;
+  record.peak_kib = family_.peak_kib();
+  if (has_failed_ && family_.was_out_of_memory()) {
+    record.out_of_memory = true;
+    record.why = out_of_memory(shim_.order.memory_mib, record.peak_kib) +
+                 (record.why.empty() ? "" : "; ") + record.why;
+  }
   if (has_failed_ && record.why.empty() && !record.timed_out)
     record.why = session_reason(directory_.steps(shim_.order.attempt));
   family_.remove_groups();
+  run_cleanup(shim_.order, cleanup_environment_);
+  remove_private_tmp(directory_, shim_.order, tmp_);
   ::unlink(directory_.script(shim_.order.attempt).c_str());
 }
 

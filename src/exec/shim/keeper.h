@@ -52,6 +52,7 @@ class Keeper {
   void watch_clock();
   void watch_limit();
   void warn();
+  void signal_job(int number);
   void ask_everybody(int signal);
   void signal_tasks(int number);
   enum class Ask : std::uint8_t { Warning, Leave };  // as the job wants it, or SIGTERM to all
@@ -67,6 +68,8 @@ class Keeper {
   ShimOrder shim_;
   std::function<void(pid_t)> started_;
   std::string claim_;
+  std::string tmp_;  // of the attempt; empty: none
+  std::vector<std::string> cleanup_environment_;
   timer_t timer_{};
 
   Family family_;

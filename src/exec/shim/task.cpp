@@ -42,23 +42,45 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+/// Somebody who names another place than everybody's means it.
+bool names_own_tmp(const LaunchOrder& order) {
+  for (const auto& [name, value] : order.env)
+    if (name == "TMPDIR") return !value.empty() && value != "/tmp" && value != "/var/tmp";
+  return false;
+}
+
+/// What only the process itself, or the shim, knows.
+Variables own_variables(const LaunchOrder& order, const TaskPlace& place) {
+  const std::string rank = std::to_string(place.rank);
+  Variables own{{"SLURM_PROCID", rank},
+                {"SLURM_LOCALID", rank},
+                {"BERTH_TASK", rank},
+                {"SLURM_TASK_PID", std::to_string(::getpid())},
+                {kClaimVariable, place.claim},
+                {kStepsVariable, place.steps},
+                {kShimVariable, std::to_string(::getppid())}};
+  std::string all = "0";
+  for (std::int32_t i = 1; i < order.tasks; ++i) all += "," + std::to_string(i);
+  own.emplace_back("SLURM_GTIDS", all);
+  if (order.ranks) own.insert(own.end(), {{"RANK", rank}, {"LOCAL_RANK", rank}});
+  if (!place.tmp.empty()) {
+    own.insert(own.end(), {{"SLURM_TMPDIR", place.tmp}, {"BERTH_TMPDIR", place.tmp}});
+    if (!names_own_tmp(order)) own.emplace_back("TMPDIR", place.tmp);
+  }
+  return own;
+}
+
 std::vector<std::string> environment_of(const ShimOrder& shim, const TaskPlace& place) {
   std::vector<std::string> entries;
-  const std::string rank = std::to_string(place.rank);
-  const std::pair<const char*, std::string> own[] = {{"RANK", rank},
-                                                     {"LOCAL_RANK", rank},
-                                                     {"SLURM_PROCID", rank},
-                                                     {"SLURM_LOCALID", rank},
-                                                     {"BERTH_TASK", rank},
-                                                     {kClaimVariable, place.claim},
-                                                     {kStepsVariable, place.steps},
-                                                     {kShimVariable, std::to_string(::getppid())}};
+  const Variables own = own_variables(shim.order, place);
   for (const auto& [name, value] : shim.order.env) {
     bool is_ours = false;
     for (const auto& [our_name, unused] : own) is_ours = is_ours || name == our_name;
     if (!is_ours) entries.push_back(name + "=" + value);
   }
-  for (const auto& [name, value] : own) entries.push_back(std::string(name) + "=" + value);
+  for (const auto& [name, value] : own) entries.push_back(name + "=" + value);
   return entries;
 }
 
@@ -78,7 +100,7 @@ Result<void> become_task(const ShimOrder& shim, const TaskPlace& place, pid_t pa
   if (!AttemptCgroups(shim.cgroups).join()) return fail("cannot enter the job's control group");
   if (!order.cores.empty() && !bind_process(::getpid(), order.cores))
     return fail("cannot run on cores " + cores_text(order.cores) + ": " + std::strerror(errno));
-  ::umask(022);
+  ::umask(static_cast<mode_t>(order.umask));
   become_ordinary(order);
   const ScriptFile script = open_script(place.program);
   BERTH_TRY_VOID(become_user({.uid = order.uid, .gid = order.gid, .groups = order.groups}));

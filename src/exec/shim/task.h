@@ -16,6 +16,7 @@ struct TaskPlace {
   std::string program;  // path of the script; empty: the order's command
   std::string claim;    // path, for the environment
   std::string steps;    // the same
+  std::string tmp{};    // its own temporary directory; empty: none
   std::int32_t rank = 0;
 };
 

@@ -23,6 +23,8 @@ TEST(Submit, ACommand) {
   json sent = scheduler.sent("POST", kJobs);
   EXPECT_EQ(sent["key"], scheduler.server().asked("POST", kJobs).back().headers["idempotency-key"]);
   sent.erase("key");
+  EXPECT_FALSE(sent["submit_host"].get<std::string>().empty());
+  sent.erase("submit_host");
   EXPECT_EQ(sent, (json{{"command", {"./train", "--help", "-g", "9"}},
                         {"env", {{"X", "1"}}},
                         {"gpus", 2},
