@@ -149,7 +149,7 @@ TEST_F(SlurmIdioms, TellAndEndSteps) {
     return sh("squeue -h -s -j " + id + " -o %i | grep -c '\\.0$'").out == "1\n";
   })) << served_.log();
   EXPECT_EQ(sh("squeue -h -s -j " + id + " -O stepid:8,stepname:6,numtasks:3").out,
-            fmt::format("{:<8}batch 2\n{:<8}sleep 2\n", id + ".batch", id + ".0"));
+            fmt::format("{:<8}batch 1\n{:<8}sleep 2\n", id + ".batch", id + ".0"));
   EXPECT_EQ(sh("scontrol show step " + id + ".0 | grep -o 'Tasks=. Name=[a-z]*'").out,
             "Tasks=2 Name=sleep\n");
   ASSERT_TRUE(
@@ -160,7 +160,7 @@ TEST_F(SlurmIdioms, TellAndEndSteps) {
   ASSERT_TRUE(comes_to(id, "COMPLETED")) << served_.log();  // the script went on
   EXPECT_NE(served_.folder().read("code"), "0\n");
   EXPECT_EQ(sh("sacct -n -P -o jobid,jobname,ntasks,exitcode -j " + id + " | cut -d'|' -f1-3").out,
-            fmt::format("{0}|steps|\n{0}.batch|batch|2\n{0}.0|sleep|2\n", id));
+            fmt::format("{0}|steps|\n{0}.batch|batch|1\n{0}.0|sleep|2\n", id));
   EXPECT_NE(sh("sacct -n -P -o state -j " + id + ".0").out, "COMPLETED\n");
   EXPECT_EQ(sh("sacct -n -X -P -o state -j " + id).out, "COMPLETED\n");
   EXPECT_THAT(sh("seff " + id).out, HasSubstr("CPU Utilized: 00:00:0"));
