@@ -178,9 +178,11 @@ Result<std::vector<StepUse>> uses_of(Scheduler& scheduler, const std::vector<Ask
       std::vector<StepView> running;
       if (!steps.empty()) running = std::move(steps.front().steps);
       std::erase_if(running, [](const StepView& s) { return s.state != StepState::Running; });
-      if (std::ranges::find(running, kBatchStep, &StepView::id) == running.end() && job->pid > 0)
-        running.insert(running.begin(),
-                       StepView{.id = kBatchStep, .name = kBatchStep, .devices = {}});
+      if (std::ranges::find(running, kBatchStep, &StepView::id) == running.end() && job->pid > 0) {
+        StepView batch;
+        batch.id = batch.name = kBatchStep;
+        running.insert(running.begin(), std::move(batch));
+      }
       std::vector<std::int64_t> keepers;
       for (const StepView& step : running)
         if (step.id != kBatchStep) keepers.push_back(step.pid);

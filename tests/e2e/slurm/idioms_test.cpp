@@ -19,7 +19,7 @@ class SlurmIdioms : public testing::Test {
  protected:
   SlurmIdioms() {
     for (const char* name : {"sacct", "sbatch", "scancel", "scontrol", "seff", "sinfo", "sprio",
-                             "squeue", "sshare", "sstat"})
+                             "squeue", "srun", "sshare", "sstat"})
       if (::symlink(BERTH_PROGRAM, (served_.folder() / name).c_str()) != 0)
         ADD_FAILURE() << "no symlink";
   }
@@ -141,6 +141,29 @@ TEST_F(SlurmIdioms, SignalTheShellAlone) {
   const std::string heard = served_.folder().read("heard");
   EXPECT_TRUE(heard.starts_with("shell\n")) << heard;
   EXPECT_EQ(sh("scancel " + id).exit, 0);
+}
+
+TEST_F(SlurmIdioms, TellAndEndSteps) {
+  const std::string id = submit("-J steps -n 2", "srun -n 2 sleep 600; echo $? > code; exit 0");
+  ASSERT_TRUE(eventually([&] {
+    return sh("squeue -h -s -j " + id + " -o %i | grep -c '\\.0$'").out == "1\n";
+  })) << served_.log();
+  EXPECT_EQ(sh("squeue -h -s -j " + id + " -O stepid:8,stepname:6,numtasks:3").out,
+            fmt::format("{:<8}batch 1\n{:<8}sleep 2\n", id + ".batch", id + ".0"));
+  EXPECT_EQ(sh("scontrol show step " + id + ".0 | grep -o 'Tasks=. Name=[a-z]*'").out,
+            "Tasks=2 Name=sleep\n");
+  ASSERT_TRUE(
+      eventually([&] { return sh("sstat -n -P -o jobid,ntasks -j " + id).out == id + ".0|2\n"; }));
+  EXPECT_THAT(sh("scontrol listpids " + id + ".0").out, HasSubstr(" 0 "));
+  const Ran ended = sh("scancel " + id + ".0");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  ASSERT_TRUE(comes_to(id, "COMPLETED")) << served_.log();  // the script went on
+  EXPECT_NE(served_.folder().read("code"), "0\n");
+  EXPECT_EQ(sh("sacct -n -P -o jobid,jobname,ntasks,exitcode -j " + id + " | cut -d'|' -f1-3").out,
+            fmt::format("{0}|steps|\n{0}.batch|batch|1\n{0}.0|sleep|2\n", id));
+  EXPECT_NE(sh("sacct -n -P -o state -j " + id + ".0").out, "COMPLETED\n");
+  EXPECT_EQ(sh("sacct -n -X -P -o state -j " + id).out, "COMPLETED\n");
+  EXPECT_THAT(sh("seff " + id).out, HasSubstr("CPU Utilized: 00:00:0"));
 }
 
 TEST_F(SlurmIdioms, DrainAndResumeTheNode) {
