@@ -15,6 +15,7 @@ void submit_job(const Call& call, Reply reply);
 [[nodiscard]] Answered cancel_job(const Call& call);  // DELETE
 [[nodiscard]] Answered act_on_job(const Call& call);  // the verb is the last part of the path
 [[nodiscard]] Answered act_on_jobs(const Call& call);
+[[nodiscard]] Answered join_job(const Call& call);
 [[nodiscard]] Answered list_attempts(const Call& call);
 [[nodiscard]] Answered show_steps(const Call& call);
 [[nodiscard]] Answered list_steps(const Call& call);

@@ -255,6 +255,18 @@ Answered act_on_job(const Call& call) {
   return act_on_one(call, verb.value());
 }
 
+Answered join_job(const Call& call) {
+  const auto number = job_of(call);
+  if (!number) return fault_answer(number.error());
+  const auto asked = read_body<JobJoin>(call, [](BodyReader& body, const JobJoin& join) {
+    if (join.request == 0 && body.is_good()) body.wrong("request", "which one?");
+  });
+  if (!asked) return Answered{asked.error(), nullptr};
+  const auto done = call.service.join(call.request.caller, *number, asked->request);
+  if (!done) return fault_answer(done.error());
+  return json_answer("", 204);
+}
+
 Answered act_on_jobs(const Call& call) {
   JobFilter filter;
   const auto action = read_body<JobAction>(call, [&](BodyReader& body, const JobAction& asked) {

@@ -52,33 +52,17 @@ json job_spec_schema() {
 /// What the routes name, and what is inside of it.
 json answer_and_request_schemas() {
   using namespace wire;  // NOLINT(google-build-using-namespace)
-  const std::array messages{shape_of<ErrorAnswer>(),
-                            shape_of<Submitted>(),
-                            shape_of<Foreseen>(),
-                            shape_of<JobPage>(),
-                            shape_of<PastPage>(),
-                            shape_of<AttemptList>(),
-                            shape_of<Why>(),
-                            shape_of<ActionReason>(),
-                            shape_of<JobAction>(),
-                            shape_of<VerbResultList>(),
-                            shape_of<ClusterView>(),
-                            shape_of<NodeList>(),
-                            shape_of<NodeReason>(),
-                            shape_of<ShareList>(),
-                            shape_of<PolicySetting>(),
-                            shape_of<ShareChange>(),
-                            shape_of<TokenList>(),
-                            shape_of<TokenRequest>(),
-                            shape_of<NewToken>(),
-                            shape_of<Caller>(),
-                            shape_of<LearntProfiles>(),
-                            shape_of<Health>(),
-                            shape_of<JobEvent>(),
-                            shape_of<SettingEvent>(),
-                            shape_of<GapEvent>(),
-                            shape_of<JobSteps>(),
-                            shape_of<JobStepsList>()};
+  const std::array messages{
+      shape_of<ErrorAnswer>(),  shape_of<Submitted>(),      shape_of<JobPage>(),
+      shape_of<PastPage>(),     shape_of<AttemptList>(),    shape_of<Why>(),
+      shape_of<ActionReason>(), shape_of<JobAction>(),      shape_of<VerbResultList>(),
+      shape_of<ClusterView>(),  shape_of<NodeList>(),       shape_of<NodeReason>(),
+      shape_of<ShareList>(),    shape_of<PolicySetting>(),  shape_of<ShareChange>(),
+      shape_of<TokenList>(),    shape_of<TokenRequest>(),   shape_of<NewToken>(),
+      shape_of<Caller>(),       shape_of<LearntProfiles>(), shape_of<Health>(),
+      shape_of<JobEvent>(),     shape_of<SettingEvent>(),   shape_of<GapEvent>(),
+      shape_of<JobSteps>(),     shape_of<JobStepsList>(),   shape_of<JobJoin>(),
+      shape_of<Foreseen>()};
   json schemas = openapi_schemas(messages);
   schemas["Document"] = {{"type", "object"}, {"description", "OpenAPI 3.0"}};
   return schemas;

@@ -122,6 +122,8 @@ std::vector<Route> make_routes() {
       act({"/api/v1/jobs/{job}/suspend", "suspendJob", "Stop its processes for a while"}),
       act({"/api/v1/jobs/{job}/resume", "resumeJob", "Let them go on"}),
       act({"/api/v1/jobs/{job}/signal", "signalJob", "Send its processes a signal"}),
+      change(Post, {"/api/v1/jobs/{job}/join", "joinJob", "Step into a running job of one's own"},
+             {"Join", ""}, join_job),
       get(kSlow, {"/api/v1/jobs/{job}/attempts", "listAttempts", "Every try to run it"}, "Attempts",
           list_attempts),
       get(kSlow, {"/api/v1/jobs/{job}/steps", "showSteps", "The steps of its last attempt"},

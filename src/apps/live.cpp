@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "apps/step_host.h"
 #include "client/commands.h"
 #include "client/slurm_names.h"
 
@@ -46,6 +47,8 @@ std::optional<int> run_if_live(int argc, const char* const* argv) {
   if (argc < 1) return std::nullopt;
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (client::is_slurm_name(argv[0])) return client::run_slurm_name(argv[0], words);
+  if (!words.empty() && words.front() == "step-host")
+    return run_step_host(std::span(words.begin() + 1, words.end()));
   const auto* command = words.empty() ? nullptr : client::find_live_command(words.front());
   if (command == nullptr) return std::nullopt;
   const std::span rest(words.begin() + 1, words.end());

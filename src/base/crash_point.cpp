@@ -1,3 +1,6 @@
+// Points are switched on by the environment or by a hook of a test. As long as nobody watches, a
+// point costs one relaxed load; the first point passed finds out.
+
 #include "base/crash_point.h"
 
 #include <charconv>

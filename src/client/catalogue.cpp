@@ -6,6 +6,7 @@
 
 #include "client/commands.h"
 #include "client/draft.h"
+#include "client/interactive/interactive.h"
 
 namespace berth::client {
 
@@ -149,6 +150,9 @@ const std::vector<LiveCommand>& table() {
       {"history", "list jobs that have ended",
        "berth history --me --since 1d\nberth history --outcome failed --limit 20", "", "",
        kHistoryOptions, OperandOrder::Mixed, run_history},
+      {"notebook", "start Jupyter in a job and print the link to it",
+       "berth notebook --gpus 1 --time 4h\nberth notebook --links\nberth notebook --stop", "[ID…]",
+       "with --stop: job numbers", notebook_options().specs(), OperandOrder::Mixed, run_notebook},
       {"nodes", "list the nodes and the jobs on each device", "berth nodes", "", "", kPlainOptions,
        OperandOrder::Mixed, run_nodes},
       {"node", "drain a node or bring it back",

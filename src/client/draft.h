@@ -41,7 +41,7 @@ struct Draft {
   std::string exported = "ALL";  // ALL, NONE, or names and NAME=VALUE
   std::map<std::string, std::string> extra_env;
   std::map<std::string, std::string> asked;  // what Slurm tells a job of its own request
-  bool has_grid = false;  // by the command line or a script, not by a job file
+  bool has_grid = false;                     // by the command line or a script, not by a job file
   std::optional<std::string> wrap;
   std::string cluster;  // named with --clusters
 
@@ -76,12 +76,15 @@ class OptionTable {
   std::vector<OptionSpec> specs_;  // of rows_, side by side for the parser
 };
 
+/// The rows of sbatch_options(), for commands that share them.
+[[nodiscard]] std::vector<OptionTable::Row> sbatch_rows();
 /// sbatch's options, as on its command line and on #SBATCH lines.
 [[nodiscard]] const OptionTable& sbatch_options();
 /// The rows of the table in docs/sbatch.md: every option and what happens to it, in order of name.
 [[nodiscard]] std::string sbatch_option_rows();
-/// Those of `berth submit` and of #BERTH lines.
+/// Those of `berth submit` and of #BERTH lines, and their rows.
 [[nodiscard]] const OptionTable& own_options();
+[[nodiscard]] std::vector<OptionTable::Row> own_rows();
 
 /// Totals from parts, the environment, the name, the program's own defaults. Afterwards the spec is
 /// complete; `problems()` of model/job_spec_json.h may still find something wrong with it.

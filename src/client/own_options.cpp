@@ -300,6 +300,8 @@ std::vector<OptionTable::Row> rows() {
 
 }  // namespace
 
+std::vector<OptionTable::Row> own_rows() { return rows(); }
+
 const OptionTable& own_options() {
   static const OptionTable table(rows());
   return table;

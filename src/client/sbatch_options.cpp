@@ -413,13 +413,15 @@ std::string sbatch_option_rows() {
   return text;
 }
 
+std::vector<OptionTable::Row> sbatch_rows() {
+  auto rows = honoured();
+  for (const IgnoredOption& one : ignored_sbatch_options())
+    rows.push_back({{one.name, one.letter, one.takes, "", ""}, nullptr, one.instead});
+  return rows;
+}
+
 const OptionTable& sbatch_options() {
-  static const OptionTable table = [] {
-    auto rows = honoured();
-    for (const IgnoredOption& one : ignored_sbatch_options())
-      rows.push_back({{one.name, one.letter, one.takes, "", ""}, nullptr, one.instead});
-    return OptionTable(std::move(rows));
-  }();
+  static const OptionTable table(sbatch_rows());
   return table;
 }
 

@@ -8,6 +8,7 @@
 
 #include "client/commands.h"
 #include "client/draft.h"
+#include "client/interactive/interactive.h"
 #include "client/sbatch_script.h"
 #include "client/script_variable.h"
 #include "client/submit_command.h"
@@ -205,7 +206,8 @@ struct SlurmName {
   int (*run)(std::span<const std::string> words, Console& console);
 };
 constexpr std::array kSlurmNames{
-    SlurmName{"sacct", run_sacct},     SlurmName{"sbatch", run_sbatch},
+    SlurmName{"sacct", run_sacct},     SlurmName{"salloc", run_salloc},
+    SlurmName{"sattach", run_sattach}, SlurmName{"sbatch", run_sbatch},
     SlurmName{"scancel", run_scancel}, SlurmName{"scontrol", run_scontrol},
     SlurmName{"seff", run_seff},       SlurmName{"sinfo", run_sinfo},
     SlurmName{"sprio", run_sprio},     SlurmName{"squeue", run_squeue},

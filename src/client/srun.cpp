@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "client/interactive/interactive.h"
 #include "client/slurm_names.h"
 #include "client/srun_options.h"
 #include "client/submit_command.h"
@@ -124,6 +125,7 @@ int run_inside(SrunCall call, const JobWorld& world, const Environment& environm
 }  // namespace
 
 int run_srun(std::span<const std::string> words, Console& console) {
+  if (std::getenv(kStepsVariable) == nullptr) return run_srun_outside(words, console);
   const Parsed parsed = parse_options(srun_options(), words, OperandOrder::Leading);
   if (const auto code = complaint(parsed, console)) return *code;
   if (parsed.has("help")) {
@@ -139,9 +141,7 @@ int run_srun(std::span<const std::string> words, Console& console) {
   if (!context) return console.complain(kFailure, context.error());
   const auto world = world_of(context->environment);
   const bool is_other = parsed.has("jobid") && world && parsed.value("jobid") != world->job;
-  if (!world || is_other)
-    return console.complain(kMisuse,
-                            "not inside a job (submit a script with sbatch that calls srun)");
+  if (!world || is_other) return run_srun_outside(words, console);
   auto call = srun_call(parsed, *world);
   if (!call) return console.complain(kMisuse, call.error());
   return run_inside(*std::move(call), *world, context->environment, console);

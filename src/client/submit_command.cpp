@@ -103,17 +103,6 @@ void tell_test(const Draft& draft, const Scheduler::TestAnswer& answer, Manner m
     console.note(fmt::format("it would be {} of {} that wait", seen.place, seen.of));
 }
 
-/// Everything that can be known to be wrong without the scheduler.
-Result<void> complete(Draft& draft) {
-  BERTH_TRY_VOID(settle(draft));
-  if (auto faults = problems(draft.spec); !faults.empty()) {
-    Error error;
-    error.messages = std::move(faults);
-    return tl::unexpected<Error>(std::move(error));
-  }
-  return {};
-}
-
 bool is_job_file(const std::string& path) {
   return path.ends_with(".yaml") || path.ends_with(".yml");
 }
@@ -181,6 +170,16 @@ Result<std::string> read_script(const std::string& path) {
     return fail(
         fmt::format("{}: no such script (for a command: `berth submit -- {} …`)", path, path));
   return read_file(path, {.max_bytes = kMaxInput});
+}
+
+Result<void> complete(Draft& draft) {
+  BERTH_TRY_VOID(settle(draft));
+  if (auto faults = problems(draft.spec); !faults.empty()) {
+    Error error;
+    error.messages = std::move(faults);
+    return tl::unexpected<Error>(std::move(error));
+  }
+  return {};
 }
 
 int submit_drafts(std::vector<Draft> drafts, Manner manner, Console& console) {

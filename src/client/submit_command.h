@@ -15,6 +15,9 @@ namespace berth::client {
 /// "-" is standard input.
 [[nodiscard]] Result<std::string> read_script(const std::string& path);
 
+/// Settles it and finds everything that can be known to be wrong without the scheduler.
+[[nodiscard]] Result<void> complete(Draft& draft);
+
 /// How the result is told.
 enum class Manner : unsigned char { Ours, Slurm };
 /// Settles, checks and submits each, in order; waits if one asks for it. The exit code.

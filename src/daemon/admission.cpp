@@ -140,7 +140,9 @@ void Admission::check_queue(const Caller& caller, const JobSpec* before, JobSpec
 /// Types whose devices have the memory it asks for become the types it accepts.
 void Admission::choose_types(JobSpec& spec, std::vector<std::string>& notes,
                              Fault& impossible) const {
-  const auto gib = [](std::int64_t mib) { return fmt::format("{:.4g} GiB", static_cast<double>(mib) / 1024); };
+  const auto gib = [](std::int64_t mib) {
+    return fmt::format("{:.4g} GiB", static_cast<double>(mib) / 1024);
+  };
   std::vector<std::string> asked;
   for (const std::string_view type : split(spec.gpu_type, '|'))
     if (!type.empty()) asked.emplace_back(type);

@@ -21,7 +21,8 @@ struct QueueOptions {
   std::int64_t default_time_limit = 0;  // seconds; 0 = none
   std::int64_t max_time_limit = 0;
   std::int32_t max_gpus = 0;
-  std::int32_t priority = 0;  // added to the job's own
+  std::int32_t priority = 0;    // added to the job's own
+  std::int64_t idle_limit = 0;  // seconds an interactive session may be idle; 0 = for ever
 };
 
 struct AdmissionOptions {

@@ -250,8 +250,8 @@ class ConfigReader {
 
   void read_queue(const YAML::Node& node) {
     if (!node.IsMap()) return fields_.wrong(node.Mark(), "a queue has a name and limits");
-    static const std::vector<std::string> known{"name", "default_time_limit", "max_time_limit",
-                                                "max_gpus", "priority"};
+    static const std::vector<std::string> known{"name",     "default_time_limit", "max_time_limit",
+                                                "max_gpus", "priority",           "idle_limit"};
     fields_.check_keys(node, known, "a queue");
     QueueOptions queue;
     if (const auto name = fields_.name(node, "name")) {
@@ -261,6 +261,7 @@ class ConfigReader {
     }
     read_limit(node, "default_time_limit", queue.default_time_limit);
     read_limit(node, "max_time_limit", queue.max_time_limit);
+    read_span(node, "idle_limit", queue.idle_limit);
     take_whole(node, "max_gpus", queue.max_gpus);
     if (const auto priority = fields_.whole(node, "priority", {-kMost, kMost}))
       queue.priority = *priority;

@@ -14,6 +14,7 @@
 #include "daemon/life_log.h"
 #include "daemon/training_gateway.h"
 #include "daemon/use_phases.h"
+#include "exec/spawn_shim.h"
 
 namespace berth {
 
@@ -150,6 +151,7 @@ Result<void> Daemon::Parts::begin() {
     BERTH_LOG(log, Error, "journal", "cannot be written: leaving", {"why", error.text()});
     messages.post(StopOrder{});
   });
+  if (options.helper.empty()) options.helper = own_program();
   BERTH_TRY(host, LocalHost::open({.run_dir = options.run_dir,
                                    .shim = options.shim,
                                    .cgroup_roots = options.cgroup_roots,
@@ -165,8 +167,12 @@ Result<void> Daemon::Parts::begin() {
       .job = [this](JobNumber job) { return board.find(job); },
       .order =
           [this](const LedgerJob& job, const Attempt& attempt) {
-            return launch_order(job, attempt, options.cluster, extra_env(job.number, attempt.id),
-                                options.containers);
+            auto extra = extra_env(job.number, attempt.id);
+            for (auto& variable : session_environment(*job.spec, options.admission.queues))
+              extra.push_back(std::move(variable));
+            auto order = launch_order(job, attempt, options.cluster, extra, options.containers);
+            if (order) order->helper = options.helper;
+            return order;
           },
       .machine_cores = cores_of_this_machine(),
       .seen_to_run =
@@ -319,6 +325,7 @@ void Daemon::Parts::make_service() {
             else
               host->signal(attempt->id, signal.number);
           },
+      .join = [this](AttemptId attempt, std::uint32_t request) { host->join(attempt, request); },
       .explain = [this](const JobView& job, bool all) { return scheduler->explain(job, all); },
       .more_metrics = [this] { return trouble_metrics() + energy->metrics(clock.now()); },
       .options = options.service,

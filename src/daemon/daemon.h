@@ -22,6 +22,7 @@ struct DaemonOptions {
   std::string state_dir;  // the journal
   std::string run_dir;    // claims, orders and exit records; survives us, not a reboot
   std::string shim;       // program; empty: beside ours
+  std::string helper;     // program that hosts sessions in jobs; empty: our own
   std::vector<std::string> cgroup_roots;
   SchedulerOptions live;
   AdmissionOptions admission;

@@ -25,11 +25,11 @@ bool is_root_here(const Caller& caller) { return caller.uid == 0 && caller.role 
 /// owner's: a key that is added later is closed until somebody has thought about it. The name is
 /// the owner's too: it is part of the paths that are written with the owner's rights.
 constexpr std::array kTreatment{
-    "group",          "queue",        "comment",  "gpus",          "gpus_min",    "gpus_max",
-    "gpu_milli",      "gpu_type",     "cpus",     "memory_mib",    "nodes",       "exclusive",
-    "time_limit",     "estimate",     "priority", "weight",        "preemptible", "requeue",
-    "max_retries",    "warn_seconds", "deadline", "soft_deadline", "begin",       "dependencies",
-    "any_dependency", "grace_seconds", "qos", "gpu_memory_mib", "exclude", "keep_unmet"};
+    "group",          "queue",         "comment",  "gpus",           "gpus_min",    "gpus_max",
+    "gpu_milli",      "gpu_type",      "cpus",     "memory_mib",     "nodes",       "exclusive",
+    "time_limit",     "estimate",      "priority", "weight",         "preemptible", "requeue",
+    "max_retries",    "warn_seconds",  "deadline", "soft_deadline",  "begin",       "dependencies",
+    "any_dependency", "grace_seconds", "qos",      "gpu_memory_mib", "exclude",     "keep_unmet"};
 
 std::string listed(const std::vector<std::string>& names) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));

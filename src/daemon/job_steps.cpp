@@ -10,6 +10,7 @@ StepState step_state(std::optional<Outcome> outcome) {
     case Outcome::Completed: return StepState::Completed;
     case Outcome::Failed: return StepState::Failed;
     case Outcome::TimedOut: return StepState::TimedOut;
+    case Outcome::OutOfMemory: return StepState::OutOfMemory;
     default: return StepState::Cancelled;
   }
 }
@@ -41,7 +42,7 @@ JobSteps steps_of_job(const JobView& job, const std::vector<AttemptRow>& attempt
   JobSteps told{.job = job.number, .directory = std::move(kept.directory)};
   if (attempts.empty()) return told;
   const AttemptRow& last = attempts.back();
-  told.steps.push_back(batch_step(job, last));
+  if (job.spec->kind != JobKind::Interactive) told.steps.push_back(batch_step(job, last));
   for (StepView step : last.outcome ? last.steps : kept.steps) {
     // Whatever ran when its job ended has ended with it.
     if (last.outcome && step.ended == 0) step.ended = last.ended_wall;

@@ -94,6 +94,14 @@ Result<LaunchOrder> launch_order(const LedgerJob& job, const Attempt& attempt,
   return order;
 }
 
+std::vector<std::pair<std::string, std::string>> session_environment(
+    const JobSpec& spec, const std::vector<QueueOptions>& queues) {
+  const auto queue = std::ranges::find(queues, spec.queue, &QueueOptions::name);
+  if (spec.kind != JobKind::Interactive || queue == queues.end() || queue->idle_limit == 0)
+    return {};
+  return {{"BERTH_IDLE_LIMIT", std::to_string(queue->idle_limit)}};
+}
+
 std::pair<std::string, std::string> output_paths(const LedgerJob& job) {
   const JobSpec& asked = *job.spec;
   const GridPoint point = grid_point(asked, job.array_index);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/admission.h"
 #include "daemon/job_supervisor.h"
 #include "exec/container.h"
 #include "exec/host.h"
@@ -16,6 +17,9 @@ namespace berth {
     const LedgerJob& job, const Attempt& attempt, const Cluster& cluster,
     const std::vector<std::pair<std::string, std::string>>& extra_env,
     const ContainerOptions& containers = {});
+/// What an interactive job's session is told of its queue: how long it may be idle.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> session_environment(
+    const JobSpec& spec, const std::vector<QueueOptions>& queues);
 /// Devices and cores as its processes know them: of the machine, in one list.
 [[nodiscard]] HeldDevices on_this_machine(const std::vector<HeldDevices>& where,
                                           const Cluster& cluster);

@@ -306,6 +306,19 @@ Answer<std::vector<JobNumber>> LiveService::chosen(const Caller& caller, const J
   return jobs;
 }
 
+Answer<void> LiveService::join(const Caller& caller, JobNumber number, std::int32_t request) {
+  const auto shown = job(caller, number);
+  if (!shown) return tl::unexpected<Fault>(shown.error());
+  if (caller.role != Role::Admin && shown->spec->user != caller.user)
+    return fault(FaultKind::Forbidden, fmt::format("job {} is {}'s", number, shown->spec->user));
+  const auto live = parts_.board.find(number);
+  const bool runs = live && live->attempt && shown->state == LiveState::Running;
+  if (!runs || !parts_.join)
+    return fault(FaultKind::Conflict, fmt::format("job {} does not run", number));
+  parts_.join(live->attempt->id, static_cast<std::uint32_t>(request));
+  return {};
+}
+
 Answer<std::vector<VerbResult>> LiveService::act(const Caller& caller, Verb verb,
                                                  const JobFilter& which, const std::string& why,
                                                  SentSignal signal) {

@@ -50,6 +50,7 @@ class LiveService final : public Service {
     /// Runs in the engine's thread between two passes.
     std::function<void(Question)> ask_engine;
     std::function<void(JobNumber, SentSignal)> signal;             // in the engine's thread
+    std::function<void(AttemptId, std::uint32_t)> join = {};       // from any thread
     std::function<Why(const JobView&, bool may_see_all)> explain;  // in the engine's thread
     std::function<std::string()> more_metrics;                     // Prometheus text of other parts
     ServiceOptions options;
@@ -84,6 +85,8 @@ class LiveService final : public Service {
   [[nodiscard]] Answer<std::vector<VerbResult>> act(const Caller& caller, Verb verb,
                                                     const JobFilter& which, const std::string& why,
                                                     SentSignal signal) override;
+  [[nodiscard]] Answer<void> join(const Caller& caller, JobNumber job,
+                                  std::int32_t request) override;
   [[nodiscard]] Answer<JobView> change(const Caller& caller, JobNumber job,
                                        const std::string& changes) override;
   [[nodiscard]] Answer<std::string> why(const Caller& caller, JobNumber job) override;

@@ -83,6 +83,11 @@ class Service {
                                                             const JobFilter& which,
                                                             const std::string& why,
                                                             SentSignal signal) = 0;
+  /// Starts a session in a running job of the caller's own, for a request that they have put into
+  /// its directory of steps.
+  [[nodiscard]] virtual Answer<void> join(const Caller&, JobNumber, std::int32_t /*request*/) {
+    return tl::unexpected<Fault>(Fault{FaultKind::Unavailable, {"nobody can step into jobs here"}});
+  }
   /// `changes` is a JSON object with keys of JobSpec.
   [[nodiscard]] virtual Answer<JobView> change(const Caller& caller, JobNumber job,
                                                const std::string& changes) = 0;

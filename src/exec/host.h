@@ -50,6 +50,7 @@ struct LaunchOrder {
   std::int32_t warn_signal = 15;
   bool warn_shell = false;  // to the tasks' own processes alone, not to what they have started
   std::int64_t grace_seconds = 30;
+  std::string helper;  // program that hosts sessions of whoever steps into it; empty: none
 };
 
 /// Whether the end followed a stop that was asked for.
@@ -136,6 +137,8 @@ class Host {
   virtual void set_rate(AttemptId attempt, std::int32_t milli) = 0;
   /// Another time limit, in seconds since it began and at most kMaxLimitOfRunning; 0 = none.
   virtual void set_limit(AttemptId attempt, std::int64_t seconds) = 0;
+  /// Starts a session beside its tasks, for the request of this number in its directory of steps.
+  virtual void join(AttemptId, std::uint32_t) {}
   /// After a restart: what became of an attempt whose end is not in the journal. Alive ones are
   /// watched from now on. An error: nobody can say yet, the attempt may be alive; LaunchLost comes
   /// again when it is worth another look.

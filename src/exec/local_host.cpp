@@ -109,6 +109,10 @@ void LocalHost::set_limit(AttemptId attempt, std::int64_t seconds) {
   send(attempt, {ShimAction::Limit, seconds});
 }
 
+void LocalHost::join(AttemptId attempt, std::uint32_t request) {
+  send(attempt, {ShimAction::Join, request});
+}
+
 void LocalHost::send(AttemptId attempt, ShimCommand command) {
   if (!watch_.send(attempt, command)) warn(attempt, "a command did not reach the shim", "");
 }

@@ -39,6 +39,7 @@ class LocalHost final : public Host {
   void set_cores(AttemptId attempt, const std::vector<std::int32_t>& cores) override;
   void set_rate(AttemptId attempt, std::int32_t milli) override;
   void set_limit(AttemptId attempt, std::int64_t seconds) override;
+  void join(AttemptId attempt, std::uint32_t request) override;
   /// Lost means that its processes are gone too: survivors are ended first, which may take seconds.
   [[nodiscard]] Result<Finding> look(JobNumber job, AttemptId attempt) override;
   [[nodiscard]] KeptSteps steps(AttemptId attempt) override;

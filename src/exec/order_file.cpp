@@ -121,6 +121,7 @@ bool read_into(ShimOrder& shim, const Field& field) {
   read.number("warn_signal", order.warn_signal, 1, 64);
   read.flag("warn_shell", order.warn_shell);
   read.number("grace_seconds", order.grace_seconds, 0, kMaxSeconds);
+  read.text("helper", order.helper);
   read.more("cgroup", shim.cgroups);
   return read.is_good();
 }
@@ -189,6 +190,7 @@ std::string encode_order(const ShimOrder& shim) {
   out.add("warn_signal", std::int64_t{order.warn_signal});
   out.add("warn_shell", std::int64_t{order.warn_shell});
   out.add("grace_seconds", order.grace_seconds);
+  if (!order.helper.empty()) out.add("helper", order.helper);
   for (const std::string& directory : shim.cgroups) out.add("cgroup", directory);
   return std::move(out).finish();
 }

@@ -19,6 +19,7 @@ enum class ShimAction : std::uint8_t {
   Limit,        // value: seconds since it began; 0: none
   Rate,         // value: thousandths of the time in which it runs
   SignalShell,  // value: its number; to the processes it was started with alone
+  Join,         // value: number of a request in its directory of steps
 };
 
 struct ShimCommand {

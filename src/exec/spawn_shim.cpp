@@ -79,6 +79,15 @@ Result<Fd> spawn_shim(const std::string& program, const RunDir& directory, Attem
   return from;
 }
 
+std::string own_program() {
+  char self[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self);
+  std::string path(self, length > 0 ? static_cast<std::size_t>(length) : 0);
+  constexpr std::string_view kDeleted = " (deleted)";  // a newer one has its name by now
+  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  return path;
+}
+
 Result<std::string> find_shim() {
   char self[4096];
   const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self);

@@ -16,4 +16,7 @@ namespace berth {
 /// berth-shim beside the running program, or in ../libexec/berth of it.
 [[nodiscard]] Result<std::string> find_shim();
 
+/// The path of the running program; if its file was replaced, that of the new one.
+[[nodiscard]] std::string own_program();
+
 }  // namespace berth

@@ -1,3 +1,6 @@
+// Quantiles, means, indices and confidence intervals. Sums run in the order given, so that equal
+// runs give equal bytes.
+
 #include "metrics/distribution.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// From intervals of jobs to bars on lanes, one lane per device. The longest intervals are kept when
+// there are too many for a page; jobs without known devices get lanes that were free at the time.
+
 #include <algorithm>
 #include <bit>
 #include <functional>

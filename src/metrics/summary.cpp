@@ -1,3 +1,5 @@
+// The one list of metrics: tables, files, the report page and docs/metrics.md follow it.
+
 #include "metrics/summary.h"
 
 #include <algorithm>

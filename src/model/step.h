@@ -40,6 +40,7 @@ struct StepView {
   std::vector<std::int32_t> devices;  // of its job's
   std::vector<std::int32_t> cores;    // it is bound to; empty: any of its job's
   bool overlaps = false;              // takes nothing for itself
+  bool shares_devices = false;        // sees them, and leaves them to others as well
   std::int64_t begun = 0, ended = 0;  // Unix microseconds; 0: not yet
   std::int32_t exit_code = 0, signal = 0;
   double cpu_seconds = 0;        // of the tasks that are over

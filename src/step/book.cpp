@@ -139,7 +139,7 @@ struct InUse {
   std::int32_t cpus = 0;
 
   void add(const StepView& step) {
-    devices.insert(step.devices.begin(), step.devices.end());
+    if (!step.shares_devices) devices.insert(step.devices.begin(), step.devices.end());
     cores.insert(step.cores.begin(), step.cores.end());
     cpus += step.cpus;
   }
@@ -149,8 +149,11 @@ struct InUse {
 bool share_out(StepView& step, const StepWish& wish, const JobGrant& grant, const InUse& used) {
   const InUse nothing;
   const InUse& taken = wish.overlaps ? nothing : used;
-  const std::size_t gpus = wish.gpus ? static_cast<std::size_t>(*wish.gpus) : grant.devices.size();
-  auto devices = pick(grant.devices, taken.devices, gpus);
+  // Who asks for no GPU sees all of the job's, as under Slurm; who asks has them alone.
+  step.shares_devices = !wish.gpus;
+  auto devices = wish.gpus
+                     ? pick(grant.devices, taken.devices, static_cast<std::size_t>(*wish.gpus))
+                     : std::optional(grant.devices);
   if (!devices) return false;
   step.devices = *std::move(devices);
   step.cpus = wish.cpus.value_or(grant.cpus);

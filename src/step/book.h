@@ -29,7 +29,7 @@ struct StepWish {
   std::string name;
   std::int32_t tasks = 1;
   std::optional<std::int32_t> cpus;  // nothing: all
-  std::optional<std::int32_t> gpus;  // nothing: all
+  std::optional<std::int32_t> gpus;  // for itself; nothing: it sees all, and so do others
   bool overlaps = false;             // takes nothing for itself
 };
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -103,8 +104,13 @@ Result<Pipe> make_pipe() {
   if (path != plan.environment.end()) ::setenv("PATH", path->second.c_str(), 1);
   ::execvpe(words.front(), words.data(), environment.data());
   const int reason = errno;
+  std::string whole = program.front();
+  std::error_code ignored;
+  if (whole.find('/') != std::string::npos && whole.front() != '/')
+    whole = std::filesystem::current_path(ignored).string() + "/" + whole;
+  // Slurm's words: scripts and people look for them.
   static_cast<void>(write_all(
-      2, fmt::format("srun: error: execve(): {}: {}\n", program.front(), std::strerror(reason))));
+      2, fmt::format("slurmstepd: error: execve(): {}: {}\n", whole, std::strerror(reason))));
   ::_exit(reason);
 }
 
@@ -360,6 +366,10 @@ void StepRunner::reap() {
       std::ranges::any_of(ended, [&](std::size_t rank) { return tasks_[rank].status != 0; });
   if (is_bad && settings_.kills_on_bad_exit && open_tasks_ > 0 && kill_at_ == 0)
     begin_end(fmt::format("Terminating StepId={}", settings_.step), SIGTERM);
+  const bool is_signalled = std::ranges::any_of(
+      ended, [&](std::size_t rank) { return WIFSIGNALED(tasks_[rank].status); });
+  if (is_signalled && open_tasks_ == 0)
+    settings_.say(fmt::format("Force Terminated StepId={}", settings_.step));
 }
 
 /// Tasks that ended alike share a line.
@@ -436,10 +446,11 @@ StepEnd StepRunner::judged() const {
     end.exit_code = WIFEXITED(task.status) ? WEXITSTATUS(task.status) : 0;
     end.signal = WIFSIGNALED(task.status) ? WTERMSIG(task.status) : 0;
   }
-  end.state = is_timed_out_                      ? StepState::TimedOut
-              : is_cancelled_ && end.status != 0 ? StepState::Cancelled
-              : end.status != 0                  ? StepState::Failed
-                                                 : StepState::Completed;
+  const bool is_cancelled = is_cancelled_ || end.signal == SIGTERM;
+  end.state = is_timed_out_                     ? StepState::TimedOut
+              : is_cancelled && end.status != 0 ? StepState::Cancelled
+              : end.status != 0                 ? StepState::Failed
+                                                : StepState::Completed;
   return end;
 }
 

@@ -111,7 +111,10 @@ constexpr std::array kColumns{
     CsvColumn{"gpus_min", is_nonzero<&TraceJob::gpus_min>, put_number<&TraceJob::gpus_min>},
     CsvColumn{"gpus_max", is_nonzero<&TraceJob::gpus_max>, put_number<&TraceJob::gpus_max>},
     CsvColumn{"gpu_milli", [](const TraceJob& job) { return job.gpu_milli != 1000; },
-              put_number<&TraceJob::gpu_milli>},
+              // 0 is a job without a device: an empty cell would be read as a whole one.
+              [](std::string& out, const Row& row) {
+                fmt::format_to(Out(out), "{}", row.job.gpu_milli);
+              }},
     CsvColumn{"cpus", is_nonzero<&TraceJob::cpus_milli>,
               [](std::string& out, const Row& row) {
                 if (row.job.cpus_milli != 0) put_decimal(out, row.job.cpus_milli, 1000, 3);

@@ -29,6 +29,10 @@ struct JobAction {
   std::optional<std::int32_t> signal{};
   std::optional<bool> shell_only{};
 };
+/// Step into a running job: the number of a request in its directory of steps.
+struct JobJoin {
+  std::int32_t request = 0;
+};
 struct NodeReason {
   std::string reason{};
 };
@@ -76,6 +80,7 @@ inline constexpr std::size_t kMaxWhyBytes = 1'024;
 inline constexpr std::size_t kMostMembers = 1'000;
 inline constexpr std::size_t kMostStates = 32;
 inline constexpr double kMuch = 1e15;
+inline constexpr std::int64_t kMostRequests = (1 << 23) - 1;
 inline constexpr std::int64_t kMany = 1'000'000'000;
 inline constexpr std::int64_t kLastSecond = 253'402'300'799;  // the year 9999
 
@@ -88,6 +93,16 @@ struct Fields<ActionReason> {
     v("signal", within(r.signal, std::int64_t{1}, std::int64_t{64}));
     v("shell_only", if_any(r.shell_only),
       "a signal: to the job's own processes, not to what they started");
+  }
+};
+
+template <>
+struct Fields<JobJoin> {
+  static constexpr std::string_view kName = "Join";
+  template <class Join, class Visit>
+  static void visit(Join& j, Visit& v) {
+    v("request", within(j.request, std::int64_t{1}, kMostRequests),
+      "number of a request in the job's directory of steps");
   }
 };
 

@@ -25,6 +25,7 @@ struct Fields<StepView> {
     v("devices", s.devices, "of its job's, by index on the node");
     v("cores", s.cores, "bound to these; empty: to any of its job's");
     v("overlaps", s.overlaps, "shares what other steps use");
+    v("shares_devices", s.shares_devices, "it asked for none, so it sees all of its job's");
     v("begun", or_null(s.begun));
     v("ended", or_null(s.ended));
     v("exit_code", s.exit_code);

@@ -62,7 +62,7 @@ constexpr auto kSteps =
     R"({"jobs":[
         {"job":9,"directory":null,"steps":[
           {"id":"batch","name":"batch","state":"failed","tasks":1,"cpus":4,"devices":[0,1],
-           "begun":1763300060000000,"ended":1763303660000000,"exit_code":3,"signal":0,"cpu_seconds":1800.5,
+           "begun":1763300060000000,"ended":1763303660000000,"exit_code":3,"signal":0,"cpu_seconds":7200.5,
            "max_rss_kib":2048,"pid":null},
           {"id":"0","name":"python3","state":"cancelled","tasks":2,"cpus":2,"devices":[1],
            "begun":1763300070000000,"ended":1763303600000000,"exit_code":0,"signal":15,"cpu_seconds":5400,

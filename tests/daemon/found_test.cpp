@@ -205,8 +205,10 @@ TEST(Found, NobodyIsPutBesideAGangWhoseOtherNodeIsDrained) {
 
 /// The life as it was when it was found: these classes came later.
 LifeReport live_as_found(std::uint64_t seed, const std::string& policy) {
-  return live_through(
-      without(without(draw_life(seed, policy), FaultClass::Repeats), FaultClass::Narrow));
+  LifeSettings settings = draw_life(seed, policy);
+  for (const FaultClass later : {FaultClass::Repeats, FaultClass::Narrow, FaultClass::SlowPasses})
+    settings = without(settings, later);
+  return live_through(settings);
 }
 
 // A job that runs is held; a new engine finds it running and moves it.

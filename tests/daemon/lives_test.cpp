@@ -83,7 +83,11 @@ constexpr std::array kWithTheirRecords =
                                                         {"stubborn", "wish"},
                                                         {"flaky", "intent"},
                                                         {"twice-told", "intent"},
-                                                        {"twice-told", "end"}});
+                                                        {"twice-told", "end"},
+                                                        {"slow-passes", "submit"},
+                                                        {"slow-passes", "intent"},
+                                                        {"slow-passes", "started"},
+                                                        {"slow-passes", "end"}});
 
 /// What all lives together have met.
 struct Tally {

@@ -69,6 +69,17 @@ TEST(StepBook, AStepThatNamesNothingTakesAllAndWaitsForOthers) {
   EXPECT_EQ(steps[1].state, StepState::Running);
 }
 
+TEST(StepBook, StepsThatAskForNoDeviceSeeAllOfThem) {
+  const TemporaryDirectory folder;
+  const StepBook book(folder.path());
+  const StepEntry first = begin(book, wish(1, std::nullopt));
+  const StepEntry second = begin(book, wish(1, std::nullopt));
+  EXPECT_EQ(first.view().devices, second.view().devices);
+  const StepEntry own = begin(book, wish(1, 4));  // theirs alone: nobody else's
+  EXPECT_TRUE(is_busy(book, wish(1, 1)));
+  EXPECT_EQ(begin(book, wish(1, std::nullopt)).view().devices.size(), 4U);
+}
+
 TEST(StepBook, OneThatOverlapsTakesWhatOthersUse) {
   const TemporaryDirectory folder;
   const StepBook book(folder.path());

@@ -176,6 +176,23 @@ void LiveWorld::oversleep() {
   host_.set_now(micros_);
 }
 
+/// Processes do not wait until the scheduler has done its work. People do: who acts inside a pass is
+/// scripted by at_point().
+void LiveWorld::linger(std::string_view point) {
+  const double often = options_.oversleeping.in_passes;
+  const bool is_between = point.starts_with("supervisor.") || point == "store.committed";
+  if (often == 0 || is_recovering_ || !is_between) return;
+  if (sleep_rng_.uniform() >= often) return;
+  count_fault("slow-passes");
+  const std::int64_t end = micros_ + static_cast<std::int64_t>(sleep_rng_.uniform() * 1e7);
+  for (auto next = host_.next(); next && *next <= end; next = host_.next()) {
+    micros_ = std::max(micros_, *next);
+    host_.step(micros_);
+  }
+  micros_ = end;
+  host_.set_now(micros_);
+}
+
 bool LiveWorld::live() {
   ++lives_;
   points_ = 0;
@@ -185,6 +202,7 @@ bool LiveWorld::live() {
       dying_at_ = name;
       throw CrashHere{};
     }
+    linger(name);
     const auto step = at_points_.extract({std::string(name), passing});
     if (!step.empty()) step.mapped()(*life_->service);
   }};

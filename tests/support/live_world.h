@@ -33,6 +33,7 @@ struct Oversleeping {
   std::int64_t most_micros = 0;  // each time by 1 to so many; 0 = never
   double seconds = 0;            // so often (0 to 1) by up to ten seconds: a busy machine
   double hours = 0;              // so often by up to six hours: it was stopped or suspended
+  double in_passes = 0;          // so often at a named point processes go on by up to ten seconds
 };
 
 enum class CrashKind : std::uint8_t {
@@ -168,6 +169,7 @@ class LiveWorld final : public ClockSource {
   bool step(std::optional<std::int64_t> until);
   [[nodiscard]] TrainingChannel* training();
   void oversleep();
+  void linger(std::string_view point);
 
   WorldOptions options_;
   Cluster cluster_;

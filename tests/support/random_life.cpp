@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, kFaultClasses> kNames = {
     "refusals", "late-claims", "shim-deaths", "late-events", "twice-told", "stubborn",
     "flaky",    "cancels",     "holds",       "requeues",    "suspends",   "policies",
     "nodes",    "changes",     "shares",      "clock-jumps", "repeats",    "narrow",
-    "absurd",   "late-wakes",  "reports"};
+    "absurd",   "late-wakes",  "reports",     "slow-passes"};
 
 constexpr double kDay = 86'400;
 
@@ -79,7 +79,8 @@ void draw_strikes(Rng rng, LifeSettings& settings) {
     if (what == FaultClass::LateClaims || what == FaultClass::ShimDeaths ||
         what == FaultClass::LateEvents || what == FaultClass::TwiceTold ||
         what == FaultClass::Stubborn || what == FaultClass::Flaky || what == FaultClass::Narrow ||
-        what == FaultClass::LateWakes || what == FaultClass::Reports)
+        what == FaultClass::LateWakes || what == FaultClass::Reports ||
+        what == FaultClass::SlowPasses)
       continue;  // they are in the host and in the jobs; or see below
     const auto count = static_cast<int>(log_uniform(own, 1, 9));
     for (int n = 0; n < count; ++n)
@@ -107,6 +108,8 @@ void draw_host(Rng rng, LifeSettings& settings) {
 void draw_sleep(Rng rng, LifeSettings& settings) {
   Oversleeping& how = settings.oversleeping;
   how.most_micros = static_cast<std::int64_t>(log_uniform(rng, 2, 1e6));
+  Rng passes = rng.fork("passes");
+  if (settings.has(FaultClass::SlowPasses)) how.in_passes = log_uniform(passes, 0.001, 0.3);
   if (!settings.has(FaultClass::LateWakes)) return;
   how.seconds = log_uniform(rng, 0.01, 0.5);
   how.hours = log_uniform(rng, 0.0005, 0.02);
@@ -206,9 +209,11 @@ std::string to_text(const LifeSettings& settings) {
       "unclaimed {:.3f}, claimed {:.3f}, unrecorded {:.3f}\n",
       host.seed, host.claim_delay, host.told_late, host.told_twice, host.dies_unclaimed,
       host.dies_claimed, host.dies_unrecorded);
-  text += fmt::format("  wakes late by up to {} us, so often by seconds {:.4f}, by hours {:.4f}\n",
-                      settings.oversleeping.most_micros, settings.oversleeping.seconds,
-                      settings.oversleeping.hours);
+  text += fmt::format(
+      "  wakes late by up to {} us, so often by seconds {:.4f}, by hours {:.4f}, in passes "
+      "{:.4f}\n",
+      settings.oversleeping.most_micros, settings.oversleeping.seconds, settings.oversleeping.hours,
+      settings.oversleeping.in_passes);
   for (const Strike& strike : settings.strikes)
     text += fmt::format("  {:.3f} {} {}\n", strike.at, to_string(strike.what), strike.number);
   return text;

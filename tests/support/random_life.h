@@ -41,8 +41,9 @@ enum class FaultClass : std::uint8_t {
   Absurd,      // people ask for anything, of jobs in any state
   LateWakes,   // the scheduler wakes late by seconds, now and then by hours; without, by less
   Reports,     // of jobs: late, never or nonsense
+  SlowPasses,  // processes go on while the scheduler works
 };
-inline constexpr std::size_t kFaultClasses = 27;
+inline constexpr std::size_t kFaultClasses = 28;
 [[nodiscard]] std::string_view to_string(FaultClass fault) noexcept;
 
 enum class Moment : std::uint8_t { Any, Narrow };

@@ -10,9 +10,9 @@ namespace {
 
 constexpr double kDay = 86'400;
 
-constexpr std::array kInTheHost = {FaultClass::LateClaims, FaultClass::ShimDeaths,
-                                   FaultClass::LateEvents, FaultClass::TwiceTold,
-                                   FaultClass::LateWakes,  FaultClass::Reports};
+constexpr std::array kInTheHost = {
+    FaultClass::LateClaims, FaultClass::ShimDeaths, FaultClass::LateEvents, FaultClass::TwiceTold,
+    FaultClass::LateWakes,  FaultClass::Reports,    FaultClass::SlowPasses};
 
 /// What would come after the end is left out.
 LifeSettings in_half_the_time(LifeSettings settings) {
@@ -81,6 +81,7 @@ LifeSettings without(LifeSettings settings, FaultClass what) {
     host.dies_unclaimed = host.dies_claimed = host.dies_unrecorded = 0;
   if (what == FaultClass::LateEvents) host.told_late = calm.told_late;
   if (what == FaultClass::TwiceTold) host.told_twice = calm.told_twice;
+  if (what == FaultClass::SlowPasses) settings.oversleeping.in_passes = 0;
   if (what == FaultClass::LateWakes)
     settings.oversleeping.seconds = settings.oversleeping.hours = 0;
   return settings;

@@ -29,7 +29,7 @@ TraceJob random_job(Trace& trace, Rng& rng, std::size_t number) {
     job.gpus_min = 1 + static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(job.gpus)));
     job.gpus_max = job.gpus + static_cast<std::int32_t>(rng.below(9));
   }
-  if (job.gpus == 1) job.gpu_milli = 1 + static_cast<std::int32_t>(rng.below(1000));
+  if (job.gpus == 1) job.gpu_milli = static_cast<std::int32_t>(rng.below(1001));  // 0: cores alone
   job.cpus_milli = maybe(static_cast<std::int32_t>(rng.below(2'000'000'000)));
   job.memory_mib = maybe(static_cast<std::int32_t>(rng.below(2'000'000'000)));
   job.batch_size = maybe(static_cast<std::int32_t>(rng.below(1'000'000)));

@@ -132,14 +132,16 @@ std::string_view state_word(StepState state) {
     case StepState::Failed: return "FAILED";
     case StepState::Cancelled: return "CANCELLED";
     case StepState::OutOfMemory: return "OUT_OF_MEMORY";
+    case StepState::TimedOut: return "TIMEOUT";
   }
   return "UNKNOWN";
 }
 
 double cpu_seconds_of(const std::vector<StepView>& steps) {
-  double sum = 0;
-  for (const StepView& step : steps) sum += step.cpu_seconds;
-  return sum;
+  // Everything descends from the script: what is told of it when it is over is told of all.
+  double whole = 0, sum = 0;
+  for (const StepView& step : steps) (step.id == kBatchStep ? whole : sum) += step.cpu_seconds;
+  return std::max(whole, sum);
 }
 
 int state_rank(LiveState state) {

@@ -39,12 +39,14 @@ std::string cpus_by_state(const NodeItem& i) {
   return fmt::format("{}/{}/{}/{}", used, idle, out, used + idle + out);
 }
 
-std::string nodes_by_state(const NodeItem& i, bool with_others) {
+enum class Counts : bool { AllocatedIdle, All };
+
+std::string nodes_by_state(const NodeItem& i, Counts counts) {
   std::size_t used = 0, idle = 0, out = 0;
   for (const NodeView* node : i.group)
-    ++(is_out(*node) ? out : node_state(*node, true).starts_with("idle") ? idle : used);
-  return with_others ? fmt::format("{}/{}/{}/{}", used, idle, out, i.group.size())
-                     : fmt::format("{}/{}", used, idle);
+    ++(is_out(*node) ? out : node_state(*node, StateWord::Short).starts_with("idle") ? idle : used);
+  return counts == Counts::All ? fmt::format("{}/{}/{}/{}", used, idle, out, i.group.size())
+                               : fmt::format("{}/{}", used, idle);
 }
 
 std::string time_limit(const Partition& partition) {
@@ -75,8 +77,8 @@ constexpr std::array kColumns{
     Column{{"maxcpuspernode", 'B', "MAX_CPUS_PER_NODE"}, nullptr, "UNLIMITED"},
     Column{{"memory", 'm', "MEMORY"}, [](const NodeItem& i) -> std::string { return fmt::to_string(i.group.front()->memory_mib); }},
     Column{{"nodeaddr", 'o', "NODE_ADDR"}, [](const NodeItem& i) -> std::string { return names(i); }},
-    Column{{"nodeai", 'A', "NODES(A/I)"}, [](const NodeItem& i) -> std::string { return nodes_by_state(i, false); }},
-    Column{{"nodeaiot", 'F', "NODES(A/I/O/T)"}, [](const NodeItem& i) -> std::string { return nodes_by_state(i, true); }},
+    Column{{"nodeai", 'A', "NODES(A/I)"}, [](const NodeItem& i) -> std::string { return nodes_by_state(i, Counts::AllocatedIdle); }},
+    Column{{"nodeaiot", 'F', "NODES(A/I/O/T)"}, [](const NodeItem& i) -> std::string { return nodes_by_state(i, Counts::All); }},
     Column{{"nodehost", 'n', "HOSTNAMES"}, [](const NodeItem& i) -> std::string { return names(i); }},
     Column{{"nodelist", 'N', "NODELIST"}, [](const NodeItem& i) -> std::string { return names(i); }},
     Column{{"nodes", 'D', "NODES"}, [](const NodeItem& i) -> std::string { return fmt::to_string(i.group.size()); }},
@@ -93,9 +95,9 @@ constexpr std::array kColumns{
     Column{{"size", 's', "JOB_SIZE"}, nullptr, "1"},
     Column{{"sockets", 'X', "SOCKETS"}, nullptr, "1"},
     Column{{"socketcorethread", 'z', "S:C:T"}, [](const NodeItem& i) -> std::string { return fmt::format("1:{}:1", i.group.front()->cpus); }},
-    Column{{"statecompact", 't', "STATE"}, [](const NodeItem& i) -> std::string { return node_state(*i.group.front(), true); }},
-    Column{{"statecomplete", 0, "STATECOMPLETE"}, [](const NodeItem& i) -> std::string { return node_state(*i.group.front(), false); }},
-    Column{{"statelong", 'T', "STATE"}, [](const NodeItem& i) -> std::string { return node_state(*i.group.front(), false); }},
+    Column{{"statecompact", 't', "STATE"}, [](const NodeItem& i) -> std::string { return node_state(*i.group.front(), StateWord::Short); }},
+    Column{{"statecomplete", 0, "STATECOMPLETE"}, [](const NodeItem& i) -> std::string { return node_state(*i.group.front(), StateWord::Long); }},
+    Column{{"statelong", 'T', "STATE"}, [](const NodeItem& i) -> std::string { return node_state(*i.group.front(), StateWord::Long); }},
     Column{{"threads", 'Z', "THREADS"}, nullptr, "1"},
     Column{{"time", 'l', "TIMELIMIT", true}, [](const NodeItem& i) -> std::string { return time_limit(i.partition); }},
     Column{{"timestamp", 'H', "TIMESTAMP"}, nullptr, "Unknown"},
@@ -115,7 +117,8 @@ constexpr auto kNames = names_of(kColumns);
 
 }  // namespace
 
-std::string node_state(const NodeView& node, bool is_short) {
+std::string node_state(const NodeView& node, StateWord word) {
+  const bool is_short = word == StateWord::Short;
   const std::int32_t used = node.gpus > 0 ? node.gpus_used : node.cpus_used;
   const std::int32_t all = node.gpus > 0 ? node.gpus : node.cpus;
   if (node.state == "down") return "down";

@@ -33,8 +33,10 @@ struct NodeItem {
 [[nodiscard]] std::span<const ColumnName> node_columns();
 [[nodiscard]] std::string node_value(const NodeItem& item, std::size_t column);
 
-/// Idle, in part or fully used; with devices by devices, otherwise by cores. Short: "mix", "drain".
-[[nodiscard]] std::string node_state(const NodeView& node, bool is_short);
+/// "mix" or "mixed", "drain" or "drained".
+enum class StateWord : bool { Short, Long };
+/// Idle, in part or fully used; with devices by devices, otherwise by cores.
+[[nodiscard]] std::string node_state(const NodeView& node, StateWord word);
 /// "gpu:a100:4"; without GPUs "(null)".
 [[nodiscard]] std::string gres_of(const NodeView& node);
 /// "gpu:a100:2(IDX:0-1)"

@@ -64,12 +64,14 @@ std::vector<ProcessUse> family_of(std::span<const ProcessUse> all, std::int64_t 
   const auto is_left_out = [&](std::int64_t one) {
     return std::ranges::find(without, one) != without.end();
   };
-  for (std::size_t before = 1; before != family.size() + 1;) {
-    before = family.size() + 1;
+  // Children may come before their parents in the table: look until nobody is added.
+  for (bool is_found = true; is_found;) {
+    is_found = false;
     for (const ProcessUse& one : all) {
       const bool belongs = one.pid == pid || members.contains(one.parent);
       if (!belongs || is_left_out(one.pid) || !members.insert(one.pid).second) continue;
       family.push_back(one);
+      is_found = true;
     }
   }
   std::ranges::sort(family, {}, &ProcessUse::pid);

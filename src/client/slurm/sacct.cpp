@@ -181,9 +181,8 @@ Result<Question> question_of(const Parsed& parsed) {
 /// What Slurm shows without -j and -s: all that could have run in the window.
 bool is_in_window(const JobRow& job, const Question& question) {
   const bool is_named = !question.jobs.empty();
-  if (!is_named && question.states.empty() && is_waiting(job.state) &&
-      (job.state == LiveState::Held || eligible_of(job) == 0))
-    return false;
+  const bool could_not_run = job.state == LiveState::Held || job.state == LiveState::Blocked;
+  if (!is_named && question.states.empty() && could_not_run) return false;
   return question.until == 0 || job.submitted < question.until * 1'000'000;
 }
 

@@ -252,14 +252,17 @@ namespace slurm {
 int show(const Control& control, std::span<const std::string> words) {
   if (words.empty())
     return control.console.complain(kFailure, "too few arguments for keyword:show");
-  const std::string what = lower(words[0]);
-  const std::string which = words.size() > 1 ? words[1] : "";
+  // "job 12" and "job=12"
+  const auto equals = words[0].find('=');
+  const std::string what = lower(words[0].substr(0, equals));
+  const std::string which = equals != std::string::npos ? words[0].substr(equals + 1)
+                            : words.size() > 1          ? words[1]
+                                                        : "";
   const auto is = [&](std::string_view name, std::size_t least) {
     return what.size() >= least && name.starts_with(what);
   };
   if (const auto code = show_hosts(control.console, words)) return *code;
-  if (is("jobs", 1))
-    return show_jobs(control, which.starts_with("jobid=") ? which.substr(6) : which);
+  if (is("jobs", 1) || what == "jobid") return show_jobs(control, which);
   if (is("nodes", 1)) return show_nodes(control, which);
   if (is("partitions", 1)) return show_partitions(control, which);
   if (is("steps", 2)) return show_steps(control, which);

@@ -50,7 +50,7 @@ std::string queue_names(const ClusterView& cluster) {
 
 /// "IDLE+DRAIN": the state and what is laid over it.
 std::string state_words(const NodeView& node) {
-  const std::string state = node_state(node, false);
+  const std::string state = node_state(node, StateWord::Long);
   if (state == "drained") return "IDLE+DRAIN";
   if (state == "draining") return "MIXED+DRAIN";
   if (state == "idle~") return "IDLE+POWERED_DOWN";
@@ -68,7 +68,7 @@ std::string node_block(const NodeView& node, const Seen& seen, const ControlStyl
       .cpus = node.cpus_used, .memory_mib = memory, .gpus = node.gpus_used, .gpu_type = node.type};
   const std::string feature = node.type.empty() ? "(null)" : node.type;
   std::vector<std::string> lines{
-      fmt::format("NodeName={} Arch=x86_64 CoresPerSocket={} ", node.name, node.cpus),
+      fmt::format("NodeName={} CoresPerSocket={} ", node.name, node.cpus),
       fmt::format("CPUAlloc={} CPUEfctv={} CPUTot={} CPULoad=N/A", node.cpus_used, node.cpus,
                   node.cpus),
       fmt::format("AvailableFeatures={}", feature), fmt::format("ActiveFeatures={}", feature),

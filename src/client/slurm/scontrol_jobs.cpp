@@ -192,7 +192,7 @@ int show_jobs(const Control& control, const std::string& id) {
   }
   const auto rows = harmless_rows(*std::move(jobs));
   std::string text;
-  for (const QueueLine& line : folded_arrays(rows))
+  for (const QueueLine& line : rows.size() == 1 ? one_line_each(rows) : folded_arrays(rows))
     text += block({*line.job, line.indices, types, now}, control.style);
   if (rows.empty()) text = "No jobs in the system\n";
   control.console.put(text);

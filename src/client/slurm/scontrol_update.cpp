@@ -116,7 +116,11 @@ const std::map<std::string, Taker, std::less<>>& takers() {
       {"mincpusnode", number_key("cpus")},
       {"numtasks", number_key("tasks")},
       {"partition", text_key("queue")},
-      {"priority", number_key("priority")},
+      {"priority",
+       [](std::string_view text, const JobRow&, json& changes) -> Result<void> {
+         BERTH_TRY(changes["priority"], whole(text));
+         return {};
+       }},
       {"requeue",
        [](std::string_view text, const JobRow&, json& changes) -> Result<void> {
          changes["requeue"] = text == "1" || lower(text) == "yes";
@@ -138,6 +142,13 @@ const std::map<std::string, Taker, std::less<>>& takers() {
   return all;
 }
 
+/// A refusal in two lines, as scripts know it.
+Error aborted(const std::string& why) {
+  Error error(why);
+  error.messages.emplace_back("Request aborted");
+  return error;
+}
+
 struct Setting {
   std::string key, value;
 };
@@ -147,7 +158,7 @@ Result<std::vector<Setting>> settings_of(std::span<const std::string> words) {
   for (const std::string& word : words) {
     const auto equals = word.find('=');
     if (equals == std::string::npos)
-      return fail(fmt::format("Invalid input: {}\nRequest aborted", harmless(word)));
+      return tl::unexpected<Error>(aborted(fmt::format("Invalid input: {}", word)));
     // "TimeLimit+=30" is "TimeLimit=+30".
     const bool is_more = equals > 0 && word[equals - 1] == '+';
     const bool is_less = equals > 0 && word[equals - 1] == '-';
@@ -166,8 +177,8 @@ int update_jobs(const Control& control, const std::string& id,
     const auto taker = takers().find(one.key);
     if (taker == takers().end() || !taker->second)
       return control.console.complain(
-          kFailure, fmt::format("Update of this parameter is not supported: {}={}\nRequest aborted",
-                                harmless(one.key), harmless(one.value)));
+          kFailure, aborted(fmt::format("Update of this parameter is not supported: {}={}", one.key,
+                                        one.value)));
   }
   const auto ids = resolve_jobs(control.scheduler, {id}, BareNumber::WholeArray);
   if (!ids) return control.console.complain(kFailure, ids.error());
@@ -202,16 +213,15 @@ int update_nodes(const Control& control, const std::string& list,
       reason = one.value;
     else
       return control.console.complain(
-          kFailure, fmt::format("Update of this parameter is not supported: {}={}\nRequest aborted",
-                                harmless(one.key), harmless(one.value)));
+          kFailure, aborted(fmt::format("Update of this parameter is not supported: {}={}", one.key,
+                                        one.value)));
   }
   const bool is_known = state == "drain" || state == "resume" || state == "down" ||
                         state == "undrain" || state == "idle";
   if (!is_known)
     return control.console.complain(
-        kFailure, fmt::format("Invalid node state specified: {} (drain, down, resume)\nRequest "
-                              "aborted",
-                              harmless(state)));
+        kFailure,
+        aborted(fmt::format("Invalid node state specified: {} (drain, down, resume)", state)));
   if ((state == "drain" || state == "down") && reason.empty())
     return control.console.complain(kFailure,
                                     "You must specify a reason when DOWNING or DRAINING a node. "
@@ -266,16 +276,14 @@ int do_verb(const Control& control, Verb verb, const std::vector<JobNumber>& num
 int update(const Control& control, std::span<const std::string> words) {
   auto settings = settings_of(words);
   if (!settings) return control.console.complain(kFailure, settings.error());
-  const auto entity = std::ranges::find_if(*settings, [](const Setting& one) {
-    return one.key == "jobid" || one.key == "job" || one.key == "nodename" || one.key == "node" ||
-           one.key == "partitionname" || one.key == "partition" || one.key == "reservationname" ||
-           one.key == "stepid";
-  });
+  // A job before anything else: of a job the partition is a setting.
+  auto entity = settings->end();
+  for (const std::string_view key : {"jobid", "job", "nodename", "node", "partitionname",
+                                     "partition", "reservationname", "stepid"})
+    if (entity == settings->end()) entity = std::ranges::find(*settings, key, &Setting::key);
   if (entity == settings->end())
     return control.console.complain(
-        kFailure,
-        "No valid entity in update command\nInput line must include \"JobId\" or "
-        "\"NodeName\"");
+        kFailure, "No valid entity in update command: it must name a JobId or a NodeName");
   const Setting what = *entity;
   settings->erase(entity);
   if (what.key.starts_with("job")) {

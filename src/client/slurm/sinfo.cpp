@@ -87,8 +87,8 @@ bool is_wanted(const NodeView& node, const Parsed& parsed,
   if (parsed.has("responding") && is_dead(node)) return false;
   if (!wanted_nodes.empty() && std::ranges::find(wanted_nodes, node.name) == wanted_nodes.end())
     return false;
-  return states == "all" || is_listed(states, node_state(node, true)) ||
-         is_listed(states, node_state(node, false));
+  return states == "all" || is_listed(states, node_state(node, StateWord::Short)) ||
+         is_listed(states, node_state(node, StateWord::Long));
 }
 
 struct Answer {
@@ -123,8 +123,9 @@ std::vector<NodeGroup> groups_of(const Answer& answer, const Format& format, con
     if (!is_wanted(node, parsed, wanted_nodes)) continue;
     const NodeGroup alone{&node};
     const NodeItem item{none, alone, answer.memory, answer.cluster.name, answer.cluster.version};
-    std::string key =
-        parsed.has("json") ? node_state(node, false) + gres_used(node) + node.type : std::string();
+    std::string key = parsed.has("json")
+                          ? node_state(node, StateWord::Long) + gres_used(node) + node.type
+                          : std::string();
     for (std::size_t column = 0; column < node_columns().size(); ++column) {
       const ColumnName& name = node_columns()[column];
       const bool is_asked =
@@ -248,7 +249,7 @@ Json partition_json(const Partition& partition, const Answer& answer) {
 
 /// The words of a state: "drained" is IDLE and DRAIN.
 Json state_words(const NodeView& node) {
-  const std::string state = node_state(node, false);
+  const std::string state = node_state(node, StateWord::Long);
   if (state == "drained") return Json::array({"IDLE", "DRAIN"});
   if (state == "draining") return Json::array({"MIXED", "DRAIN"});
   if (state == "idle~") return Json::array({"IDLE", "POWERED_DOWN"});
@@ -269,7 +270,7 @@ Json group_json(const Partition& partition, const NodeGroup& group, const Answer
     all += node->cpus;
     const auto held = answer.memory.find(node->name);
     memory += held != answer.memory.end() ? held->second : 0;
-    const std::string state = node_state(*node, true);
+    const std::string state = node_state(*node, StateWord::Short);
     ++(state == "alloc" || state == "mix" ? allocated_nodes
        : state.starts_with("idle")        ? idle_nodes
                                           : out_nodes);

@@ -162,7 +162,7 @@ struct Asked {
 };
 
 Result<std::vector<StepUse>> uses_of(Scheduler& scheduler, const std::vector<Asked>& asked,
-                                     bool all_steps, const Console& console) {
+                                     const Parsed& parsed, const Console& console) {
   std::vector<StepUse> uses;
   const auto processes = all_processes();
   for (const Asked& one : asked) {
@@ -186,9 +186,9 @@ Result<std::vector<StepUse>> uses_of(Scheduler& scheduler, const std::vector<Ask
         if (step.id != kBatchStep) keepers.push_back(step.pid);
       for (const StepView& step : running) {
         const bool is_batch = step.id == kBatchStep;
-        const bool is_meant = !one.step.empty() ? step.id == one.step
-                              : all_steps       ? true
-                                                : !is_batch || keepers.empty();
+        const bool is_meant = !one.step.empty()        ? step.id == one.step
+                              : parsed.has("allsteps") ? true
+                                                       : !is_batch || keepers.empty();
         if (!is_meant) continue;
         StepUse use = use_of(*job, step, processes, keepers);
         if (use.pids.empty())
@@ -227,7 +227,7 @@ int run_sstat(std::span<const std::string> words, Console& console) {
   if (!columns) return console.complain(kFailure, columns.error());
   auto found = patient_scheduler("", console);
   if (!found) return console.complain(kMisuse, found.error());
-  const auto uses = uses_of(*found, asked, parsed.has("allsteps"), console);
+  const auto uses = uses_of(*found, asked, parsed, console);
   if (!uses) return console.complain(kFailure, uses.error());
   std::vector<std::vector<std::string>> rows;
   for (const StepUse& use : *uses) {

@@ -11,6 +11,7 @@
 #include "base/boot_clock.h"
 #include "base/crash_point.h"
 #include "exec/shim/cleanup.h"
+#include "exec/shim/joined.h"
 #include "exec/shim/private_tmp.h"
 #include "exec/shim/program.h"
 #include "exec/shim/steps.h"
@@ -165,8 +166,7 @@ void Keeper::obey(ShimCommand command) {
       is_resting_ = true;  // until the clock is looked at, which is next
       return;
     case ShimAction::Signal:
-      if (command.value >= 1 && command.value <= 64)
-        family_.signal(static_cast<int>(command.value));
+      if (command.value >= 1 && command.value <= 64) signal_job(static_cast<int>(command.value));
       return;
     case ShimAction::SignalShell:
       if (command.value >= 1 && command.value <= 64) signal_tasks(static_cast<int>(command.value));
@@ -174,6 +174,7 @@ void Keeper::obey(ShimCommand command) {
     case ShimAction::Cores: return read_cores();
     case ShimAction::Limit: return set_limit(command.value);
     case ShimAction::Rate: return set_rate(command.value);
+    case ShimAction::Join: return join(command.value);
   }
 }
 
@@ -201,6 +202,16 @@ void Keeper::set_limit(std::int64_t seconds) {
   // Who was warned of the old limit and has time again is warned of the new one as well.
   was_warned_of_limit_ = was_warned_of_limit_ && seconds > 0 &&
                          active_micros() >= (seconds - order.warn_seconds) * kSecond;
+}
+
+/// It is no task: its end is nobody's business, and it goes when the tasks are over.
+void Keeper::join(std::int64_t request) {
+  if (phase_ != Phase::Running || open_tasks_ == 0) return;
+  // What goes wrong is not told: nobody listens where it is asked for, which its client notices.
+  TaskPlace place;
+  place.claim = claim_;
+  place.steps = directory_.steps(shim_.order.attempt);
+  static_cast<void>(start_joined(directory_, shim_, std::move(place), request));
 }
 
 void Keeper::set_rate(std::int64_t milli) {
@@ -248,7 +259,10 @@ void Keeper::watch_limit() {
   } else if (!was_warned_of_limit_ && order.warn_seconds > 0 &&
              active >= (order.time_limit - order.warn_seconds) * kSecond) {
     was_warned_of_limit_ = true;
-    warn();
+    if (order.warn_shell)
+      signal_tasks(order.warn_signal);
+    else
+      signal_job(order.warn_signal);
   }
 }
 
@@ -257,15 +271,17 @@ void Keeper::ask_everybody(int signal) {
   family_.signal(signal);
 }
 
+/// Slurm's way: with steps running, a signal is for them and not for the script that waits for them.
+void Keeper::signal_job(int number) {
+  if (!is_script_ || !is_step_running(directory_.steps(shim_.order.attempt)))
+    return family_.signal(number);
+  std::vector<pid_t> shells;
+  for (const Task& task : tasks_) shells.push_back(task.pid);
+  family_.signal_all_but(shells, number);
+}
+
 void Keeper::warn() {
   const LaunchOrder& order = shim_.order;
-  // Slurm's way: with steps running, the warning is for them and not for the script that waits.
-  const bool has_steps = is_step_running(directory_.steps(order.attempt));
-  if (!order.warn_shell && has_steps && is_script_) {
-    std::vector<pid_t> shells;
-    for (const Task& task : tasks_) shells.push_back(task.pid);
-    return family_.signal_all_but(shells, order.warn_signal);
-  }
   if (!order.warn_shell) return ask_everybody(order.warn_signal);
   signal_tasks(order.warn_signal);
 }
@@ -346,6 +362,8 @@ void Keeper::finish(ExitRecord& record) const {
     record.why = out_of_memory(shim_.order.memory_mib, record.peak_kib) +
                  (record.why.empty() ? "" : "; ") + record.why;
   }
+  if (has_failed_ && record.why.empty() && !record.timed_out)
+    record.why = session_reason(directory_.steps(shim_.order.attempt));
   family_.remove_groups();
   run_cleanup(shim_.order, cleanup_environment_);
   remove_private_tmp(directory_, shim_.order, tmp_);

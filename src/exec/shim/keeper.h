@@ -47,10 +47,12 @@ class Keeper {
   void read_cores();
   void set_limit(std::int64_t seconds);
   void set_rate(std::int64_t milli);
+  void join(std::int64_t request);
   void watch_rate();
   void watch_clock();
   void watch_limit();
   void warn();
+  void signal_job(int number);
   void ask_everybody(int signal);
   void signal_tasks(int number);
   enum class Ask : std::uint8_t { Warning, Leave };  // as the job wants it, or SIGTERM to all

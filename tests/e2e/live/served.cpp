@@ -24,16 +24,25 @@ std::uint16_t port_in(const std::string& log) {
 }  // namespace
 
 Served::Served(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{
-      "serve",       "--state-dir", folder_ / "state", "--socket",     folder_ / "s", "--listen",
-      "127.0.0.1:0", "--cluster",   "1x4:cpu",         "--log-format", "json"};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  child_ = start_berth(folder_, words);
+  words_ = {"serve",    "--state-dir", folder_ / "state", "--socket", folder_ / "s",
+            "--listen", "127.0.0.1:0", "--cluster",       "1x4:cpu",  "--log-format",
+            "json"};
+  words_.insert(words_.end(), arguments.begin(), arguments.end());
+  start();
+}
+
+void Served::start() {
+  child_ = start_berth(folder_, words_);
   const bool is_up = eventually([&] {
     port_ = port_in(folder_.read("err") + folder_.read("out"));
     return port_ != 0;
   });
   EXPECT_TRUE(is_up) << folder_.read("err");
+}
+
+void Served::kill() {
+  ::kill(child_, SIGKILL);
+  ::waitpid(child_, nullptr, 0);
 }
 
 Served::~Served() {

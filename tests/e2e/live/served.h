@@ -24,9 +24,13 @@ class Served {
   [[nodiscard]] const TempFolder& folder() const noexcept { return folder_; }
   /// `berth ARGUMENTS` against it.
   [[nodiscard]] Ran run(const std::string& arguments) const;
+  /// SIGKILL, and the same again after a while.
+  void kill();
+  void start();
 
  private:
   TempFolder folder_;
+  std::vector<std::string> words_;
   int child_ = -1;
   std::uint16_t port_ = 0;
 };

@@ -130,7 +130,6 @@ TEST_F(Srun, StreamsGoWhereTheyAreSent) {
 /// A signal to the job reaches each task once, and one to the step reaches its tasks.
 TEST_F(Srun, SignalsReachTasksOnce) {
   submit(
-      "trap : USR1\n"
       "srun -n2 bash -c 'trap \"echo got >>got.$SLURM_PROCID\" USR1; touch up.$SLURM_PROCID; "
       "while [ ! -e stop ]; do sleep 0.05; done' & srun=$!\n"
       "while [ ! -e stop ]; do sleep 0.05; done\n"
