@@ -104,13 +104,13 @@ Result<Pipe> make_pipe() {
   if (path != plan.environment.end()) ::setenv("PATH", path->second.c_str(), 1);
   ::execvpe(words.front(), words.data(), environment.data());
   const int reason = errno;
-  std::string path = program.front();
+  std::string whole = program.front();
   std::error_code ignored;
-  if (path.find('/') != std::string::npos && path.front() != '/')
-    path = std::filesystem::current_path(ignored).string() + "/" + path;
+  if (whole.find('/') != std::string::npos && whole.front() != '/')
+    whole = std::filesystem::current_path(ignored).string() + "/" + whole;
   // Slurm's words: scripts and people look for them.
   static_cast<void>(write_all(
-      2, fmt::format("slurmstepd: error: execve(): {}: {}\n", path, std::strerror(reason))));
+      2, fmt::format("slurmstepd: error: execve(): {}: {}\n", whole, std::strerror(reason))));
   ::_exit(reason);
 }
 
