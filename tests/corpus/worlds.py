@@ -1,6 +1,7 @@
 """Where the corpus runs: a scheduler of Berth that is started for it, or a Slurm cluster that is already up."""
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ class World:
     def __init__(self, work):
         self.work = work
         self.environments = work / "environments"
+        for left in ("environments", "state", "run"):  # of an earlier run in this folder
+            shutil.rmtree(work / left, ignore_errors=True)
         self.environments.mkdir(exist_ok=True)
         self.environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
