@@ -140,7 +140,7 @@ TEST(DependencyGate, TheNumberOfAnArrayStandsForAllOfItAndAnIndexForOne) {
   EXPECT_FALSE(gate.is_open(22));
   EXPECT_FALSE(gate.is_open(23));
   gate.ended(11, Outcome::Completed, recheck);
-  for (const JobNumber job : {20, 22, 23}) EXPECT_TRUE(gate.is_open(job)) << job;
+  for (const JobNumber job : {20U, 22U, 23U}) EXPECT_TRUE(gate.is_open(job)) << job;
 }
 
 TEST(DependencyGate, AftercorrWaitsForTheSameIndex) {

@@ -93,7 +93,7 @@ TEST_F(GatesTest, DependenciesAreMetOrUnsatisfiable) {
   add(4, after(DependencyKind::AfterAny, 1));
   add(5, after(DependencyKind::After, 1));
   EXPECT_EQ(ready(), Jobs{1});
-  gates.started(1);
+  gates.started(1, now);
   EXPECT_EQ(ready(), Jobs{5});
   gates.ended(1, Outcome::Failed, true);
   EXPECT_EQ(ready(), (Jobs{3, 4}));

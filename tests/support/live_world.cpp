@@ -378,7 +378,7 @@ void LiveWorld::make_service(Life& life) {
       .cluster = cluster_,
       .generation = life.generation,
       .ask_engine = [&life](Question question) { life.messages.post(std::move(question)); },
-      .signal = [](JobNumber, int) {},
+      .signal = [](JobNumber, SentSignal) {},
       .explain = [&life](const JobView& job,
                          bool all) { return life.scheduler->explain(job, all); },
       .more_metrics = {},

@@ -12,7 +12,7 @@
 #include "policies/registry.h"
 #include "support/suite_name.h"
 
-namespace berth::test {
+namespace berth::test::cores_beside_tests {
 namespace {
 
 using nlohmann::json;
@@ -73,4 +73,4 @@ TEST_P(CoresBeside, RunsAlthoughAllGpusAreTakenAndSurvivesAKill) {
 INSTANTIATE_TEST_SUITE_P(Live, CoresBeside, ::testing::ValuesIn(policies_to_try()), kByName);
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::cores_beside_tests
