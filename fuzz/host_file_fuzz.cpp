@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "exec/fields.h"
 #include "exec/order_file.h"
-#include "exec/output_pattern.h"
+#include "model/output_pattern.h"
 
 namespace {
 
