@@ -164,7 +164,10 @@ bool DependencyGate::is_singleton_blocked(JobNumber job, const Row& row) const {
 void DependencyGate::give_up_on(JobNumber job, std::string why) {
   Row& row = rows_.at(job);
   if (std::exchange(row.is_unsatisfiable, true)) return;
-  if (row.spec->keep_unmet)
+  // Who waits for a whole array stays, as under Slurm: earlier versions took its number for the first
+  // job alone, and an upgrade must not end what they let wait.
+  const bool is_of_an_array = row.waits_for.size() > row.spec->dependencies.size();
+  if (row.spec->keep_unmet || is_of_an_array)
     row.never = std::move(why);
   else
     unsatisfiable_.push_back({job, std::move(why)});
@@ -274,7 +277,7 @@ void DependencyGate::explain(JobNumber job, std::vector<ShutGate>& shut) const {
   const auto of = static_cast<std::int64_t>(row.waits_for.size());
   if (!row.never.empty()) {
     shut.push_back({.kind = GateKind::Dependency,
-                    .text = row.never + "; it was asked to stay",
+                    .text = row.never + "; it stays until it is changed or cancelled",
                     .numbers = {{"unmet", static_cast<std::int64_t>(row.unmet.size())}, {"of", of}},
                     .jobs = row.unmet});
   } else if (depends(row)) {

@@ -81,6 +81,8 @@ Result<LaunchOrder> launch_order(const LedgerJob& job, const Attempt& attempt,
   facts.master_port = pick_master_port(job.number, is_port_free);
   facts.extra = extra_env;
   JobSpec spec = *job.spec;
+  // A gang that has shrunk to one is still a gang: its code looks for its rank.
+  spec.ranks = spec.ranks || spec.tasks > 1;
   spec.tasks = tasks_on(spec, attempt.gpus);
   BERTH_TRY(LaunchOrder order, make_order(spec, facts));
   if (!spec.container.empty())

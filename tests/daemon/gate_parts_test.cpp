@@ -220,7 +220,8 @@ TEST(DependencyGate, WhoIsAskedToStayStaysAndSaysWhy) {
   std::vector<ShutGate> shut;
   gate.explain(2, shut);
   ASSERT_EQ(shut.size(), 1U);
-  EXPECT_EQ(shut[0].text, "afterok:1 can never be met: job 1 failed; it was asked to stay");
+  EXPECT_EQ(shut[0].text,
+            "afterok:1 can never be met: job 1 failed; it stays until it is changed or cancelled");
   gate.change(job_of(2));  // waits for nobody any more
   EXPECT_TRUE(gate.is_open(2));
 }

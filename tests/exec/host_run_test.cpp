@@ -70,15 +70,19 @@ TEST_F(HostRun, WordsReachTheProgramUnread) {
 
 TEST_F(HostRun, TheEnvironmentIsWhatWasOrdered) {
   ::setenv("BERTH_TEST_SECRET", "of the scheduler", 1);
-  LaunchOrder order = command({"env", "-u", "BERTH_SHIM", "env"});
+  LaunchOrder order = command({"env", "-u", "BERTH_SHIM", "-u", "SLURM_TASK_PID", "-u",
+                               "SLURM_TMPDIR", "-u", "BERTH_TMPDIR", "env"});
   order.env.push_back({"ODD", "a=b\nc"});
-  order.env.push_back({"RANK", "9"});  // a rank is the task's, whoever says otherwise
+  order.env.push_back({"RANK", "9"});                // a rank is the task's, whoever says otherwise
+  order.env.push_back({"TMPDIR", "/var/tmp/mine"});  // a place of one's own stays
+  order.ranks = true;
   EXPECT_EQ(run(order).exit_code, 0);
   ::unsetenv("BERTH_TEST_SECRET");
   EXPECT_EQ(content(file("out")),
-            "PATH=/usr/bin:/bin\nODD=a=b\nc\nRANK=0\nLOCAL_RANK=0\nSLURM_PROCID=0\n"
+            "PATH=/usr/bin:/bin\nODD=a=b\nc\nTMPDIR=/var/tmp/mine\nSLURM_PROCID=0\n"
             "SLURM_LOCALID=0\nBERTH_TASK=0\nBERTH_CLAIM=" +
-                run_file("attempt.1.1") + "\nBERTH_STEPS=" + run_file("steps.1.1") + "\n");
+                run_file("attempt.1.1") + "\nBERTH_STEPS=" + run_file("steps.1.1") +
+                "\nSLURM_GTIDS=0\nRANK=0\nLOCAL_RANK=0\n");
 }
 
 TEST_F(HostRun, InheritsNothingButItsThreeFiles) {
@@ -261,6 +265,7 @@ TEST_F(HostRun, ATaskKnowsItsRankAndWritesItsOwnFile) {
   LaunchOrder order =
       script("echo rank $RANK of 3, local $LOCAL_RANK $SLURM_PROCID $SLURM_LOCALID $BERTH_TASK");
   order.tasks = 3;
+  order.ranks = true;
   order.output = file("task-%2t-100%%.out");
   EXPECT_EQ(run(order).exit_code, 0);
   for (const std::string rank : {"0", "1", "2"}) {
@@ -274,6 +279,7 @@ TEST_F(HostRun, TasksThatShareAFileDoNotWriteOverEachOther) {
   std::ofstream(file("out")) << "old\n";
   LaunchOrder order = script("for i in 1 2 3 4 5 6 7 8 9 10; do echo task $RANK line $i; done");
   order.tasks = 8;
+  order.ranks = true;
   run(order);
   std::ifstream in(file("out"));
   std::vector<std::string> lines;
@@ -288,6 +294,7 @@ TEST_F(HostRun, TheFirstTaskThatFailsEndsTheGang) {
       "echo $$ > task.$RANK; if [ $RANK = 1 ]; then "
       "while [ ! -s task.0 ] || [ ! -s task.2 ]; do sleep 0.01; done; exit 7; fi; exec sleep 60");
   order.tasks = 3;
+  order.ranks = true;
   const ExitRecord record = run(order);
   EXPECT_EQ(record.exit_code, 7);
   EXPECT_EQ(record.signal, 0);
@@ -299,6 +306,7 @@ TEST_F(HostRun, TheFirstTaskThatFailsEndsTheGang) {
 TEST_F(HostRun, AGangOfWhichOneCannotStartDoesNotRun) {
   LaunchOrder order = script("echo $$ > task.$RANK; exec sleep 60");
   order.tasks = 2;
+  order.ranks = true;
   fs::create_directory(file("o-0"));
   order.output = file("o-%t/out");  // only the first has its folder
   const ExitRecord record = run(order);

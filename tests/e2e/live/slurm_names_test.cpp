@@ -119,7 +119,7 @@ TEST(SlurmNames, AreInstalledInAFolderOfTheirOwn) {
                      "sinfo -h | head -n 1; scancel 12; echo $?");
   EXPECT_THAT(ran.out, testing::MatchesRegex(
                            "[^\n]*/root/usr/libexec/berth/slurm-names:[^\n]*/slurm:/usr/bin:/bin\n"
-                           "Submitted batch job 100\n[^\n]*13 [^\n]*\n(gpu|day)[^\n]*\n0\n"))
+                           "Submitted batch job 100\n[^\n]*100 [^\n]*\n(gpu|day)[^\n]*\n0\n"))
       << ran.err;
 }
 

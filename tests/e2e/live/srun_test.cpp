@@ -167,7 +167,6 @@ TEST_F(Srun, RefusesNonsense) {
           "srun --gpu-bind=sideways true; echo code $?\n"
           "srun --no-such true; echo code $?\n"
           "srun -n1 --multi-prog /no/such/file; echo code $?\n"
-          "BERTH_STEPS= srun true; echo code $?\n"
           "BERTH_STEPS=/no/where srun -n1 true; echo code $?\n"
           "srun -n1 -o /no/where/x true; echo code $?\n");
   EXPECT_THAT(log, HasSubstr("No command given to execute."));

@@ -179,8 +179,8 @@ json Served::view_of(std::uint64_t job) const {
 
 bool Served::is_over(std::uint64_t job) const {
   const std::string state = state_of(job);
-  for (const char* over :
-       {"completed", "failed", "cancelled", "timed-out", "node-failed", "rejected"})
+  for (const char* over : {"completed", "failed", "cancelled", "timed-out", "node-failed",
+                           "rejected", "out-of-memory"})
     if (state == over) return true;
   return false;
 }
