@@ -100,7 +100,10 @@ void DependencyGate::set_dependencies(JobNumber job, Row& row) {
   std::string never;
   for (const Dependency& asked : row.spec->dependencies) {
     if (asked.kind == DependencyKind::Singleton) continue;
-    const auto all = targets(asked, row);
+    // Where one of several is enough, one job of an array must not stand for all of them.
+    const auto all = row.spec->any_dependency && asked.index == kWholeArray
+                         ? std::vector<JobNumber>{asked.job}
+                         : targets(asked, row);
     if (all.empty())
       never = fmt::format("{}:{} can never be met: that array has no such index",
                           to_string(asked.kind), to_text(asked));

@@ -243,7 +243,7 @@ TEST_F(Jobs, WhoRunsOutOfMemoryIsToldSo) {
   const json end = ended(job);
   if (end.at("state") == "completed" || output_of(job).find("exhausted") != std::string::npos)
     GTEST_SKIP() << "memory is not limited here";
-  EXPECT_EQ(end.at("state"), "failed");
+  EXPECT_EQ(end.at("state"), "out-of-memory");
   EXPECT_EQ(end.at("reason"), "out of memory: its limit is 64 MiB (killed by signal 9)");
 }
 
