@@ -244,7 +244,9 @@ TEST_F(Jobs, WhoRunsOutOfMemoryIsToldSo) {
   if (end.at("state") == "completed" || output_of(job).find("exhausted") != std::string::npos)
     GTEST_SKIP() << "memory is not limited here";
   EXPECT_EQ(end.at("state"), "out-of-memory");
-  EXPECT_EQ(end.at("reason"), "out of memory: its limit is 64 MiB (killed by signal 9)");
+  EXPECT_TRUE(end.at("reason").get<std::string>().starts_with(
+      "out of memory: its limit is 64 MiB, it used up to 6"))
+      << end.at("reason");
 }
 
 TEST_F(Jobs, TheSchedulersOwnValuesStayWithIt) {
