@@ -40,6 +40,9 @@ def absurd_changes(terms):
             code, _, _ = world.berth("ann", "change", str(number), change)
             expect(code != 0, f"'berth change {number} {change}' is taken")
             world.lives()
+        code, _, said = world.berth("ann", "change", str(number), "gpus=0")  # a job of cores alone
+        expect(code == 0, f"'berth change {number} gpus=0' is refused: {said}")
+        world.lives()
         world.berth("ann", "release", str(number))
         others_go_on(world)
         world.restart()
