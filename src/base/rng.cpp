@@ -83,17 +83,4 @@ std::size_t Rng::weighted(std::span<const double> weights) noexcept {
   return weights.size() - 1;
 }
 
-std::uint64_t Rng::zeta(double exponent, std::uint64_t limit) noexcept {
-  // Devroye's rejection from the continuous Pareto law, redrawn above the limit.
-  const double b = portable_pow(2.0, exponent - 1.0);
-  for (;;) {
-    const double u = 1.0 - uniform();
-    const double v = uniform();
-    const double x = std::floor(portable_pow(u, -1.0 / (exponent - 1.0)));
-    if (x > static_cast<double>(limit)) continue;
-    const double t = portable_pow(1.0 + 1.0 / x, exponent - 1.0);
-    if (v * x * (t - 1.0) / (b - 1.0) <= t / b) return static_cast<std::uint64_t>(x);
-  }
-}
-
 }  // namespace berth

@@ -26,8 +26,6 @@ class Rng {
   [[nodiscard]] double lognormal(double mu, double sigma) noexcept;
   /// Index drawn with probability proportional to its weight; weights are non-negative, sum > 0.
   [[nodiscard]] std::size_t weighted(std::span<const double> weights) noexcept;
-  /// Zipf/zeta law P(k) ~ k^-exponent on 1..limit (exponent > 1), by rejection.
-  [[nodiscard]] std::uint64_t zeta(double exponent, std::uint64_t limit) noexcept;
 
  private:
   std::array<std::uint64_t, 4> state_{};
