@@ -17,6 +17,8 @@ namespace berth::client {
 
 namespace {
 
+constexpr std::int64_t kMaxLimit = wire::kMany;
+
 int misuse(const Call& call, std::string_view text) { return call.console.complain(kMisuse, text); }
 
 /// One question, one answer: as JSON, or made readable.
@@ -129,11 +131,11 @@ Result<std::string> put_share(Scheduler& scheduler, const Call& call) {
     BERTH_TRY(change.shares, amount(call, "shares"));
   }
   if (call.has("gpu-limit")) {
-    BERTH_TRY(const auto gpus, parse_count(call.value("gpu-limit"), 0, 1'000'000));
+    BERTH_TRY(const auto gpus, parse_count(call.value("gpu-limit"), 0, kMaxLimit));
     change.gpu_limit = static_cast<std::int32_t>(gpus);
   }
   if (call.has("job-limit")) {
-    BERTH_TRY(const auto jobs, parse_count(call.value("job-limit"), 0, 1'000'000'000));
+    BERTH_TRY(const auto jobs, parse_count(call.value("job-limit"), 0, kMaxLimit));
     change.job_limit = static_cast<std::int32_t>(jobs);
   }
   if (call.has("gpu-hours")) {
@@ -194,7 +196,7 @@ int run_share(const Call& call) {
         return call.console.complain(kMisuse, fine.error());
   for (const std::string_view option : {"gpu-limit", "job-limit"})
     if (call.has(option))
-      if (const auto fine = parse_count(call.value(option), 0, 1'000'000); !fine)
+      if (const auto fine = parse_count(call.value(option), 0, kMaxLimit); !fine)
         return misuse(call, fmt::format("share: --{}: {}", option, fine.error().text()));
   return ask(call, put_share, quiet);
 }

@@ -123,6 +123,7 @@ void tell_request(Draft& draft) {
   tell("SLURM_NTASKS_PER_GPU", draft.tasks_per_gpu);
   tell("SLURM_CPUS_PER_TASK", draft.cpus_per_task);
   tell("SLURM_CPUS_PER_GPU", draft.cpus_per_gpu);
+  tell("SLURM_GPUS", draft.gpus);
   tell("SLURM_GPUS_PER_TASK", draft.gpus_per_task);
   tell("SLURM_MEM_PER_CPU", draft.memory_per_cpu);
   tell("SLURM_MEM_PER_GPU", draft.memory_per_gpu);
@@ -130,6 +131,9 @@ void tell_request(Draft& draft) {
   if (draft.gpus_per_task)
     env["SLURM_TRES_PER_TASK"] +=
         fmt::format("{}gres/gpu={}", draft.cpus_per_task ? "," : "", *draft.gpus_per_task);
+  if (draft.gpus_per_task)
+    env["SLURM_TRES_BIND"] = fmt::format("gres/gpu:per_task:{}", *draft.gpus_per_task);
+  if (draft.exported == "NONE") env["SLURM_EXPORT_ENV"] = "NONE";  // srun heeds it
   for (const auto& [name, value] : draft.asked) env[name] = value;
   if (draft.nodes > 1)
     draft.note(fmt::format("--nodes={}: asked for as {} {} in all; they may lie on fewer nodes",
@@ -150,7 +154,7 @@ bool is_of_a_job(std::string_view name, const SubmitContext& context) {
     return name != "SLURM_CONF" &&
            (name.starts_with("SLURM_NTASKS") || name == "SLURM_NPROCS" ||
             name.find("_PER_") != std::string_view::npos || name == "SLURM_OVERCOMMIT" ||
-            name == "SLURM_SUBMIT_DIR" || context.is_in_a_job());
+            name == "SLURM_GPUS" || name == "SLURM_SUBMIT_DIR" || context.is_in_a_job());
   if (!context.is_in_a_job()) return false;
   if (std::ranges::find(kOfClients, name) != kOfClients.end()) return false;
   return name.starts_with("BERTH_") || std::ranges::find(kOfTasks, name) != kOfTasks.end();

@@ -21,7 +21,8 @@ constexpr std::array<StateNames, 16> kStates{{
     {LiveState::Held, "PD", "PENDING"},
     {LiveState::Blocked, "PD", "PENDING"},
     {LiveState::Pending, "PD", "PENDING"},
-    {LiveState::Starting, "CF", "CONFIGURING"},
+    // Slurm says so as soon as a job has its nodes; a script that asks about itself counts on it.
+    {LiveState::Starting, "R", "RUNNING"},
     {LiveState::Running, "R", "RUNNING"},
     {LiveState::Suspended, "S", "SUSPENDED"},
     {LiveState::Stopping, "CG", "COMPLETING"},
@@ -95,6 +96,8 @@ std::vector<LiveState> states_from(std::string_view text) {
     if (names.code == word || names.slurm == word || upper(to_string(names.state)) == word)
       found.push_back(names.state);
   }
+  // Slurm's word for nodes that boot: those not yet seen to run come nearest.
+  if (word == "CF" || word == "CONFIGURING") found.push_back(LiveState::Starting);
   return found;
 }
 

@@ -232,6 +232,7 @@ Result<void> take_open_mode(Draft& draft, Text value) {
   if (value != "append" && value != "truncate")
     return fail(fmt::format("'{}' is neither append nor truncate", value));
   draft.spec.open_mode = value == "append" ? OpenMode::Append : OpenMode::Truncate;
+  draft.asked["SLURM_OPEN_MODE"] = value.substr(0, 1);
   return {};
 }
 

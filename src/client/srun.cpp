@@ -142,7 +142,7 @@ int run_srun(std::span<const std::string> words, Console& console) {
   const auto world = world_of(context->environment);
   const bool is_other = parsed.has("jobid") && world && parsed.value("jobid") != world->job;
   if (!world || is_other) return run_srun_outside(words, console);
-  auto call = srun_call(parsed, *world);
+  auto call = srun_call(with_variables(parsed, context->environment), *world);
   if (!call) return console.complain(kMisuse, call.error());
   return run_inside(*std::move(call), *world, context->environment, console);
 }

@@ -98,6 +98,33 @@ constexpr std::array kOptions{
     OptionSpec{"x11", 0, Maybe, "", ""},
 };
 
+/// What Slurm's srun reads of its environment, as far as it means something inside a job.
+struct Variable {
+  Text name, option;
+};
+constexpr std::array kVariables{
+    Variable{"SLURM_GPUS_PER_TASK", "gpus-per-task"},
+    Variable{"SLURM_NTASKS_PER_GPU", "ntasks-per-gpu"},
+    Variable{"SLURM_GPU_BIND", "gpu-bind"},
+    Variable{"SRUN_CPUS_PER_TASK", "cpus-per-task"},
+    Variable{"SLURM_EXACT", "exact"},
+    Variable{"SLURM_OVERLAP", "overlap"},
+    Variable{"SLURM_EXPORT_ENV", "export"},
+    Variable{"SRUN_EXPORT_ENV", "export"},
+    Variable{"SLURM_KILL_BAD_EXIT", "kill-on-bad-exit"},
+    Variable{"SLURM_LABELIO", "label"},
+    Variable{"SLURM_OPEN_MODE", "open-mode"},
+    Variable{"SLURM_STDERRMODE", "error"},
+    Variable{"SLURM_STDINMODE", "input"},
+    Variable{"SLURM_STDOUTMODE", "output"},
+    Variable{"SLURM_WAIT", "wait"},
+};
+
+constexpr bool is_gpu_option(Text name) {
+  return name == "gpus" || name == "gpus-per-node" || name == "gres" || name == "gpus-per-task" ||
+         name == "ntasks-per-gpu";
+}
+
 /// Accepted inside a job, and of no effect there: each gets a note.
 constexpr std::array<Text, 12> kWithoutEffect{
     "constraint", "container",   "dependency",  "het-group", "prolog", "reservation",
@@ -229,6 +256,24 @@ Result<void> take_times(SrunCall& call, const Parsed& parsed) {
 
 std::span<const OptionSpec> srun_options() { return kOptions; }
 
+Parsed with_variables(Parsed parsed, const Environment& environment) {
+  // Who says which GPUs a step has means all of them, however the job asked for its own.
+  const bool names_gpus = std::ranges::any_of(
+      parsed.options, [](const Given& given) { return is_gpu_option(given.option->name); });
+  std::vector<Given> told;
+  for (const auto& [variable, option] : kVariables) {
+    const auto found = environment.find(std::string(variable));
+    if (found == environment.end() || parsed.has(option)) continue;
+    if (names_gpus && is_gpu_option(option)) continue;
+    const auto spec = std::ranges::find(kOptions, option, &OptionSpec::name);
+    const bool is_flag = spec->takes == Takes::Nothing;
+    if (is_flag && (found->second.empty() || found->second == "0")) continue;
+    told.push_back({&*spec, is_flag ? std::string{} : found->second, 0});
+  }
+  parsed.options.insert(parsed.options.begin(), told.begin(), told.end());
+  return parsed;
+}
+
 Result<SrunCall> srun_call(const Parsed& parsed, const JobWorld& world) {
   SrunCall call;
   StepRequest& request = call.request;
@@ -256,7 +301,7 @@ Result<SrunCall> srun_call(const Parsed& parsed, const JobWorld& world) {
   settings.quits_on_interrupt = parsed.has("quit-on-interrupt");
   settings.kills_on_bad_exit =
       parsed.has("kill-on-bad-exit") && parsed.value("kill-on-bad-exit") != "0";
-  settings.appends = parsed.value("open-mode") == "append";
+  settings.appends = parsed.value("open-mode").starts_with('a');
   take_stream(parsed.value("input"), call.input, settings.input_rank);
   take_stream(parsed.value("output"), call.output, settings.output_rank);
   std::optional<std::int32_t> ignored;

@@ -24,6 +24,9 @@ struct SrunCall {
 };
 
 [[nodiscard]] std::span<const OptionSpec> srun_options();
+/// With what Slurm's variables say where the words are silent (SLURM_GPUS_PER_TASK, SLURM_LABELIO …):
+/// the job's own request, and what a script exports for all of its steps.
+[[nodiscard]] Parsed with_variables(Parsed parsed, const Environment& environment);
 /// Outside of a job a program is started in a new one: the words mean the same.
 [[nodiscard]] Result<SrunCall> srun_call(const Parsed& parsed, const JobWorld& world);
 

@@ -31,7 +31,7 @@ struct Attempt {
   bool is_frozen = false;      // by a person; the engine does not know
   bool is_running = false;     // the program was seen to run
   std::int32_t rate_milli = 1000;  // how much of the time it runs
-  std::string ending_why{};        // of Kill
+  std::string ending_why{};        // of Cancel and Kill; empty: not known any more
   std::int64_t pid = 0;
   double extra_gpu_seconds = 0;    // beyond `gpus` for its whole time: it had another size before
   std::vector<Slice> requested{};  // what its code was last asked to use; empty: its first devices

@@ -283,13 +283,15 @@ void JobFeed::handle_wish(const WishRecord& wish) {
       parts_.gates.hold(wish.job, runs || parts_.supervisor.waits_to_start(wish.job));
       break;
     case Wish::Release: parts_.gates.release(wish.job); break;
-    case Wish::Cancel:
+    case Wish::Cancel: {
       if (!parts_.job(wish.job)) break;  // it was over before we heard
-      parts_.supervisor.stop(wish.job, Ending::Cancel, wish.why);
+      const std::string why = by_whom("cancelled", wish.by, wish.why);
+      parts_.supervisor.stop(wish.job, Ending::Cancel, why);
       if (const auto slot = slots_.slot_of(wish.job)) emit(EventKind::Cancel, *slot);
       slots_.release(wish.job);
-      if (!runs) end_without_attempt(wish.job, Outcome::Cancelled, "cancelled");
+      if (!runs) end_without_attempt(wish.job, Outcome::Cancelled, why);
       break;
+    }
     case Wish::Requeue: parts_.supervisor.stop_attempt(wish.job, Ending::Requeue, wish.why); break;
     case Wish::Suspend:
       parts_.gates.freeze(wish.job, runs || parts_.supervisor.waits_to_start(wish.job));

@@ -9,9 +9,8 @@ StepState step_state(std::optional<Outcome> outcome) {
   switch (*outcome) {
     case Outcome::Completed: return StepState::Completed;
     case Outcome::Failed: return StepState::Failed;
-    case Outcome::TimedOut: return StepState::TimedOut;
     case Outcome::OutOfMemory: return StepState::OutOfMemory;
-    default: return StepState::Cancelled;
+    default: return StepState::Cancelled;  // also at the time limit, which is the job's
   }
 }
 

@@ -28,10 +28,10 @@ Wish wish_of(Ending ending) {
   return Wish::Preempt;
 }
 
-/// For people: why the policy has ended it, if it was the policy.
+/// For people: who has ended it and why, where that is known.
 void name_reason(Verdict& verdict, const Attempt& attempt) {
   if (verdict.outcome == Outcome::Cancelled && !attempt.ending_why.empty())
-    verdict.why = by_policy(attempt.ending_why);
+    verdict.why = attempt.ending_why;
 }
 
 std::int64_t grace_of(const std::optional<LedgerJob>& record) {
@@ -167,7 +167,8 @@ void JobSupervisor::want_stop(Attempt& attempt, Ending ending, std::string why,
                            (ending == Ending::Kill && !is_final);
   if (!is_stronger) return;
   attempt.ending = ending;
-  if (ending == Ending::Kill) attempt.ending_why = why;
+  if (ending == Ending::Kill) attempt.ending_why = by_policy(why);
+  if (ending == Ending::Cancel) attempt.ending_why = why;
   // A cancel or a requeue by name is on record already: that is how we heard of it.
   const bool by_us = ending == Ending::Preempt || ending == Ending::Kill;
   if (by_us) {

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "daemon/energy_meter.h"
 #include "daemon/service_events.h"
+#include "daemon/verdict.h"
 
 namespace berth {
 
@@ -38,10 +39,6 @@ LiveState final_state(Outcome outcome) {
     case Outcome::NotStarted: break;
   }
   return LiveState::Failed;
-}
-
-std::string by_whom(std::string_view what, const std::string& who, const std::string& why) {
-  return fmt::format("{} by {}{}{}", what, who, why.empty() ? "" : ": ", why);
 }
 
 template <class T>

@@ -38,6 +38,10 @@ std::string how_it_ended(const ExitRecord& exit) {
   return exit.why.empty() ? end : fmt::format("{} ({})", exit.why, end);
 }
 
+std::string by_whom(std::string_view what, std::string_view who, std::string_view why) {
+  return fmt::format("{} by {}{}{}", what, who, why.empty() ? "" : ": ", why);
+}
+
 std::string by_policy(std::string_view reason) {
   return fmt::format("ended by the policy: {}", reason);
 }

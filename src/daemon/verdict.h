@@ -32,6 +32,9 @@ struct Verdict {
 
 /// For people: "killed by signal 9", "exit code 1".
 [[nodiscard]] std::string how_it_ended(const ExitRecord& exit);
+/// For people: "held by ann: too long"; `why` may be empty.
+[[nodiscard]] std::string by_whom(std::string_view what, std::string_view who,
+                                  std::string_view why);
 /// For people: a policy has ended the job, for this reason.
 [[nodiscard]] std::string by_policy(std::string_view reason);
 /// Whose fault a failure of a program was, as far as its exit tells. Its user's: out of its memory,

@@ -53,8 +53,10 @@ void say_devices(Variables& env, const AttemptFacts& facts) {
   env["BERTH_GPUS"] = fmt::to_string(facts.where.devices.size());
   if (facts.where.devices.empty()) return;
   env["SLURM_JOB_GPUS"] = list;
-  for (const char* name : {"SLURM_GPUS", "SLURM_GPUS_ON_NODE"})
-    env[name] = fmt::to_string(facts.where.devices.size());
+  const std::string count = fmt::to_string(facts.where.devices.size());
+  env["SLURM_GPUS_ON_NODE"] = count;
+  // Only who asked by --gpus has it. An elastic job is told what it holds now.
+  if (const auto asked = env.find("SLURM_GPUS"); asked != env.end()) asked->second = count;
 }
 
 /// How many tasks it has by its own word: ours, or those of its #SBATCH lines, which `srun` starts.
@@ -96,8 +98,9 @@ void say_job(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
     env[name] = fmt::to_string(facts.job);
   const std::string shown = shown_name(spec, facts.array_index);
   for (const char* name : {"BERTH_JOB_NAME", "SLURM_JOB_NAME"}) env[name] = shown;
-  for (const char* name : {"BERTH_RESTARTS", "SLURM_RESTART_COUNT"})
-    env[name] = fmt::to_string(facts.restarts);
+  env["BERTH_RESTARTS"] = fmt::to_string(facts.restarts);
+  // Scripts ask whether it is there at all.
+  if (facts.restarts > 0) env["SLURM_RESTART_COUNT"] = env["BERTH_RESTARTS"];
   env["BERTH_ATTEMPT"] = fmt::format("{}.{}", facts.attempt.generation, facts.attempt.counter);
   env["SLURM_CLUSTER_NAME"] = facts.cluster;
   env["SLURM_JOB_USER"] = facts.account.name;
@@ -107,8 +110,9 @@ void say_job(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
   env.try_emplace("SLURM_SUBMIT_DIR", spec.workdir);
   if (!spec.submit_host.empty()) env["SLURM_SUBMIT_HOST"] = spec.submit_host;
   if (!spec.queue.empty()) env["SLURM_JOB_PARTITION"] = env["BERTH_QUEUE"] = spec.queue;
-  if (!spec.group.empty()) env["SLURM_JOB_ACCOUNT"] = env["BERTH_GROUP"] = spec.group;
-  if (!spec.qos.empty()) env["SLURM_JOB_QOS"] = spec.qos;
+  if (!spec.group.empty()) env["BERTH_GROUP"] = spec.group;
+  env["SLURM_JOB_ACCOUNT"] = spec.group.empty() ? facts.account.name : spec.group;
+  env["SLURM_JOB_QOS"] = spec.qos.empty() ? "normal" : spec.qos;
   const bool by_part = env.contains("SLURM_MEM_PER_CPU") || env.contains("SLURM_MEM_PER_GPU");
   if (spec.memory_mib > 0 && !by_part) env["SLURM_MEM_PER_NODE"] = fmt::to_string(spec.memory_mib);
 }
@@ -116,9 +120,12 @@ void say_job(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
 void say_cores(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
   const auto bound = static_cast<std::int32_t>(facts.where.cores.size());
   const std::int32_t cores = bound > 0 ? bound : spec.cpus;
+  // Who names no cores is told what Slurm would give: one for each task. Programs size their pools
+  // of workers by it and end if it is missing.
+  const std::string told = cores > 0 ? fmt::to_string(cores) : tasks_text(env, spec);
+  env["SLURM_CPUS_ON_NODE"] = env["SLURM_JOB_CPUS_PER_NODE"] = told;
   if (cores == 0) return;
-  env["BERTH_CPUS"] = env["SLURM_CPUS_ON_NODE"] = env["SLURM_JOB_CPUS_PER_NODE"] =
-      fmt::to_string(cores);
+  env["BERTH_CPUS"] = told;
   if (has_ranks(spec))
     env["SLURM_CPUS_PER_TASK"] = fmt::to_string(std::max(1, cores / std::max(1, spec.tasks)));
 }

@@ -148,6 +148,11 @@ bool bind_process(pid_t pid, const std::vector<std::int32_t>& cores) {
   return true;
 }
 
+bool has_variable(pid_t pid, const std::string& beginning) {
+  const auto bytes = get_file("/proc/" + std::to_string(pid) + "/environ");
+  return bytes && *bytes && ('\0' + **bytes).find('\0' + beginning) != std::string::npos;
+}
+
 std::vector<ProcessRow> processes_with(const std::string& entry) {
   std::vector<ProcessRow> found;
   const std::string framed = '\0' + entry + '\0';

@@ -31,6 +31,8 @@ bool send_signal(const ProcessRow& process, int number);
 /// Binds all its threads, also those that are made meanwhile; false if the machine has no such
 /// cores. Empty: all cores there are.
 bool bind_process(pid_t pid, const std::vector<std::int32_t>& cores);
+/// Its environment has an entry that begins so ("NAME="), as far as we may look.
+[[nodiscard]] bool has_variable(pid_t pid, const std::string& beginning);
 /// Living processes whose environment has this entry ("NAME=value"), as far as we may look.
 [[nodiscard]] std::vector<ProcessRow> processes_with(const std::string& entry);
 

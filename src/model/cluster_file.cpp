@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -30,7 +31,7 @@ constexpr YamlKind kKind{.holds = "cluster", .example = kExample};
 class ClusterReader {
  public:
   explicit ClusterReader(const std::string& file) : file_(file), yaml_(file), devices_(yaml_) {
-    cluster_.name = file;
+    cluster_.name = std::filesystem::path(file).stem().string();
   }
 
   Result<Cluster> read(const YAML::Node& root) {

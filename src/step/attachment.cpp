@@ -221,7 +221,7 @@ void Attachment::take_interrupt() {
   if (options_.quits_on_interrupt) ++interrupts_;
   if (interrupts_ == 1) return tell("interrupt (one more within 1 sec to abort)");
   const bool kills = interrupts_ > 2;
-  tell((kills ? "forcing termination of " : "sending Ctrl-C to ") + options_.what);
+  if (kills) tell("forcing termination of " + options_.what);  // of Ctrl-C the step tells itself
   host_.send(FrameKind::Signal, std::string(1, static_cast<char>(kills ? SIGKILL : SIGINT)));
 }
 

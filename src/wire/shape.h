@@ -30,7 +30,7 @@ struct Shape {
   std::size_t length = 0;            // of a list: exactly so many; 0: any number
   std::vector<std::string> words{};  // of a text that is one of them
   std::vector<Shape> inside{};       // of a list and a map: one; of an either: all
-  std::vector<Field> fields{};       // of an object
+  std::vector<Field> fields;         // of an object (no {}: clang would need Field complete here)
 };
 struct Shape::Field {
   std::string key;

@@ -1,6 +1,6 @@
 // Random lives: everything that can go wrong does, in an order that only the seed knows, and then
 // every job has to be over, once, with what it used on its account.
-// In three parts, which may run side by side; each has to meet everything there is to meet.
+// In eight parts, which may run side by side; each has to meet everything there is to meet.
 //   BERTH_SEEDS=N   so many lives instead of the default; BERTH_FIRST_SEED=S begins there
 //   BERTH_POLICY=P  all of them under this policy, as with BERTH_SEED=S
 //   BERTH_SEED=S    only this one, with its last events: how a failure is looked at

@@ -128,6 +128,28 @@ TEST(Environment, PassesOnWhatTheRequestSaidTheSlurmWay) {
   EXPECT_FALSE(env.contains("SLURM_MEM_PER_NODE"));  // it was asked for by core
 }
 
+TEST(Environment, SaysWhatSlurmWouldWhereTheRequestIsSilent) {
+  JobSpec job = spec();
+  job.tasks = 1;
+  job.cpus = 0;
+  AttemptFacts all = facts();
+  all.where.cores.clear();
+  all.restarts = 0;
+  auto env = env_of(job, all);
+  EXPECT_EQ(env["SLURM_JOB_QOS"], "normal");
+  EXPECT_EQ(env["SLURM_JOB_ACCOUNT"], "ann");
+  EXPECT_EQ(env["SLURM_CPUS_ON_NODE"], "1");
+  EXPECT_EQ(env["BERTH_RESTARTS"], "0");
+  for (const char* name : {"SLURM_RESTART_COUNT", "SLURM_GPUS", "BERTH_CPUS", "BERTH_GROUP"})
+    EXPECT_FALSE(env.contains(name)) << name;
+  job.group = "vision";
+  job.env = {{"SLURM_GPUS", "8"}, {"SLURM_NTASKS", "4"}};  // an elastic job that has two of eight
+  env = env_of(job, all);
+  EXPECT_EQ(env["SLURM_JOB_ACCOUNT"], "vision");
+  EXPECT_EQ(env["SLURM_GPUS"], "2");
+  EXPECT_EQ(env["SLURM_CPUS_ON_NODE"], "4");
+}
+
 TEST(Environment, AJobOfAGridHasItsParameters) {
   JobSpec job = spec();
   job.tasks = 1;

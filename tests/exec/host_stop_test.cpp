@@ -97,6 +97,26 @@ TEST_F(HostStop, TheLimitEndsAJobAndIsRecorded) {
   EXPECT_GE(record.ended_clock - record.begun_clock, 1'000'000);
 }
 
+TEST_F(HostStop, TheOutputSaysThatTheLimitWasReached) {
+  LaunchOrder order = script("echo begun; exec sleep 60");
+  order.time_limit = 1;
+  order.env.emplace_back("BERTH_NODE", "n7");
+  run(order);
+  const std::string said = content(file("out"));
+  EXPECT_TRUE(said.starts_with("begun\nberth: error: *** JOB ")) << said;
+  EXPECT_TRUE(said.ends_with(" DUE TO TIME LIMIT ***\n")) << said;
+  EXPECT_NE(said.find(" ON n7 CANCELLED AT 2"), std::string::npos) << said;
+}
+
+/// Where nothing can be written any more the job ends all the same.
+TEST_F(HostStop, AnOutputThatIsGoneDoesNotKeepTheLimitFromEndingAJob) {
+  LaunchOrder order = script("rm -f out; mkfifo out; exec sleep 60");
+  order.time_limit = 1;
+  const ExitRecord record = run(order);
+  EXPECT_TRUE(record.timed_out);
+  EXPECT_LT(record.ended_clock - record.begun_clock, 5'000'000);
+}
+
 TEST_F(HostStop, AWarningComesBeforeTheLimit) {
   LaunchOrder order = script("");
   order.script =

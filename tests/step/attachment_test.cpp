@@ -107,7 +107,8 @@ TEST(Attachment, WithoutATerminalTheFirstCtrlCOnlyWarnsAndTheSecondInterrupts) {
     return client.screen().find("caught") != std::string::npos || client.shows("caught");
   }));
   EXPECT_EQ(client.exit_code(), 8);
-  EXPECT_NE(client.screen().find("srun: sending Ctrl-C to job 12"), std::string::npos);
+  // The step itself tells what it passes on.
+  EXPECT_EQ(client.screen().find("sending Ctrl-C"), std::string::npos);
 }
 
 TEST(Attachment, ThirdCtrlCKills) {

@@ -43,7 +43,7 @@ std::vector<std::string> host_words(const Parsed& parsed) {
   return words;
 }
 
-int attend_allocation(Scheduler& scheduler, JobNumber job, Console& console) {
+int attend_allocation(Scheduler& scheduler, JobNumber job, bool is_quiet, Console& console) {
   auto socket = open_session(scheduler, job, step::kSessionSocket);
   if (!socket) {
     give_up(scheduler, job, "nobody could attach to it", console);
@@ -53,7 +53,7 @@ int attend_allocation(Scheduler& scheduler, JobNumber job, Console& console) {
   options.program = kSalloc.page.name;
   options.what = fmt::format("job {}", job);
   const Attended end = attend_session(scheduler, job, std::move(*socket), options, console);
-  if (!end.goes_on) console.note(fmt::format("Relinquishing job allocation {}", job));
+  if (!end.goes_on && !is_quiet) console.note(fmt::format("Relinquishing job allocation {}", job));
   return end.code;
 }
 
@@ -80,7 +80,7 @@ int run_salloc(std::span<const std::string> words, Console& console) {
   if (!is_quiet) console.note(fmt::format("Granted job allocation {}", *job));
   if (parsed.has("bell")) console.put("\a");
   if (parsed.has("no-shell")) return kSuccess;
-  return attend_allocation(*scheduler, *job, console);
+  return attend_allocation(*scheduler, *job, is_quiet, console);
 }
 
 }  // namespace berth::client

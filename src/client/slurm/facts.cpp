@@ -104,6 +104,11 @@ std::string accounted_state(const JobRow& job) {
   return who.empty() ? word : fmt::format("{} by {}", word, account_of(who).uid);
 }
 
+AccountedExit accounted_exit(const JobRow& job) {
+  if (job.state == LiveState::Cancelled || job.state == LiveState::TimedOut) return {};
+  return {.code = job.exit_code, .signal = job.signal};
+}
+
 std::string command_of(const JobRow& job) {
   const JobSpec& spec = *job.spec;
   const auto path = spec.env.find(kScriptVariable);

@@ -36,6 +36,11 @@ using NodeTypes = std::map<std::string, std::string>;
 [[nodiscard]] double elapsed_of(const JobRow& job, std::int64_t now);
 /// Slurm's word; of a cancelled job with by whom: "CANCELLED by 1000".
 [[nodiscard]] std::string accounted_state(const JobRow& job);
+struct AccountedExit {
+  std::int32_t code = 0, signal = 0;
+};
+/// Who was stopped has no exit code of its own: the signal stands with its batch step.
+[[nodiscard]] AccountedExit accounted_exit(const JobRow& job);
 /// What it runs: a path for a script, otherwise its words.
 [[nodiscard]] std::string command_of(const JobRow& job);
 /// "12_[2-5%2]" or "12_3" or "12".

@@ -56,7 +56,8 @@ std::int64_t end(const AccountRow& r) {
 std::string exit_code(const AccountRow& r) {
   if (r.step != nullptr) return exit_pair(r.step->exit_code, r.step->signal);
   if (r.attempt != nullptr) return exit_pair(r.attempt->exit_code, r.attempt->signal);
-  return exit_pair(r.job.exit_code, r.job.signal);
+  const AccountedExit exit = accounted_exit(r.job);
+  return exit_pair(exit.code, exit.signal);
 }
 
 std::string job_id(const AccountRow& r, const std::string& job) {

@@ -73,6 +73,7 @@ Json job_record(const AccountRow& row, const AccountFacts& facts) {
       {"memory_per_cpu", no_number()},
       {"memory_per_node", spec.memory_mib > 0 ? set_number(spec.memory_mib) : no_number()}};
   const std::string state = accounted_state(job);
+  const AccountedExit exit = accounted_exit(job);
   const auto by = state.find(" by ");
   return {
       {"account", account_name(job)},
@@ -86,9 +87,9 @@ Json job_record(const AccountRow& row, const AccountFacts& facts) {
         {"user", spec.user},
         {"id", 0}}},
       {"cluster", facts.cluster},
-      {"derived_exit_code", exit_code_json(job.exit_code, 0)},
+      {"derived_exit_code", exit_code_json(exit.code, 0)},
       {"time", job_times(job, row, facts)},
-      {"exit_code", exit_code_json(job.exit_code, job.signal)},
+      {"exit_code", exit_code_json(exit.code, exit.signal)},
       {"flags", Json::array()},
       {"group", account.group},
       {"job_id", job.number},

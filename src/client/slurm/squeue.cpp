@@ -75,8 +75,8 @@ constexpr HelpPage kPage{
     .operands = "",
     .summary = "jobs that wait or run",
     .more =
-        "Without -t it shows what is not over, by partition, state and priority. With -j it "
-        "also shows\njobs that have ended, with -t all those of the last five minutes.",
+        "Without -t it shows what is not over, by partition, state and priority; with -t all "
+        "also jobs\nthat ended in the last five minutes, with -t all -j those that ended ever.",
     .examples =
         "squeue --me\nsqueue -h -j 12 -o %T\nsqueue -O jobid,name:30,tres-per-node,reason\n"
         "squeue -s -u ann\nsqueue --json | jq '.jobs[].job_state[0]'"};
@@ -256,7 +256,10 @@ Result<std::vector<JobRow>> jobs_of(Scheduler& scheduler, const Request& request
   BERTH_TRY(JobRows page, scheduler.jobs(query));
   if (query.ids.size() == 1 && page.jobs.empty() && query.any_state)
     return fail("slurm_load_jobs error: Invalid job id specified");  // scripts wait for this
-  std::erase_if(page.jobs, [&](const JobRow& job) { return !is_wanted(job, request); });
+  const bool shows_ended = parsed.has("states");
+  std::erase_if(page.jobs, [&](const JobRow& job) {
+    return !is_wanted(job, request) || (!shows_ended && is_over(job.state));
+  });
   sort_jobs(page.jobs, request.sort, cluster.name);
   return std::move(page.jobs);
 }

@@ -54,9 +54,19 @@ void Family::signal(int number) const {
   for (const ProcessRow& row : descendants_of(::getpid())) send_signal(row, number);
 }
 
-void Family::signal_all_but(const std::vector<pid_t>& spared, int number) const {
-  for (const ProcessRow& row : descendants_of(::getpid()))
-    if (std::ranges::find(spared, row.pid) == spared.end()) send_signal(row, number);
+void Family::signal_steps(int number) const {
+  const std::vector<ProcessRow> all = descendants_of(::getpid());
+  std::set<pid_t> in_steps;
+  for (const ProcessRow& row : all)
+    if (has_variable(row.pid, "SLURM_STEP_ID=")) in_steps.insert(row.pid);
+  // A task that is between two programs has no environment, and who wipes theirs stays in the step.
+  for (bool is_new = true; is_new;) {
+    is_new = false;
+    for (const ProcessRow& row : all)
+      if (in_steps.contains(row.parent)) is_new |= in_steps.insert(row.pid).second;
+  }
+  for (const ProcessRow& row : all)
+    if (in_steps.contains(row.pid)) send_signal(row, number);
 }
 
 void Family::kill() const {

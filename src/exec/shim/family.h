@@ -16,7 +16,8 @@ class Family {
   explicit Family(AttemptCgroups groups) : groups_(std::move(groups)) {}
 
   void signal(int number) const;
-  void signal_all_but(const std::vector<pid_t>& spared, int number) const;
+  /// To the tasks of steps and what they have started alone.
+  void signal_steps(int number) const;
   /// To all, and to what they make meanwhile; call again until none is left.
   void kill() const;
   /// None of them runs a step until resume().

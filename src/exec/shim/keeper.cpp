@@ -12,6 +12,7 @@
 #include "base/crash_point.h"
 #include "exec/shim/cleanup.h"
 #include "exec/shim/joined.h"
+#include "exec/shim/output_note.h"
 #include "exec/shim/private_tmp.h"
 #include "exec/shim/program.h"
 #include "exec/shim/steps.h"
@@ -70,6 +71,8 @@ ExitRecord Keeper::run() {
     crash_point("shim.started");
   }
   cleanup_environment_ = cleanup_environment(shim_.order);
+  for (const auto& [name, value] : shim_.order.env)
+    if (name == "BERTH_NODE") node_ = value;
   shim_.order.script = {};
   shim_.order.env = {};
   for (reap(); has_children_; reap()) wait();
@@ -254,6 +257,7 @@ void Keeper::watch_limit() {
   const std::int64_t active = active_micros();
   if (active >= order.time_limit * kSecond) {
     record_.timed_out = true;
+    note_in_output(order, time_limit_note(order, node_));
     // A program that was told its time has had its warning: now it is asked to go.
     begin_end(was_warned_of_limit_ ? Ask::Leave : Ask::Warning, order.grace_seconds);
   } else if (!was_warned_of_limit_ && order.warn_seconds > 0 &&
@@ -273,11 +277,11 @@ void Keeper::ask_everybody(int signal) {
 
 /// Slurm's way: with steps running, a signal is for them and not for the script that waits for them.
 void Keeper::signal_job(int number) {
-  if (!is_script_ || !is_step_running(directory_.steps(shim_.order.attempt)))
-    return family_.signal(number);
-  std::vector<pid_t> shells;
-  for (const Task& task : tasks_) shells.push_back(task.pid);
-  family_.signal_all_but(shells, number);
+  const bool has_steps = is_script_ && is_step_running(directory_.steps(shim_.order.attempt));
+  if (has_steps)
+    family_.signal_steps(number);
+  else
+    family_.signal(number);
 }
 
 void Keeper::warn() {

@@ -70,6 +70,7 @@ class Keeper {
   std::string claim_;
   std::string tmp_;  // of the attempt; empty: none
   std::vector<std::string> cleanup_environment_;
+  std::string node_;  // its name, for messages
   timer_t timer_{};
 
   Family family_;

@@ -107,7 +107,7 @@ void HeliosEstimator::learn(const TraceJob& job, Duration work) {
   note(user.by_gpus[job.gpus]);
   note(queues_[job.queue]);
   note(everything_);
-  std::ranges::rotate(user.last, user.last.end() - 1);
+  std::rotate(user.last.begin(), user.last.end() - 1, user.last.end());
   // The last three run times, newest first.
   user.last[0] = value;
   const auto pending = pending_.find(job.id);

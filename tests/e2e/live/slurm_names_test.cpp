@@ -32,6 +32,7 @@ TEST(Sbatch, SubmitsAnUnchangedScript) {
                         {"cpus", 8},
                         {"env",
                          {{"SLURM_CPUS_PER_TASK", "8"},
+                          {"SLURM_EXPORT_ENV", "NONE"},
                           {"SLURM_TRES_PER_TASK", "cpu=8"},
                           {"BERTH_SCRIPT", scheduler.folder() / "train.sh"}}},
                         {"gpu_type", "a100"},
@@ -162,7 +163,7 @@ TEST(Squeue, SaysWhyInTheWordsThatScriptsKnow) {
   EXPECT_EQ(word("user-gpus"), "QOSMaxGRESPerUser\n");
   EXPECT_EQ(word("group-jobs"), "AssocGrpJobsLimit\n");
   EXPECT_EQ(word("of-the-future"), "Priority\n");
-  EXPECT_EQ(scheduler.sh("squeue -h -j 9 -o %r").out, "NonZeroExitCode\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -t all -j 9 -o %r").out, "NonZeroExitCode\n");
   EXPECT_EQ(scheduler.sh("squeue -h -j 12 -o %r").out, "None\n");
 }
 
@@ -171,13 +172,16 @@ TEST(Squeue, TakesTheUsualOptions) {
   EXPECT_EQ(scheduler.sh("squeue -h -u ann -o '%i|%T|%l|%b'").out,
             "14|PENDING|UNLIMITED|gres/gpu:1\n12|RUNNING|2:00:00|gres/gpu:2\n");
   EXPECT_EQ(scheduler.sh("squeue -h -j 12 -o %t").out, "R\n");
-  EXPECT_EQ(scheduler.sh("squeue -h -j 9 -o %t").out, "F\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -t all -j 9 -o %t").out, "F\n");
+  const Ran over = scheduler.sh("squeue -h -j 9 -o %t");  // it is over: scripts wait for silence
+  EXPECT_EQ(over.out, "");
+  EXPECT_EQ(over.exit, 0);
   EXPECT_EQ(scheduler.sh("squeue -h -r -j 20 -o %A").out, "20\n21\n22\n");  // all of the array
   EXPECT_EQ(scheduler.sh("squeue -h -r -t PD,R -O jobid:6,state:.8").out,
             "13     PENDING\n14     PENDING\n20     PENDING\n21     PENDING\n22     PENDING\n"
             "12     RUNNING\n");
   EXPECT_EQ(scheduler.server().asked("GET", "/api/v1/jobs").back().parameter("state"),
-            "held,blocked,pending,running");
+            "held,blocked,pending,starting,running");
   EXPECT_EQ(scheduler.sh("squeue -h -t all -u ann -o %i").out, "14\n12\n");  // 9 ended long ago
   scheduler.set_job({{"number", 9}, {"ended", (std::time(nullptr) - 200) * 1'000'000}});
   EXPECT_EQ(scheduler.sh("squeue -h -t all -u ann -o '%i %t'").out, "14 PD\n12 R\n9 F\n");

@@ -15,6 +15,7 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 class Srun : public testing::Test {
  protected:
@@ -154,13 +155,31 @@ TEST_F(Srun, SignalsReachTasksOnce) {
 /// A warning before the limit is for the steps: a script without a trap lives to write its end.
 TEST_F(Srun, TheWarningIsForTheStepsAndNotForTheScriptThatWaits) {
   const std::string log =
-      run("srun -n1 bash -c 'trap \"echo warned; exit 0\" USR1; while :; do sleep 0.05; done'\n"
+      run("(sleep 11; echo beside) & beside=$!\n"
+          "srun -n1 bash -c 'trap \"echo warned; exit 0\" USR1; while :; do sleep 0.05; done'\n"
+          "wait $beside\n"
           "echo saved\n",
           "#BERTH --time 70s\n#SBATCH --signal=USR1@60\n");
   // The signal reaches the task's children too, so bash may tell of its `sleep` in between.
   EXPECT_THAT(log, HasSubstr("warned\n"));
-  EXPECT_THAT(log, EndsWith("saved\n"));
+  EXPECT_THAT(log, EndsWith("beside\nsaved\n"));
   EXPECT_EQ(last_.exit, 0);
+}
+
+/// The job's own request is each step's, unless the step says something else.
+TEST_F(Srun, ReadsItsOptionsFromVariables) {
+  const std::string log =
+      run("srun -n2 bash -c 'echo $CUDA_VISIBLE_DEVICES' | sort -u | wc -l\n"
+          "srun -n1 --gpus=3 bash -c 'echo $CUDA_VISIBLE_DEVICES' | tr -cd ,; echo\n"
+          "SLURM_LABELIO=1 srun -n1 echo labelled\n"
+          "SLURM_LABELIO=0 srun -n1 echo bare\n"
+          "SLURM_GPU_BIND=single:1 srun -n4 --gpus=1 bash -c 'echo $CUDA_VISIBLE_DEVICES' | sort "
+          "-u | wc -l\n"
+          "LEFT=there SLURM_EXPORT_ENV=NONE srun -n1 bash -c 'echo [$LEFT]'\n"
+          "SLURM_WAIT=nonsense srun -n1 true; echo code $?\n",
+          "#SBATCH --gpus-per-task=1\n");
+  EXPECT_THAT(log, StartsWith("2\n,,\n0: labelled\nbare\n1\n[]\n"));
+  EXPECT_THAT(log, Not(HasSubstr("code 0")));
 }
 
 TEST_F(Srun, RefusesNonsense) {

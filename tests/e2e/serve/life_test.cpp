@@ -204,6 +204,7 @@ while :; do sleep 1; done
   EXPECT_EQ(served.ask("DELETE", fmt::format("/api/v1/jobs/{}", *job))->status / 100, 2);
   ASSERT_TRUE(eventually([&] { return served.is_over(*job); }));
   EXPECT_EQ(served.state_of(*job), "cancelled");
+  EXPECT_EQ(served.view_of(*job).value("reason", "").find("cancelled by "), 0U);  // and by whom
   for (const pid_t pid : who()) EXPECT_NE(::kill(pid, 0), 0) << pid << " is left";
   ASSERT_TRUE(eventually([&] { return served.is_over(*next); }));
   EXPECT_EQ(served.state_of(*next), "completed");

@@ -38,7 +38,8 @@ class SlurmIdioms : public testing::Test {
     return ran.out.substr(0, ran.out.find('\n'));
   }
   [[nodiscard]] bool comes_to(const std::string& job, const std::string& state) const {
-    return eventually([&] { return sh("squeue -h -j " + job + " -o %T").out == state + "\n"; });
+    return eventually(
+        [&] { return sh("squeue -h -t all -j " + job + " -o %T").out == state + "\n"; });
   }
 
   Served served_;
@@ -69,7 +70,7 @@ TEST_F(SlurmIdioms, AskAndCommandARunningJob) {
   EXPECT_EQ(sh("scancel " + id).exit, 0);
   ASSERT_TRUE(eventually(
       [&] { return sh("sacct -j " + id + " -X -n -P -o State").out.starts_with("CANCELLED"); }));
-  EXPECT_EQ(sh("squeue -h -j " + id + " -o %t").out, "CA\n");
+  EXPECT_EQ(sh("squeue -h -t all -j " + id + " -o %t").out, "CA\n");
 }
 
 // "Where does my script lie?", which many scripts ask in this way.
