@@ -31,6 +31,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"store", {"base", "model", "wire"}},
     {"exec", {"base", "model", "step", "store"}},
     {"training", {"base", "model", "wire", "perf"}},
+    {"slurm", {"base"}},
     {"why", {"base", "model", "wire", "core"}},
     {"daemon",
      {"base", "model", "wire", "why", "perf", "core", "placements", "policies", "cpu", "power",
