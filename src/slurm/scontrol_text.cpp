@@ -62,16 +62,11 @@ Result<void> for_each_record(std::string_view text, std::string_view first_key, 
   return {};
 }
 
-/// "cpu=8,mem=8000M": of a node that Slurm does not count otherwise.
 void set_held(Node& node, const Record& record) {
   node.cpus_held = number<std::int32_t>(record, "CPUAlloc", 0);
   node.memory_held_mib = number<std::int64_t>(record, "AllocMem", 0);
   node.gres_held = parse_gres(value(record, "GresUsed"));
-  // 22.05 miscounts shards in GresUsed; AllocTRES is right where there is accounting.
-  const auto shards = tres_count(value(record, "AllocTRES"), "gres/shard");
-  if (!shards) return;
-  for (GresCount& gres : node.gres_held)
-    if (gres.name == "shard") gres.count = *shards;
+  correct_shards(node.gres_held, value(record, "AllocTRES"));
 }
 
 Node make_node(const Record& record) {
