@@ -64,7 +64,9 @@ class Link {
 
   // --- commanding
 
-  /// Places and releases in one request.
+  /// Places and releases in one request. Only a job that the last reading shows as held: to Slurm,
+  /// required nodes of a job that has begun mean to give back its others, and it does so. To place
+  /// elsewhere what was released, hold it first and read again.
   [[nodiscard]] virtual Linked<void> place(const JobRef& job, const Placement& placement) = 0;
   [[nodiscard]] virtual Linked<void> hold(const JobRef& job) = 0;
   [[nodiscard]] virtual Linked<void> release(const JobRef& job) = 0;

@@ -120,14 +120,16 @@ Linked<void> ProgramLink::send(std::string_view line, Clock::time_point deadline
 Linked<void> ProgramLink::more(Clock::time_point deadline) {
   const auto left = duration_cast<milliseconds>(deadline - Clock::now()).count();
   if (left <= 0) return lost(fmt::format("no answer in {} ms", settings_.deadline.count()));
-  pollfd watched{child_.socket(), POLLIN, 0};
-  // Not longer, so that a program which complains at length is read and can go on.
-  if (::poll(&watched, 1, static_cast<int>(std::min<std::int64_t>(left + 1, 1000))) <= 0) {
+  // Its complaints are read too, or a program that complains at length could not go on.
+  pollfd watched[2]{{child_.socket(), POLLIN, 0}, {child_.error_stream(), POLLIN, 0}};
+  if (::poll(watched, 2, static_cast<int>(std::min<std::int64_t>(left + 1, 60'000))) <= 0)
+    return {};
+  if (watched[1].revents != 0) {
     complaints_ += child_.complaints();
     if (complaints_.size() > kMostComplaints)
       complaints_.erase(0, complaints_.size() - kMostComplaints);
-    return {};
   }
+  if (watched[0].revents == 0) return {};
   const std::size_t before = unread_.size();
   unread_.resize(before + (std::size_t{1} << 18U));
   const ssize_t got =
