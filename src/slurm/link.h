@@ -54,7 +54,8 @@ class Link {
 
   [[nodiscard]] virtual Linked<Version> version() = 0;
   /// Jobs that are not over, and those that ended lately, as long as slurmctld keeps them.
-  /// Nothing: nothing has changed since the last answer to this link.
+  /// Nothing: nothing has changed since the last answer to this link. After a failure the next
+  /// answer is whole.
   [[nodiscard]] virtual Linked<std::optional<std::vector<Job>>> jobs() = 0;
   [[nodiscard]] virtual Linked<std::optional<std::vector<Node>>> nodes() = 0;
   [[nodiscard]] virtual Linked<std::vector<Partition>> partitions() = 0;
