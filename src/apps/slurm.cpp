@@ -15,7 +15,7 @@ namespace {
 
 // Pointers, because the verbs live in other sources and are made in no particular order.
 constexpr std::array kVerbs{
-    &kSlurmCapture,
+    &kSlurmCapture, &kSlurmSetup, &kSlurmStatus, &kSlurmReleaseAll, &kSlurmWatch,
 };
 
 std::vector<std::string> verb_names() {

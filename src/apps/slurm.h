@@ -25,6 +25,10 @@ struct SlurmVerb {
 
 // One per verb, in the source of its name.
 extern const SlurmVerb kSlurmCapture;
+extern const SlurmVerb kSlurmReleaseAll;
+extern const SlurmVerb kSlurmSetup;
+extern const SlurmVerb kSlurmStatus;
+extern const SlurmVerb kSlurmWatch;
 
 /// Runs the program if it is called as `berth slurm VERB`; its exit code. Help is not told here.
 [[nodiscard]] std::optional<int> run_if_slurm(int argc, const char* const* argv);

@@ -21,7 +21,7 @@ namespace berth::slurm {
 inline constexpr std::int64_t kUserHold = 4'000'000'000;
 
 struct HoldMark {
-  std::string nodes{};      // the user's own; empty: none
+  std::string nodes{};       // the user's own; empty: none
   std::string node_count{};  // "1-2"; empty: not said
   std::int64_t begin = 0;    // 0: at once
 };

@@ -9,7 +9,8 @@ namespace berth::slurm {
 
 namespace {
 
-constexpr const char* kHead = R"lua(-- Written by `berth slurm setup`; `berth slurm setup --undo` removes it. To change a setting, run setup again:
+constexpr const char* kHead =
+    R"lua(-- Written by `berth slurm setup`; `berth slurm setup --undo` removes it. To change a setting, run setup again:
 -- a file that was edited by hand is left where it is by undo.
 --
 -- Batch jobs enter the queue held and marked in their admin comment; Berth says where and when they start. Users can

@@ -1,0 +1,35 @@
+// Gives the queue back to Slurm: releases every job that Berth holds, takes back the nodes that
+// Berth required of jobs which have not begun, and turns users' own holds into plain ones of Slurm.
+// Needs no Berth, only Slurm's commands and the rights of root, SlurmUser or an operator. Doing it
+// twice does no harm.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "slurm/commands.h"
+#include "slurm/held_jobs.h"
+
+namespace berth::slurm {
+
+struct ReleaseOptions {
+  bool is_rehearsal = false;               // say what would be done
+  std::function<bool()> should_stop = {};  // asked between steps: Berth may be back meanwhile
+};
+
+struct Released {
+  std::size_t released = 0;  // jobs (an array that still waits together is one)
+  std::size_t nodes_cleared = 0;
+  std::size_t user_held = 0;  // left held, now by Slurm's own hold
+  std::size_t left_held = 0;  // by users or admins, as they were
+  bool was_stopped = false;
+  std::vector<std::string> actions{};   // commands, as they were run
+  std::vector<std::string> failures{};  // what Slurm refused
+};
+
+[[nodiscard]] Result<Released> release_all(SlurmCommands& commands, const ReleaseOptions& options);
+
+}  // namespace berth::slurm
