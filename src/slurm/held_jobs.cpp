@@ -30,7 +30,9 @@ bool is_waiting(const nlohmann::json& job) {
   const auto state = job.find("job_state");
   if (state == job.end()) return false;
   if (state->is_string()) return state->get<std::string>() == "PENDING";
-  return state->is_array() && std::ranges::find(*state, "PENDING") != state->end();
+  return state->is_array() && std::ranges::any_of(*state, [](const nlohmann::json& word) {
+           return word.is_string() && word.get<std::string>() == "PENDING";
+         });
 }
 
 std::string ref_of(std::uint32_t id, const nlohmann::json& job) {
@@ -70,7 +72,8 @@ Holder holder_of(const WaitingJob& job) {
 Result<std::vector<WaitingJob>> waiting_jobs_of(const std::string& json) {
   try {  // the JSON library throws
     std::vector<WaitingJob> jobs;
-    for (const auto& job : nlohmann::json::parse(json).at("jobs")) {
+    const auto answer = nlohmann::json::parse(json);
+    for (const auto& job : answer.at("jobs")) {
       if (is_waiting(job)) jobs.push_back(waiting_job_of(job));
     }
     std::ranges::sort(jobs, {}, &WaitingJob::id);

@@ -21,13 +21,25 @@ HoldMark read_mark(std::string_view word) {
   return mark;
 }
 
+bool is_mark(std::string_view word) { return word.substr(0, word.find(';')) == "berth=held"; }
+
 }  // namespace
 
 std::optional<HoldMark> hold_mark_of(std::string_view admin_comment) {
   for (const std::string_view word : split(admin_comment, ' ')) {
-    if (word.substr(0, word.find(';')) == "berth=held") return read_mark(word);
+    if (is_mark(word)) return read_mark(word);
   }
   return std::nullopt;
+}
+
+std::string without_mark(std::string_view admin_comment) {
+  std::string rest;
+  for (const std::string_view word : split(admin_comment, ' ')) {
+    if (is_mark(word)) continue;
+    if (!rest.empty()) rest += ' ';
+    rest += word;
+  }
+  return rest;
 }
 
 }  // namespace berth::slurm

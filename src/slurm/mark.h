@@ -29,4 +29,7 @@ struct HoldMark {
 /// Anywhere between the words of an admin comment; nothing: not ours.
 [[nodiscard]] std::optional<HoldMark> hold_mark_of(std::string_view admin_comment);
 
+/// What else stands in an admin comment.
+[[nodiscard]] std::string without_mark(std::string_view admin_comment);
+
 }  // namespace berth::slurm

@@ -1,5 +1,7 @@
 #include "slurm/release_all.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace berth::slurm {
@@ -33,7 +35,9 @@ class Releaser {
            single.begin() + static_cast<std::ptrdiff_t>(std::min(at + kAtOnce, single.size()))});
     // Not joined to others: their own commas would be taken for ends.
     for (const std::string& array : arrays) release({array});
-    if (!options_.is_rehearsal) BERTH_TRY_VOID(count_what_is_left(single.size() + arrays.size()));
+    if (options_.is_rehearsal) return std::move(done_);
+    single.insert(single.end(), arrays.begin(), arrays.end());
+    BERTH_TRY_VOID(count_what_is_left(single));
     return std::move(done_);
   }
 
@@ -60,10 +64,11 @@ class Releaser {
       if (!job.mark->node_count.empty()) words.push_back("numnodes=" + job.mark->node_count);
     }
     const bool clears = words.size() > 3;
-    const bool frees_begin = holder_of(job) == Holder::User && job.eligible >= kUserHold;
+    const bool frees_begin = options_.is_for_good && job.eligible >= kUserHold;
     if (frees_begin)
       words.push_back(job.mark->begin > 0 ? fmt::format("starttime=uts{}", job.mark->begin)
                                           : std::string("starttime=now"));
+    if (options_.is_for_good) words.push_back("admincomment=" + without_mark(job.admin_comment));
     if (words.size() == 3 || !act(words)) return;
     if (clears) ++done_.nodes_cleared;
     if (frees_begin) ++done_.user_held;
@@ -81,13 +86,14 @@ class Releaser {
     }
   }
 
-  /// Only a second look tells what was released.
-  Result<void> count_what_is_left(std::size_t wanted) {
-    if (wanted == 0) return {};
+  /// Only a second look tells what was released; marks may be gone by then.
+  Result<void> count_what_is_left(const std::vector<std::string>& wanted) {
+    if (wanted.empty()) return {};
     BERTH_TRY(const auto jobs, waiting_jobs(commands_));
     std::size_t left = 0;
-    for (const WaitingJob& job : jobs) left += holder_of(job) == Holder::Berth ? 1U : 0U;
-    done_.released = wanted - std::min(wanted, left);
+    for (const WaitingJob& job : jobs)
+      left += job.is_held && std::ranges::find(wanted, job.ref) != wanted.end() ? 1U : 0U;
+    done_.released = wanted.size() - std::min(wanted.size(), left);
     return {};
   }
 

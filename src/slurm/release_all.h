@@ -1,5 +1,6 @@
-// Gives the queue back to Slurm: releases every job that Berth holds, takes back the nodes that
-// Berth required of jobs which have not begun, and turns users' own holds into plain ones of Slurm.
+// Gives the queue back to Slurm: releases every job that Berth holds and takes back the nodes that
+// Berth required of jobs which have not begun. Users' own holds stay; for good (undo) they become
+// plain ones of Slurm, and no job keeps a mark.
 // Needs no Berth, only Slurm's commands and the rights of root, SlurmUser or an operator. Doing it
 // twice does no harm.
 #pragma once
@@ -16,6 +17,7 @@
 namespace berth::slurm {
 
 struct ReleaseOptions {
+  bool is_for_good = false;                // marks are removed: the script that knows them is gone
   bool is_rehearsal = false;               // say what would be done
   std::function<bool()> should_stop = {};  // asked between steps: Berth may be back meanwhile
 };

@@ -128,9 +128,10 @@ class Application {
     }
     const auto undone =
         undo_setup(commands_, {.conf = state_.conf, .releases_jobs = false, .has_lock = true});
-    if (undone)
+    if (undone) {
       error.messages.emplace_back("everything was taken back");
-    else
+      error.messages.insert(error.messages.end(), undone->notes.begin(), undone->notes.end());
+    } else
       error.messages.push_back(
           fmt::format("taking it back failed as well: {} (run `berth slurm setup --undo`)",
                       undone.error().text()));

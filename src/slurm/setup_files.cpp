@@ -175,7 +175,10 @@ std::string unified_diff(const std::string& path, const std::optional<std::strin
                          const std::optional<std::string>& after) {
   if (before == after) return {};
   constexpr std::size_t kContext = 3;
-  const auto diff = compared(before.value_or(""), after.value_or(""));
+  // The lines of the comparison are views into these.
+  const std::string_view old_text = before ? std::string_view(*before) : std::string_view();
+  const std::string_view new_text = after ? std::string_view(*after) : std::string_view();
+  const auto diff = compared(old_text, new_text);
   std::size_t first = diff.size(), last = 0;
   for (std::size_t i = 0; i < diff.size(); ++i) {
     if (diff[i].kind == ' ') continue;

@@ -98,7 +98,7 @@ class Undoing {
                                             qos.group_jobs.empty() ? "-1" : qos.group_jobs));
     }
     if (wishes_.releases_jobs) {
-      const auto released = release_all(commands_, {.is_rehearsal = true});
+      const auto released = release_all(commands_, {.is_for_good = true, .is_rehearsal = true});
       if (released)
         undone_.released = *released;
       else
@@ -161,7 +161,13 @@ class Undoing {
   }
 
   Result<void> reconfigure() {
-    auto done = output_of(commands_, {"scontrol", "reconfigure"});
+    const auto done = output_of(commands_, {"scontrol", "reconfigure"});
+    if (!done && is_nothing_of_ours_live()) {
+      undone_.notes.push_back(
+          fmt::format("slurmctld does not read its files anew, for a reason that is not ours: {}",
+                      done.error().text()));
+      return {};
+    }
     if (!done)
       return fail(
           fmt::format("the files are as they were, but slurmctld has not read them: {} (undo again "
@@ -171,6 +177,13 @@ class Undoing {
     for (int i = 0; i < kTries && !ask_site(commands_); ++i) commands_.pause(kBetweenTries);
     crash_point("slurm.undo.reconfigured");
     return {};
+  }
+
+  /// As when a setup is taken back that slurmctld refused: it runs on with what it had.
+  bool is_nothing_of_ours_live() {
+    const auto site = ask_site(commands_);
+    return site && site->plugins == state_.site_plugins &&
+           site->parameters == state_.site_parameters;
   }
 
   Result<void> undo_qos() {
@@ -206,7 +219,7 @@ class Undoing {
   }
 
   Result<void> release() {
-    BERTH_TRY(undone_.released, release_all(commands_, {}));
+    BERTH_TRY(undone_.released, release_all(commands_, {.is_for_good = true}));
     crash_point("slurm.undo.released");
     return {};
   }
