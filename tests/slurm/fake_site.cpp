@@ -108,7 +108,8 @@ Said FakeSite::scontrol(const std::vector<std::string>& words) {
   const bool releases = words[1] == "release";
   const std::string refs = releases ? words[2] : words[2].substr(words[2].find('=') + 1);
   Said said;
-  for (const std::string_view ref : split(refs.substr(0, refs.find('_')), ',')) {
+  const std::string ids = refs.substr(0, refs.find('_'));
+  for (const std::string_view ref : split(ids, ',')) {
     FakeJob* found = job(static_cast<std::uint32_t>(std::stoul(std::string(ref))));
     if (found == nullptr || ref == refused_id) {
       said = {1, "", fmt::format("Invalid job id specified for job {}", ref)};
