@@ -54,7 +54,12 @@ has "dry-run shows the plugin list" "+JobSubmitPlugins=lua" "$out"
 has "dry-run shows the command" "scontrol reconfigure" "$out"
 check "dry-run changes nothing" "" "$(cmp "$dir/before" "$c/slurm.conf" 2>&1; ls "$c" | grep -E 'berth|job_submit')"
 
-has "the probe meets the script" "a probe job met the script" "$(setup --free-partition none --free-user daemon --operator bin)"
+# Killed when slurmctld has just read the new files: the next run takes that back and begins anew.
+(BERTH_CRASH_POINT=slurm.setup.command:1 setup) >/dev/null 2>&1
+has "a setup that was killed is told" "was interrupted" "$(slurm status)"
+out=$(setup --free-partition none --free-user daemon --operator bin)
+has "a setup that was killed is taken back" "what it had changed was taken back" "$out"
+has "the probe meets the script" "a probe job met the script" "$out"
 check "the plugin runs" "lua" "$(config JobSubmitPlugins)"
 check "the site's parameters stay" "$(sed -n 's/^SchedulerParameters=//p' "$dir/before")" "$(config SchedulerParameters)"
 check "no probe is left" "" "$(squeue -h)"
@@ -119,8 +124,9 @@ beats
 
 # Undo, with jobs that wait.
 held=$(submit)
+(BERTH_CRASH_POINT=slurm.undo.conf:1 setup --undo) >/dev/null 2>&1
 out=$(setup --undo)
-has "undo" "undone: Slurm decides by itself" "$out"
+has "undo, after one that was killed" "undone: Slurm decides by itself" "$out"
 check "slurm.conf is what it was, byte by byte" "" "$(cmp "$dir/before" "$c/slurm.conf" 2>&1)"
 check "no file of ours is left" "" "$(ls "$c" | grep -E 'berth|job_submit')"
 starts "$held" || check "undo releases what was held" yes no
