@@ -112,9 +112,9 @@ Result<bool> is_agreed(const client::Parsed& given) {
 }
 
 void print_released(const slurm::Released& released) {
-  print_note(fmt::format("{} released, required nodes taken back of {}, users hold {}",
-                         released.released, released.nodes_cleared,
-                         released.left_held + released.user_held));
+  print_note(
+      fmt::format("{} released, required nodes taken back of {}, left held by users and admins: {}",
+                  released.released, released.nodes_cleared, released.left_held));
   for (const std::string& failure : released.failures) print_note("note: " + failure);
 }
 
