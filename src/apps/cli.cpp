@@ -43,6 +43,18 @@ Result<void> check_options(const CliCommand& command, const std::vector<std::str
   return {};
 }
 
+/// `slurm` or, if the next word is one of its own commands, that one under both names.
+CliCommand named_by(const CliCommand& command, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const auto below = std::ranges::find(command.commands, word, &CliCommand::name);
+    if (below == command.commands.end()) continue;
+    CliCommand named = *below;
+    named.name = command.name + " " + below->name;
+    return named;
+  }
+  return command;
+}
+
 bool asks_for_help(const std::vector<std::string>& arguments) {
   return std::ranges::any_of(arguments, [](const std::string& argument) {
     return argument == "--help" || argument == "-h";
@@ -60,7 +72,8 @@ Result<Command> parse_command_line(int argc, const char* const* argv) {
     std::string first = arguments.front();
     if (first == "help" && arguments.size() > 1) {
       first = arguments[1];
-      arguments = {"--help"};
+      arguments.erase(arguments.begin());
+      arguments.emplace_back("--help");
     }
     if (first == "--help" || first == "-h" || first == "help")
       return PrintOptions{help_text(root, root)};
@@ -70,7 +83,9 @@ Result<Command> parse_command_line(int argc, const char* const* argv) {
         return fail(fmt::format("no command is called '{}'{}", first,
                                 suggestion(first, names_of(root.commands))));
       }
-      if (asks_for_help(arguments)) return PrintOptions{help_text(root, *command)};
+      if (asks_for_help(arguments)) {
+        return PrintOptions{help_text(root, named_by(*command, arguments))};
+      }
       BERTH_TRY_VOID(check_options(*command, {arguments.begin() + 1, arguments.end()}));
     } else {
       BERTH_TRY_VOID(check_options(root, {first}));

@@ -1,6 +1,7 @@
 #include "apps/command_line.h"
 
 #include "apps/live.h"
+#include "apps/slurm.h"
 
 namespace berth {
 
@@ -61,6 +62,7 @@ CommandLine::CommandLine()
 
 CliCommand CommandLine::describe() const {
   CliCommand root = description(app_);
+  root.commands.push_back(slurm_cli_command());
   for (CliCommand& live : live_cli_commands()) root.commands.push_back(std::move(live));
   return root;
 }

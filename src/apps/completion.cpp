@@ -18,9 +18,32 @@ namespace berth {
 
 namespace {
 
+/// What completes the commands of a group: `slurm` takes `capture` …
+std::string value_of_group(const CliCommand& group) { return "COMMAND of " + group.name; }
+
+/// A group as one command that takes the names of its own commands, and the options of all of them.
+CliCommand flattened(CliCommand command) {
+  if (command.commands.empty()) return command;
+  CliOption names;
+  names.names = {"COMMAND"};
+  names.value = value_of_group(command);
+  names.positional = true;
+  const auto is_there = [&command](const CliOption& option) {
+    return std::ranges::find(command.options, option.names, &CliOption::names) !=
+           command.options.end();
+  };
+  for (const CliCommand& below : command.commands) {
+    for (const CliOption& option : below.options) {
+      if (!option.positional && !is_there(option)) command.options.push_back(option);
+    }
+  }
+  command.options.push_back(std::move(names));
+  return command;
+}
+
 /// Words for a kind of value; kinds without words are completed as files (FILE, CLUSTER), folders
 /// (DIR) or not.
-std::map<std::string, std::vector<std::string>> words_by_value() {
+std::map<std::string, std::vector<std::string>> words_by_value(const CliCommand& root) {
   std::map<std::string, std::vector<std::string>> words;
   for (const PolicyEntry& entry : policy_registry()) words["POLICY"].push_back(entry.name);
   words["POLICIES"] = words["POLICY"];
@@ -31,6 +54,10 @@ std::map<std::string, std::vector<std::string>> words_by_value() {
   for (const FormatInfo& info : trace_formats()) words["FORMAT"].push_back(info.name);
   for (const FormatInfo& info : generator_sources()) words["SOURCE"].push_back(info.name);
   words["SHELL"] = {"bash", "zsh", "fish"};
+  for (const CliCommand& group : root.commands) {
+    for (const CliCommand& below : group.commands)
+      words[value_of_group(group)].push_back(below.name);
+  }
   for (auto& [value, list] : words) {  // a form such as "oracle:S" stands beside "oracle"
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
@@ -86,7 +113,7 @@ std::string bash_action(const std::string& value,
 }
 
 std::string bash_script(const CliCommand& root) {
-  const auto words = words_by_value();
+  const auto words = words_by_value(root);
   std::vector<std::string> commands;
   for (const CliCommand& command : root.commands) commands.push_back(command.name);
   std::string text =
@@ -106,7 +133,8 @@ std::string bash_script(const CliCommand& root) {
       "return\n  fi\n"
       "  case ${{COMP_WORDS[1]}} in\n",
       fmt::join(commands, " "), option_names(root));
-  for (const CliCommand& command : root.commands) {
+  for (const CliCommand& group : root.commands) {
+    const CliCommand command = flattened(group);
     text += fmt::format("    {})\n      case $prev in\n", command.name);
     std::string positional = ":";
     for (const CliOption& option : command.options) {
@@ -152,7 +180,7 @@ std::string zsh_action(const std::string& value,
 }
 
 std::string zsh_script(const CliCommand& root) {
-  const auto words = words_by_value();
+  const auto words = words_by_value(root);
   std::string text =
       "#compdef berth\n# zsh completion of berth; `source <(berth completion zsh)` after "
       "compinit\n_berth() {\n"
@@ -162,7 +190,8 @@ std::string zsh_script(const CliCommand& root) {
   text +=
       "  )\n  if ((CURRENT == 2)); then\n    _describe command commands\n    return\n  fi\n"
       "  local command=$words[2]\n  shift words\n  ((CURRENT--))\n  case $command in\n";
-  for (const CliCommand& command : root.commands) {
+  for (const CliCommand& group : root.commands) {
+    const CliCommand command = flattened(group);
     text += fmt::format("    {})\n      _arguments", command.name);
     for (const CliOption& option : command.options) {
       if (option.positional) {
@@ -184,11 +213,12 @@ std::string zsh_script(const CliCommand& root) {
 }
 
 std::string fish_script(const CliCommand& root) {
-  const auto words = words_by_value();
+  const auto words = words_by_value(root);
   std::string text =
       "# fish completion of berth; save as ~/.config/fish/completions/berth.fish\ncomplete -c "
       "berth -f\n";
-  for (const CliCommand& command : root.commands) {
+  for (const CliCommand& group : root.commands) {
+    const CliCommand command = flattened(group);
     text += fmt::format("complete -c berth -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
                         in_quotes(command.summary));
     for (const CliOption& option : command.options) {

@@ -52,6 +52,7 @@ std::string left_side(const CliOption& option) {
 std::string usage(const CliCommand& root, const CliCommand& command) {
   if (&root == &command) return "berth COMMAND [OPTIONS]";
   std::string text = "berth " + command.name;
+  if (!command.commands.empty()) text += " COMMAND";
   for (const CliOption& option : command.options) {
     if (!option.positional) continue;
     const std::string& name =
@@ -72,7 +73,9 @@ std::string help_text(const CliCommand& root, const CliCommand& command) {
     begin = end + 1;
   }
   text += "\nUsage\n  " + usage(root, command) + '\n';
-  if (!command.commands.empty()) text += "\nCommands (`berth COMMAND --help` tells more)\n";
+  if (!command.commands.empty())
+    text += fmt::format("\nCommands (`berth {}COMMAND --help` tells more)\n",
+                        &root == &command ? "" : command.name + " ");
   for (const CliCommand& sub : command.commands) text += entry(sub.name, sub.summary);
 
   std::vector<std::string> groups;

@@ -46,7 +46,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"lab", {"base", "model", "perf", "placements", "policies", "power", "trace", "run"}},
     {"apps",
      {"base", "model", "perf", "placements", "policies", "cpu", "power", "sim", "trace", "report",
-      "run", "lab", "step", "exec", "daemon", "api", "client"}},
+      "run", "lab", "step", "exec", "daemon", "api", "client", "slurm"}},
 };
 
 template <class Visit>

@@ -144,12 +144,14 @@ TEST(Dist, TheUnitIsGood) {
   const TempFolder folder;
   if (shell(folder, "command -v systemd-analyze").exit != 0)
     GTEST_SKIP() << "systemd-analyze is not installed";
-  // The program is not where the unit will find it.
-  const Ran ran = shell(folder, "sed 's|/usr/bin/berth|/bin/true|' '" BERTH_SOURCE_DIR
-                                "/dist/berth.service' > berth.service && "
-                                "systemd-analyze verify ./berth.service 2>&1");
-  EXPECT_EQ(ran.exit, 0) << ran.out;
-  EXPECT_THAT(ran.out, Not(HasSubstr("berth.service:")));
+  for (const std::string unit : {"berth.service", "berth-slurm-watch.service"}) {
+    // The program is not where the unit will find it.
+    const Ran ran =
+        shell(folder, "sed 's|/usr/bin/berth|/bin/true|' '" BERTH_SOURCE_DIR "/dist/" + unit +
+                          "' > " + unit + " && systemd-analyze verify ./" + unit + " 2>&1");
+    EXPECT_EQ(ran.exit, 0) << ran.out;
+    EXPECT_THAT(ran.out, Not(HasSubstr(unit + ":")));
+  }
 }
 
 }  // namespace
