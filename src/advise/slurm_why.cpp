@@ -35,7 +35,6 @@ std::string id_of(const slurm::Job& job) {
   const bool is_one = job.array_tasks.find_first_of("-,%") == std::string::npos;
   return is_one ? fmt::format("{}_{}", job.array, job.array_tasks)
                 : fmt::format("{}_[{}]", job.array, job.array_tasks);
-}_{}" : "{}_[{}]", job.array, job.array_tasks);
 }
 
 std::string with_job(std::string_view pattern, const slurm::Job& job) {
