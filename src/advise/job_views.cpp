@@ -101,8 +101,12 @@ WaitCode wait_code(const slurm::Job& job) noexcept {
 }
 
 bool competes(const slurm::Job& job) noexcept {
-  if (job.phase != slurm::JobPhase::Pending || job.completing) return false;
-  return live_state(job) == LiveState::Pending;
+  if (live_state(job) != LiveState::Pending) return false;
+  const ReasonWord word = explain_word(job.reason);
+  const bool is_kept_out = word.family == ReasonFamily::Limit ||
+                           word.family == ReasonFamily::Array ||
+                           word.family == ReasonFamily::Reservation;
+  return !is_kept_out && !word.is_never;
 }
 
 JobSpec spec_of(const slurm::Job& job, const Sight& sight) {
@@ -126,7 +130,6 @@ JobSpec spec_of(const slurm::Job& job, const Sight& sight) {
   spec.exclude = job.excluded_nodes;
   spec.exclusive = job.exclusive;
   spec.time_limit = job.time_limit > 0 ? job.time_limit : kUnlimitedTime;
-  spec.priority = clamped(job.priority);
   spec.requeue = job.may_requeue;
   spec.preemptible = job.may_requeue;
   spec.kind = job.is_batch ? JobKind::Training : JobKind::Interactive;

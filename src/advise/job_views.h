@@ -12,7 +12,8 @@ namespace berth::advise {
 
 [[nodiscard]] LiveState live_state(const slurm::Job& job) noexcept;
 [[nodiscard]] WaitCode wait_code(const slurm::Job& job) noexcept;
-/// Waits and would start if there were room: neither held nor before its time nor behind others.
+/// Waits and would start if there were room and its turn had come: neither held nor before its
+/// time, behind other jobs, at a limit or never possible.
 [[nodiscard]] bool competes(const slurm::Job& job) noexcept;
 
 /// What the user asked for, as far as Berth has words for it.

@@ -66,8 +66,6 @@ class Picture {
   }
 
   [[nodiscard]] bool is_wanted(const slurm::Node& node) const {
-    const auto& required = question_.job.required_nodes;
-    if (!required.empty() && std::ranges::find(required, node.name) == required.end()) return false;
     return may_use(question_.job, node);
   }
 
@@ -105,6 +103,8 @@ class Picture {
       const std::uint32_t part =
           has_gpus ? seen_.cluster.nodes[node->value].pool.value : node->value;
       Entry& entry = parts.try_emplace(part, running(job)).first->second;
+      // It has what it has: a policy must not look for another type first.
+      if (has_gpus) entry.spec.gpu_type = seen_.cluster.pools[part].name;
       if (has_gpus && entry.spec.gpu_milli == 1'000) entry.spec.gpus += slice.gpus;
       if (entry.spec.gpu_milli < 1'000) entry.spec.gpus = 1;
       entry.spec.cpus += held.cpus;
@@ -119,7 +119,7 @@ class Picture {
     Entry entry = waiting(job, job.key.job);
     entry.since = at(job.started);
     entry.spec.gpus = entry.spec.cpus = entry.spec.memory_mib = 0;
-    entry.spec.gpu_type.clear();  // it has what it has
+    entry.spec.gpu_type.clear();
     return entry;
   }
 
@@ -177,10 +177,23 @@ class Picture {
                 .id = job.key.job,
                 .spec = spec_of(job, question_.sight),
                 .submit = at(job.key.submitted)};
-    entry.spec.priority = 0;  // that is Slurm's order, not the user's word
     if (entry.spec.time_limit >= kUnlimitedTime) entry.spec.time_limit = 0;
     if (!counts_memory(question_.sight.config)) entry.spec.memory_mib = 0;
+    if (entry.spec.gpus > 0 && entry.spec.gpu_type.empty())
+      entry.spec.gpu_type = types_with(std::max(1, needs_of(job, false).gpus));
     return entry;
+  }
+
+  /// So many GPUs of one node are had only of types that come in such nodes; a gang of Berth's would
+  /// take two smaller ones.
+  [[nodiscard]] std::string types_with(std::int32_t gpus_of_a_node) const {
+    std::set<std::uint32_t> pools;
+    for (const Node& node : seen_.cluster.nodes)
+      if (node.gpus >= gpus_of_a_node) pools.insert(node.pool.value);
+    if (pools.size() == seen_.cluster.pools.size()) return {};
+    std::vector<std::string> types;
+    for (const std::uint32_t pool : pools) types.push_back(seen_.cluster.pools[pool].name);
+    return fmt::format("{}", fmt::join(types, "|"));
   }
 
   const TrialQuestion& question_;
@@ -266,10 +279,17 @@ std::string start_text(Engine& engine, JobId slot, const PictureScheduler& sched
   const auto& nodes = engine.cluster().cluster().nodes;
   for (std::uint32_t i = 0; i < nodes.size(); ++i)
     free.push_back(engine.cluster().is_up(NodeId{i}) ? engine.cluster().free_on(NodeId{i}) : 0);
-  std::vector<JobId> running;
-  for (std::uint32_t i = 0; i < engine.jobs().size(); ++i)
-    if (engine.jobs().is_running(JobId{i})) running.push_back(JobId{i});
+  std::map<JobId, std::vector<Slice>> running;
+  for (std::uint32_t i = 0; i < engine.jobs().size(); ++i) {
+    const auto slices = engine.slices(JobId{i});
+    if (engine.jobs().is_running(JobId{i})) running[JobId{i}] = {slices.begin(), slices.end()};
+  }
   static_cast<void>(Trial{engine}.decide());
+  const auto is_here = [&](const Slice& theirs) {
+    return std::ranges::any_of(engine.slices(slot), [&](const Slice& its) {
+      return its.node == theirs.node && (its.devices & theirs.devices) != 0;
+    });
+  };
   std::vector<std::string> where;
   for (const Slice& slice : engine.slices(slot)) {
     const Node& node = nodes[slice.node.value];
@@ -278,8 +298,8 @@ std::string start_text(Engine& engine, JobId slot, const PictureScheduler& sched
                                    : node.name);
   }
   std::vector<std::string> stopped;
-  for (const JobId other : running)
-    if (!engine.jobs().is_running(other))
+  for (const auto& [other, slices] : running)
+    if (!engine.jobs().is_running(other) && std::ranges::any_of(slices, is_here))
       stopped.push_back(fmt::format("job {}", scheduler.number_of(other)));
   std::string text = fmt::format("under {} it would start now", policy);
   if (!where.empty()) text += fmt::format(" on {}", fmt::join(where, ", "));

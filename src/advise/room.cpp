@@ -1,6 +1,7 @@
 #include "advise/room.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/split.h"
 
@@ -80,6 +81,10 @@ bool may_use(const slurm::Job& job, const slurm::Node& node) {
         return has(node.partitions, name);
       });
   if (!is_there || has(job.excluded_nodes, node.name)) return false;
+  // With fewer names than nodes the others are free to choose.
+  const auto& required = job.required_nodes;
+  const bool is_bound = !required.empty() && std::cmp_greater_equal(required.size(), job.min_nodes);
+  if (is_bound && !has(required, node.name)) return false;
   return has_features(node, job.features);
 }
 

@@ -44,7 +44,7 @@ struct Room {
 
 /// GPUs of a type that a node has; empty: of any.
 [[nodiscard]] std::int32_t gpus_of(const slurm::Node& node, const std::string& type) noexcept;
-/// Its partition has it and the request neither excludes it nor wants features that it lacks.
+/// Its partition has it and the request does not rule it out: by names or by features.
 [[nodiscard]] bool may_use(const slurm::Job& job, const slurm::Node& node);
 
 }  // namespace berth::advise

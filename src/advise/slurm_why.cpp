@@ -209,7 +209,10 @@ class Explanation {
     for (const slurm::Job& other : sight_.all_jobs())
       why_.of += competes(other) && other.partition == job_.partition ? 1U : 0U;
     const Room room = room_for(job_, sight_);
-    if (!room.fits()) return add_shortage(room, add_beside("resources", {}));
+    if (!room.fits()) {
+      add_shortage(room, add_beside("resources", {}));
+      return add_nodes_out(room);
+    }
     WhyReason& free = add_beside(
         "resources", fmt::format("there is room for it ({}): Slurm keeps it for those before it, "
                                  "or has not come to it",
