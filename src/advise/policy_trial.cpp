@@ -35,6 +35,7 @@ struct Entry {
   Time submit{};
   std::optional<Time> since{};  // it runs
   std::vector<Slice> slices{};
+  bool is_supposed = false;  // asked about, and does not compete: it comes when it is supposed to
 };
 
 /// Everything that the engine is made of, on one clock.
@@ -49,6 +50,11 @@ class Picture {
       if (job.key.submitted > 0) zero_ = std::min(zero_, job.key.submitted);
     add_running();
     add_waiting();
+    if (!competes(question.job)) {
+      entries_.push_back(waiting(question.job, question.job.key.job));
+      entries_.back().is_supposed = true;
+    }
+    // Among equals policies go by the slot: everybody has the one that is theirs by submit time.
     std::ranges::sort(entries_, [](const Entry& a, const Entry& b) {
       return std::tuple(a.submit, a.id, a.number) < std::tuple(b.submit, b.id, b.number);
     });
@@ -57,7 +63,6 @@ class Picture {
   [[nodiscard]] const SeenCluster& seen() const noexcept { return seen_; }
   [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
   [[nodiscard]] Time now() const { return at(question_.wall / kMicro); }
-  [[nodiscard]] Entry asked() const { return waiting(question_.job, question_.job.key.job); }
   [[nodiscard]] bool is_up(NodeId node) const { return seen_.nodes[node.value]->is_usable(); }
 
  private:
@@ -235,18 +240,20 @@ class PictureScheduler final : public RunningScheduler {
     return JobId{next_};
   }
   [[nodiscard]] std::optional<JobId> suppose() override {
-    if (!spare_slot()) return std::nullopt;
-    return put(picture_.asked());
+    if (supposed_) by_number_.emplace(numbers_[supposed_->value], *supposed_);
+    return supposed_;
   }
   [[nodiscard]] std::optional<Time> ready_about(NodeId) const override { return std::nullopt; }
 
  private:
-  JobId put(const Entry& entry) {
+  void put(const Entry& entry) {
     const JobId slot{next_++};
     fill(slots_.jobs[slot.value], entry, slots_.names);
     numbers_[slot.value] = entry.number;
-    by_number_.emplace(entry.number, slot);
-    return slot;
+    if (entry.is_supposed)
+      supposed_ = slot;
+    else
+      by_number_.emplace(entry.number, slot);
   }
 
   const Picture& picture_;
@@ -254,6 +261,7 @@ class PictureScheduler final : public RunningScheduler {
   std::int64_t wall_;
   std::vector<JobNumber> numbers_;
   std::map<JobNumber, JobId> by_number_;
+  std::optional<JobId> supposed_;
   std::uint32_t next_ = 0;
 };
 
@@ -340,7 +348,8 @@ std::string explain(const TrialQuestion& question, const SchedulerOptions& optio
                  .cores_beside = true}};
   if (!engine.run()) return {};
   for (std::uint32_t i = 0; i < picture.entries().size(); ++i)
-    if (!picture.entries()[i].since) Trial{engine}.arrive(JobId{i});
+    if (!picture.entries()[i].since && !picture.entries()[i].is_supposed)
+      Trial{engine}.arrive(JobId{i});
 
   JobView view = view_of(question.job, question.sight, question.wall);
   view.where.clear();
