@@ -322,9 +322,21 @@ std::string without_command(std::string text) {
   return text;
 }
 
-std::string explain(const TrialQuestion& question, const SchedulerOptions& options) {
+/// Who asks Slurm for so many GPUs of a node gets them there or waits; Berth's usual placement would
+/// spread a gang rather than let it wait. A job that wants small parts of many nodes may be spread.
+SchedulerOptions as_slurm_places(SchedulerOptions options, const slurm::Job& job,
+                                 const Cluster& cluster) {
+  const PerNode needs = needs_of(job, false);
+  const bool is_spread = needs.nodes > 1 && needs.gpus < cluster.largest_node();
+  if (options.placement == SchedulerOptions{}.placement && !is_spread)
+    options.placement = "consolidated";
+  return options;
+}
+
+std::string explain(const TrialQuestion& question, const SchedulerOptions& chosen) {
   const CheckScope here{OnBrokenInvariant::Throw};
   const Picture picture{question};
+  const SchedulerOptions options = as_slurm_places(chosen, question.job, picture.seen().cluster);
   Trace slots;
   PictureScheduler scheduler{picture, slots, question.wall};
   auto policy = make_policy_of(options.policy, options);

@@ -146,6 +146,15 @@ TEST_F(Advice, JobsThatRunStayWhereTheyAreInTheTrial) {
   EXPECT_THAT(advice(10), HasSubstr("0 of 8 a100 are free"));
 }
 
+TEST_F(Advice, AJobThatAsksForOneNodeIsNotSpread) {
+  slurm.run(1, 5, "n3");
+  slurm.run(2, 5, "n4");
+  slurm::Job& typed = slurm.wait(10, 6, "Resources");  // 3 + 3 are free
+  typed.per_node.front().type = "a100";
+  poll();
+  EXPECT_THAT(advice(10), HasSubstr("under easy it would wait"));
+}
+
 TEST_F(Advice, AHeldJobIsAskedAboutAsIfItCompetedAndStandsInNobodysWay) {
   slurm.run(1, 8, "n3");
   slurm.wait(9, 8, "JobHeldUser").priority = 0;  // it would take n4
