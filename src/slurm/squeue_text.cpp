@@ -251,18 +251,6 @@ std::vector<std::string_view> split_by(std::string_view text, std::string_view s
   }
 }
 
-/// Nodes of a job that is over are not held any more; before it runs it holds nothing.
-void settle(Job& job) {
-  const bool holds = !job.held.empty() && (job.completing || job.phase == JobPhase::Running ||
-                                           job.phase == JobPhase::Suspended);
-  if (!holds) {
-    job.held.clear();
-  } else {
-    job.tres_held = job.tres_requested;
-  }
-  if (!is_over(job.phase)) job.ended = 0;  // squeue tells when it would have to end
-}
-
 Result<Job> parse_row(std::string_view row, const std::string& between,
                       const std::vector<Column>& columns) {
   const auto parts = split_by(row, between);
@@ -281,6 +269,7 @@ Result<Job> parse_row(std::string_view row, const std::string& between,
   for (std::size_t i = 0; i < kFreeColumns.size(); ++i)
     job.*kFreeColumns[i].member =
         &Job::name == kFreeColumns[i].member ? parts[i + 1] : or_empty(parts[i + 1]);
+  if (!job.held.empty()) job.tres_held = job.tres_requested;
   settle(job);
   return job;
 }
@@ -327,6 +316,16 @@ void set_phase(Job& job, std::string_view word) {
   job.phase = is_known ? found->phase : JobPhase::Unknown;
   job.completing = is_known && found->completing;
   job.configuring = is_known && found->configuring;
+}
+
+void settle(Job& job) {
+  const bool holds = !job.held.empty() && (job.completing || job.phase == JobPhase::Running ||
+                                           job.phase == JobPhase::Suspended);
+  if (!holds) {
+    job.held.clear();
+    job.tres_held.clear();
+  }
+  if (!is_over(job.phase)) job.ended = 0;
 }
 
 void set_exit_status(Job& job, std::uint32_t status) {

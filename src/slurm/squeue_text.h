@@ -46,6 +46,9 @@ struct SqueueForm {
 
 /// "RUNNING", "COMPLETING", "CONFIGURING" as phase and marks of a job.
 void set_phase(Job& job, std::string_view word);
+/// Last, of a job with all that was told of it: who is over or has not begun holds nothing, and
+/// only who is over has an end. Slurm tells where it was and when it would have to end.
+void settle(Job& job);
 /// A status as wait() tells it, as exit code and signal.
 void set_exit_status(Job& job, std::uint32_t status);
 
