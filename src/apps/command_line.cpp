@@ -87,7 +87,7 @@ void CommandLine::add_serve() {
   CLI::App* sub =
       add("serve", "run the live scheduler: this machine, or what --cluster says",
           "berth serve\nberth serve --policy tiresias-l --listen 127.0.0.1:6420\n"
-          "berth serve --config /etc/berth/berth.yaml",
+          "berth serve --config /etc/berth/berth.yaml\nberth serve --engine slurm --advise",
           [this]() -> Result<Command> {
             ServeOptions options = serve_;
             for (const std::string& text : serve_settings_) {
@@ -102,6 +102,14 @@ void CommandLine::add_serve() {
   take(sub, "-p,--policy", serve_.policy, "POLICY", "who decides (default: easy)");
   take(sub, "--set", serve_settings_, "KEY=VALUE", "a parameter of the policy")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  take(sub, "--engine", serve_.engine, "ENGINE",
+       "below the scheduler: machine (what --cluster says), or slurm (default: machine)");
+  flag(sub, "--advise", serve_.advise,
+       "beside a Slurm that decides itself: read, answer, change nothing", kInput);
+  take(sub, "--slurm-commands", serve_.slurm_commands, "DIR",
+       "where Slurm's commands are (default: on PATH)");
+  take(sub, "--poll", serve_.poll, "SECONDS", "between two readings of Slurm (default: 5)")
+      ->check(CLI::Range(1, 3600));
   take(sub, "--cluster", serve_.cluster, "CLUSTER", "as of simulate (default: this machine)");
   take(sub, "--devices", serve_.devices, "N",
        "CPU slots where the machine has no GPU (default: one per two cores)");

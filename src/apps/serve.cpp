@@ -1,41 +1,25 @@
 #include "apps/serve.h"
 
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <csignal>
-#include <cstdlib>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "api/server.h"
 #include "apps/commands.h"
+#include "apps/serve_advice.h"
 #include "apps/serve_config.h"
+#include "apps/serving.h"
 #include "daemon/daemon.h"
 #include "exec/cgroup.h"
 
 namespace berth {
 
 namespace {
-
-/// Made with this mode where it is missing. One that is there is somebody's, perhaps everybody's,
-/// and stays as it is.
-Result<void> make_directory(const std::filesystem::path& path, mode_t mode) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  if (error) return fail(fmt::format("{}: {}", path.parent_path().string(), error.message()));
-  const bool is_made = mkdir(path.c_str(), mode) == 0;
-  if (!is_made && errno != EEXIST)
-    return fail(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  if (is_made && chmod(path.c_str(), mode) != 0)  // whatever our mask takes away
-    return fail(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  return {};
-}
 
 /// The journal knows everybody's secrets. A folder with other things in it may be anybody's, /tmp
 /// for example: its mode is not ours to change. Where 0.1 let other users through to the socket and
@@ -74,45 +58,6 @@ void warn_of_closed_places(const ServeConfig& config, Logger& log) {
                 {"remedy", "name socket and run_dir elsewhere in the configuration"});
   }
 }
-
-/// One datagram for whoever started us, if it asked for it.
-void notify(std::string_view text) {
-  const char* path = std::getenv("NOTIFY_SOCKET");
-  if (path == nullptr) return;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::size_t length = std::strlen(path);
-  if (length == 0 || length >= sizeof address.sun_path) return;
-  std::memcpy(address.sun_path, path, length);
-  if (path[0] == '@') address.sun_path[0] = '\0';
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return;
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  static_cast<void>(sendto(fd, text.data(), text.size(), MSG_NOSIGNAL,
-                           reinterpret_cast<const sockaddr*>(&address), size));
-  close(fd);
-}
-
-/// Waits for signals in a thread of its own: nothing is done inside a handler.
-class SignalThread {
- public:
-  SignalThread(const sigset_t& signals, std::function<void(int)> heard)
-      : thread_([signals, heard = std::move(heard)] {
-          for (int number = 0; sigwait(&signals, &number) == 0;) {
-            if (number == SIGUSR2) return;  // the end, from our destructor
-            heard(number);
-          }
-        }) {}
-  ~SignalThread() {
-    pthread_kill(thread_.native_handle(), SIGUSR2);
-    thread_.join();
-  }
-  SignalThread(const SignalThread&) = delete;
-  SignalThread& operator=(const SignalThread&) = delete;
-
- private:
-  std::thread thread_;
-};
 
 void reload(const ServeOptions& options, Daemon& daemon, Logger& log) {
   notify("RELOADING=1");
@@ -163,13 +108,7 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
   BERTH_TRY_VOID(make_directories(config));
   warn_of_closed_places(config, log);
 
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR2}) sigaddset(&signals, number);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // a limit of files is a write that fails
-
+  block_signals();
   // Before a new life begins: where somebody else listens there is nothing to begin.
   BERTH_TRY(api::Listening listening, api::Listening::open(checked.server));
   const api::Bound bound = listening.bound();
@@ -188,19 +127,14 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
   parts.service.version = BERTH_VERSION;
   BERTH_TRY(const auto daemon, Daemon::open(std::move(parts), log));
   checked.server.log = &log;
-  api::Server server{daemon->service(), checked.server};
-  server.start(std::move(listening));
   BERTH_LOG(log, Info, "serve", "ready", {"socket", bound.unix_path}, {"host", bound.host},
             {"port", bound.port}, {"policy", config.scheduling.policy.policy},
             {"gpus", cluster.total_gpus()});
-  const SignalThread listener{signals, [&](int number) {
-                                if (number == SIGHUP) return reload(options, *daemon, log);
-                                notify("STOPPING=1");
-                                daemon->stop();
-                              }};
-  notify("READY=1");
-  auto ended = daemon->run();
-  server.stop();
+  auto ended = serve_until_stopped(std::move(listening), checked.server,
+                                   {.service = daemon->service(),
+                                    .run = [&] { return daemon->run(); },
+                                    .stop = [&] { daemon->stop(); },
+                                    .reload = [&] { reload(options, *daemon, log); }});
   BERTH_LOG(log, Info, "serve", "stopped; running jobs go on");
   return ended;
 }
@@ -210,6 +144,11 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
 Exit execute(const ServeOptions& options) {
   const auto config = configuration(options);
   if (!config) return complain(Exit::Misuse, config.error());
+  if (config->engine == "slurm") {
+    if (const auto served = serve_advice(options, *config); !served)
+      return complain(Exit::Failure, served.error());
+    return Exit::Success;
+  }
   const auto cluster = cluster_of(*config);
   if (!cluster) return complain(Exit::Misuse, cluster.error());
   if (const auto served = serve(options, *config, *cluster); !served)

@@ -67,6 +67,25 @@ Result<void> check_directory(const std::string& path) {
   return {};
 }
 
+/// One machine or a Slurm: never both in one scheduler.
+Result<void> check_engine(const ServeConfig& config) {
+  if (config.engine != "machine" && config.engine != "slurm")
+    return fail(fmt::format("engine: '{}' is neither machine nor slurm", config.engine));
+  if (config.engine == "machine") {
+    if (config.advise) return fail("advise: goes with engine: slurm (--engine slurm --advise)");
+    return {};
+  }
+  const bool is_of_a_machine = !config.cluster.empty() || config.devices.has_value() ||
+                               !config.power.programs.suspend.empty();
+  if (is_of_a_machine)
+    return fail(
+        "engine: slurm goes with no cluster, devices or power programs of one machine: one "
+        "scheduler serves a machine or a Slurm, not both");
+  if (!config.advise)
+    return fail("engine: slurm needs --advise: that Berth decides for Slurm is not there yet");
+  return {};
+}
+
 }  // namespace
 
 Result<ServeConfig> configuration(const ServeOptions& options) {
@@ -87,19 +106,24 @@ Result<ServeConfig> configuration(const ServeOptions& options) {
   take(options.power, config.scheduling.power);
   take(options.log_level, config.log_level);
   take(options.log_format, config.log_format);
+  take(options.engine, config.engine);
+  take(options.slurm_commands, config.slurm.commands);
+  if (options.advise) config.advise = true;
+  if (options.poll) config.slurm.poll = *options.poll;
   if (options.devices) config.devices = options.devices;
   if (options.policy) config.scheduling.policy = {.policy = *options.policy, .settings = {}};
   for (const auto& setting : options.settings) config.scheduling.policy.settings.push_back(setting);
   fill_defaults(config);
   for (std::string* path : {&config.state_dir, &config.run_dir, &config.socket})
     *path = std::filesystem::absolute(*path).lexically_normal().string();
+  BERTH_TRY_VOID(check_engine(config));
   BERTH_TRY_VOID(check_scheduling(config.scheduling));
   if (config.scheduling.estimator.starts_with("oracle"))
     return fail("estimator: an oracle knows how long jobs run, and only a simulation has one");
   return config;
 }
 
-Result<CheckedServing> check_serving(const ServeConfig& config, Cluster cluster) {
+Result<CheckedServing> check_front(const ServeConfig& config) {
   CheckedServing checked;
   const auto level = log_level_from(config.log_level);
   const auto format = log_format_from(config.log_format);
@@ -112,6 +136,12 @@ Result<CheckedServing> check_serving(const ServeConfig& config, Cluster cluster)
   checked.format = *format;
   BERTH_TRY(checked.server, server_options(config));
   BERTH_TRY(checked.warnings, api::check(checked.server));
+  BERTH_TRY_VOID(check_directory(std::filesystem::path(config.socket).parent_path().string()));
+  return checked;
+}
+
+Result<CheckedServing> check_serving(const ServeConfig& config, Cluster cluster) {
+  BERTH_TRY(CheckedServing checked, check_front(config));
   BERTH_TRY(const auto policy,
             make_policy(config.scheduling.policy.policy, config.scheduling.policy.settings));
   keep_on(cluster, config.power);
@@ -129,8 +159,7 @@ Result<CheckedServing> check_serving(const ServeConfig& config, Cluster cluster)
                                              to_string(note.ability), note.text));
   }
   BERTH_TRY_VOID(check_directory(config.state_dir));
-  for (const std::string& path : {config.run_dir, config.socket})
-    BERTH_TRY_VOID(check_directory(std::filesystem::path(path).parent_path().string()));
+  BERTH_TRY_VOID(check_directory(std::filesystem::path(config.run_dir).parent_path().string()));
   return checked;
 }
 

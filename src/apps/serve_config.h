@@ -24,6 +24,8 @@ struct CheckedServing {
   LogFormat format{};
   std::vector<std::string> warnings;
 };
+/// What serve can refuse of its log and its sockets, whatever it serves.
+[[nodiscard]] Result<CheckedServing> check_front(const ServeConfig& config);
 /// Everything serve can refuse before it binds or writes.
 [[nodiscard]] Result<CheckedServing> check_serving(const ServeConfig& config, Cluster cluster);
 

@@ -37,10 +37,21 @@ Result<JobName> one_name(std::string_view text) {
   return name;
 }
 
+/// Slurm gives tasks ids of their own as they start: there they are numbered by array and index.
+void add_tasks(const JobName& name, std::vector<JobNumber>& numbers) {
+  if (name.indices->empty()) numbers.push_back(name.number);
+  for (const std::int32_t index : *name.indices)
+    numbers.push_back((name.number << 32U) | static_cast<std::uint32_t>(index));
+}
+
 // Jobs of an array have consecutive numbers in the order of their indices.
 Result<void> add_of_array(Scheduler& scheduler, const JobName& name,
                           std::vector<JobNumber>& numbers) {
   BERTH_TRY(const JobRow first, scheduler.job(name.number));
+  if (!first.spec->array && first.array == name.number) {
+    add_tasks(name, numbers);
+    return {};
+  }
   if (!first.spec->array || (first.array != 0 && first.array != name.number))
     return fail(fmt::format("job {} is no array", name.number));
   const auto& indices = first.spec->array->indices;  // numbers are consecutive, in this order

@@ -96,6 +96,12 @@ int watch(const Call& call, Scheduler& scheduler, const JobQuery& query, double 
   }
 }
 
+/// Whoever looks at a list should know that it is old, or not all there is.
+void note_trouble(const Call& call, Scheduler& scheduler) {
+  const auto cluster = scheduler.cluster();
+  if (cluster && !cluster->trouble.empty()) call.console.note(cluster->trouble);
+}
+
 }  // namespace
 
 int run_queue(const Call& call) {
@@ -119,6 +125,7 @@ int run_queue(const Call& call) {
   const auto text = queue_page(call, *scheduler, *query);
   if (!text) return call.console.complain(kFailure, text.error());
   call.console.put(*text);
+  note_trouble(call, *scheduler);
   return call.console.done();
 }
 
@@ -159,6 +166,7 @@ int run_history(const Call& call) {
     if (!nodes) return call.console.complain(kFailure, nodes.error());
     call.console.put("\n" + energy_table(page->jobs, *nodes));
   }
+  note_trouble(call, *scheduler);
   if (!page->next.empty() && !call.has("json"))
     call.console.note("there are more: --limit 0 shows all of them");
   return call.console.done();

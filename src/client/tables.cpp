@@ -63,7 +63,10 @@ std::string name_of(const JobRow& job) {
     return fmt::format("{} ({} of {})", job.spec->name, job.folded.size(),
                        fmt::join(parameters_of(*job.spec), " "));
   if (!job.spec->grid.empty()) return shown_name(*job.spec, job.array_index);
-  return job.array != 0 ? fmt::format("{}[{}]", job.spec->name, job.array_index) : job.spec->name;
+  if (job.array == 0) return job.spec->name;
+  if (!job.folded.empty())
+    return fmt::format("{}[{}]", job.spec->name, to_text(ArraySpec{.indices = job.folded}));
+  return fmt::format("{}[{}]", job.spec->name, job.array_index);
 }
 
 std::string grid_text(const JobRow& job) {

@@ -54,6 +54,32 @@ std::string fix_of(const WhyReason& reason) {
   return reason.fix.empty() ? std::string{} : "to open it: " + clipped(reason.fix, 2'000);
 }
 
+/// Where another scheduler decides: what Berth would do in its place, and "berth: …" why.
+const std::string kAdvice = "berth";
+
+std::string advice_line(const WhyReason& reason) {
+  std::string text = fmt::format("Berth: {}\n", clipped(reason.text, 2'000));
+  if (!reason.fix.empty()) text += fmt::format("       {}\n", clipped(reason.fix, 2'000));
+  return text;
+}
+
+std::string reasons_text(const Why& why, const std::vector<const WhyReason*>& reasons) {
+  std::string text;
+  std::size_t width = 0;
+  const auto kind_of = [](const WhyReason& reason) {
+    const std::string kind = harmless(reason.kind);
+    return kind.starts_with(kAdvice + ": ") ? kind.substr(kAdvice.size() + 2) : kind;
+  };
+  for (const WhyReason* reason : reasons) width = std::max(width, display_width(kind_of(*reason)));
+  for (const WhyReason* reason : reasons) {
+    text += fmt::format("  {:<{}}  {}{}\n", kind_of(*reason), width, clipped(reason->text, 2'000),
+                        remark(why, *reason));
+    for (const std::string& line : {numbers_of(*reason), entities_of(*reason), fix_of(*reason)})
+      if (!line.empty()) text += fmt::format("  {:<{}}  {}\n", "", width, line);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string why_text(const Why& why) {
@@ -68,16 +94,15 @@ std::string why_text(const Why& why) {
   for (const WhyReason& reason : why.reasons) order.push_back(&reason);
   // What no state of the cluster can satisfy comes first: nothing else helps before that.
   std::ranges::stable_partition(order, [](const WhyReason* one) { return one->when == "never"; });
-  if (!order.empty()) text += "\nWhat holds it back\n";
-  std::size_t width = 0;
-  for (const WhyReason* reason : order)
-    width = std::max(width, display_width(harmless(reason->kind)));
-  for (const WhyReason* reason : order) {
-    text += fmt::format("  {:<{}}  {}{}\n", harmless(reason->kind), width,
-                        clipped(reason->text, 2'000), remark(why, *reason));
-    for (const std::string& line : {numbers_of(*reason), entities_of(*reason), fix_of(*reason)})
-      if (!line.empty()) text += fmt::format("  {:<{}}  {}\n", "", width, line);
-  }
+  const auto advice = std::ranges::stable_partition(
+      order, [](const WhyReason* one) { return !one->kind.starts_with(kAdvice); });
+  for (const WhyReason* reason : advice)
+    if (reason->kind == kAdvice) text += advice_line(*reason);
+  if (advice.begin() != order.begin()) text += "\nWhat holds it back\n";
+  text += reasons_text(why, {order.begin(), advice.begin()});
+  std::erase_if(order, [](const WhyReason* one) { return !one->kind.starts_with(kAdvice + ":"); });
+  if (!order.empty()) text += "\nWhat would hold it back under Berth\n";
+  text += reasons_text(why, order);
   if (!why.would_start.empty())
     text += why.is_yours ? "\nWhat would let it start\n"
                          : fmt::format("\nWhat would let it start (for {} to do)\n", owner_of(why));

@@ -26,7 +26,8 @@ namespace {
 
 constexpr YamlKind kKind{.holds = "configuration", .example = "policy: easy"};
 constexpr double kMost = 1e9;
-constexpr double kMostProfileError = 10;  // beyond, a belief is off by factors of millions
+constexpr double kMostProfileError = 10;      // beyond, a belief is off by factors of millions
+constexpr std::int64_t kLongestPoll = 3'600;  // seconds
 constexpr Duration kLongestCost = std::chrono::hours{24};
 
 class ConfigReader {
@@ -38,7 +39,10 @@ class ConfigReader {
       fields_.wrong(root.Mark(), "a configuration is a list of 'key: value'");
       BERTH_TRY_VOID(fields_.verdict());
     }
-    static const std::vector<std::string> known{"state_dir",
+    static const std::vector<std::string> known{"engine",
+                                                "advise",
+                                                "slurm",
+                                                "state_dir",
                                                 "run_dir",
                                                 "socket",
                                                 "listen",
@@ -75,6 +79,7 @@ class ConfigReader {
                                                 "max_user_priority",
                                                 "max_requests_per_second"};
     fields_.check_keys(root, known, "the configuration");
+    read_engine(root);
     read_places(root);
     read_scheduling(root);
     read_limits(root);
@@ -89,6 +94,20 @@ class ConfigReader {
   template <class T>
   void take_whole(const YAML::Node& map, std::string_view key, T& into, double low = 0) {
     if (const auto number = fields_.number(map, key, {low, kMost})) into = static_cast<T>(*number);
+  }
+
+  void read_engine(const YAML::Node& root) {
+    take(root, "engine", config_.engine);
+    read_flag(root, "advise", config_.advise);
+    const YAML::Node slurm = YamlFields::child(root, "slurm");
+    if (!slurm.IsDefined()) return;
+    if (!slurm.IsMap()) return fields_.wrong(slurm.Mark(), "slurm has commands and poll");
+    static const std::vector<std::string> known{"commands", "poll"};
+    fields_.check_keys(slurm, known, "slurm");
+    take(slurm, "commands", config_.slurm.commands);
+    read_span(slurm, "poll", config_.slurm.poll);
+    if (config_.slurm.poll < 1 || config_.slurm.poll > kLongestPoll)
+      fields_.wrong(slurm.Mark(), fmt::format("poll is from 1s to {}s", kLongestPoll));
   }
 
   void read_places(const YAML::Node& root) {

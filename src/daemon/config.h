@@ -17,7 +17,16 @@
 
 namespace berth {
 
+/// Of the engine slurm.
+struct SlurmConfig {
+  std::string commands;   // their folder; empty: on PATH
+  std::int64_t poll = 5;  // seconds between two readings
+};
+
 struct ServeConfig {
+  std::string engine = "machine";  // or "slurm"
+  bool advise = false;             // slurm decides, Berth reads and answers
+  SlurmConfig slurm;
   std::string state_dir;  // empty: see default_dirs()
   std::string run_dir;
   std::string socket;

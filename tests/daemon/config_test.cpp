@@ -99,6 +99,20 @@ log_format: json
   EXPECT_EQ(config->log_format, "json");
 }
 
+TEST(ServeConfigFile, ASlurmIsNamedWithItsCommandsAndHowOftenItIsRead) {
+  const auto config = parse_serve_config(
+      "engine: slurm\nadvise: true\nslurm: {commands: /opt/slurm/bin, poll: 10s}\n", "f");
+  ASSERT_TRUE(config) << config.error().text();
+  EXPECT_EQ(config->engine, "slurm");
+  EXPECT_TRUE(config->advise);
+  EXPECT_EQ(config->slurm.commands, "/opt/slurm/bin");
+  EXPECT_EQ(config->slurm.poll, 10);
+  EXPECT_NE(complaint("slurm: {poll: 0}"), "");
+  EXPECT_NE(complaint("slurm: {poll: 2h}"), "");
+  EXPECT_NE(complaint("slurm: {pol: 5s}"), "");
+  EXPECT_NE(complaint("slurm: yes"), "");
+}
+
 TEST(ServeConfigFile, NothingAtAllIsAConfiguration) {
   for (const char* text : {"", "\n \n"}) {
     const auto config = parse_serve_config(text, "serve.yaml");
