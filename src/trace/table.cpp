@@ -50,6 +50,11 @@ constexpr std::array kNativeColumns{
     TableColumn{"failed_attempts", Field::FailedAttempts},
     TableColumn{"estimate", Field::Estimate},
     TableColumn{"cancel_time", Field::CancelTime},
+    TableColumn{"start_time", Field::RecordedStart},
+    TableColumn{"finish_time", Field::RecordedEnd},
+    TableColumn{"run_time", Field::RecordedHeld},
+    TableColumn{"restarts", Field::Restarts},
+    TableColumn{"cut", Field::Cut},
 };
 
 std::string lower(std::string_view text) {
@@ -174,7 +179,7 @@ class TableReader {
     TraceJob job;
     const std::string_view key =
         format_.ids == Ids::RowNumber ? std::string_view{} : trimmed(fields[id_position_]);
-    TableRow row{builder_, job, key, {}, text_columns_};
+    TableRow row{builder_, job, key, {}, text_columns_, RunEnd::Over};
     for (const Mapped& mapped : mapped_) read_cell(row, mapped, fields[mapped.position]);
     if (format_.complete != nullptr && builder_.row_is_good()) format_.complete(row);
     if (!builder_.row_is_good()) return;
@@ -184,6 +189,7 @@ class TableReader {
       return builder_.leave_out("rows that never ran (run time 0)");
     }
     check_row(builder_, job, gpus_column_);
+    if (format_.ids == Ids::Runs) return builder_.end_run(job, key, id_position_ + 1, row.end);
     end_row(job, key);
   }
 
