@@ -152,10 +152,16 @@ SlurmResources resources_of(const Json& list) {
   return resources;
 }
 
+/// Newer Slurm lists a state and its flags: ["PENDING", "REQUEUED"] is a run that was put back.
 std::string state_of(const Json& job) {
   const Json& current = member(member(job, "state"), "current");
-  if (current.is_array()) return current.empty() ? std::string{} : text_of(current.front());
-  return text_of(current);
+  if (!current.is_array()) return text_of(current);
+  std::string state;
+  for (const Json& word : current) {
+    const std::string text = text_of(word);
+    if (state.empty() || slurm_run_end(text, true) == RunEnd::Again) state = text;
+  }
+  return state;
 }
 
 /// A Unix time; nothing of 0, which is how it says "not yet".

@@ -227,7 +227,7 @@ class TableReader {
     const bool padded = fields.size() > width_ &&
                         std::ranges::all_of(fields.subspan(width_),
                                             [](auto field) { return trimmed(field).empty(); });
-    if (padded) return true;
+    if (padded || (fields.size() > width_ && last_is_free_text())) return true;
     if (fields.size() < width_ && !rows_.is_terminated()) {
       builder_.problem(
           {.column = fields.size(),
@@ -239,6 +239,14 @@ class TableReader {
         {.column = fields.size(),
          .rule = fmt::format("row has {} fields, expected {}", fields.size(), width_)});
     return false;
+  }
+
+  /// What Slurm's users wrote may hold the separator: where it stands last, nothing is lost by it.
+  [[nodiscard]] bool last_is_free_text() const {
+    static constexpr std::array<std::string_view, 6> kFree{"submitline", "jobname",      "comment",
+                                                           "workdir",    "admincomment", "extra"};
+    return format_.ids == Ids::Runs && !header_.empty() &&
+           std::ranges::find(kFree, header_.back()) != kFree.end();
   }
 
   void end_row(const TraceJob& job, std::string_view key) {

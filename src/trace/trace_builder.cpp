@@ -156,7 +156,7 @@ void TraceBuilder::join_runs() {
 void TraceBuilder::keep_job_of(Run run) {
   line_ = run.line;
   row_broken_ = row_left_out_ = false;
-  if (!has_run(run.job)) return leave_out("jobs that never ran (run time 0)");
+  if (!has_run(run.job)) return leave_out("rows that never ran (run time 0)");
   if (run.end != RunEnd::Over && run.end != RunEnd::Lost) {
     run.job.status = TraceStatus::Completed;  // nothing is known of how it will end
     if (run.job.recorded) run.job.recorded->is_cut = true;
