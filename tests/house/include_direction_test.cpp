@@ -45,8 +45,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"run", {"base", "perf", "core", "placements", "policies", "cpu", "power", "sim", "metrics"}},
     {"lab", {"base", "model", "perf", "placements", "policies", "power", "trace", "run"}},
     {"apps",
-     {"base", "model", "perf", "placements", "policies", "cpu", "power", "sim", "trace", "report",
-      "run", "lab", "step", "exec", "daemon", "api", "client"}},
+     {"base", "model", "perf", "placements", "policies", "cpu", "power", "sim", "trace", "metrics",
+      "report", "run", "lab", "slurm", "step", "exec", "daemon", "api", "client"}},
 };
 
 template <class Visit>
