@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <optional>
 #include <random>
+#include <utility>
+
+#include <unistd.h>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -17,7 +20,6 @@
 #include "apps/slurm_history.h"
 #include "base/file.h"
 #include "model/cluster.h"
-#include "report/run_output.h"
 #include "slurm/process.h"
 #include "slurm/text_link.h"
 #include "trace/reader.h"
@@ -327,14 +329,41 @@ Result<void> check_readable(const Captured& captured) {
   return {};
 }
 
+std::vector<std::pair<std::string_view, std::string>> files_of(const Order& order,
+                                                               const Captured& captured) {
+  return {{kCluster, captured.cluster},
+          {kTrace, captured.trace},
+          {kWaiting, captured.waiting},
+          {kReadme, readme(order, captured)}};
+}
+
+/// A new folder is made beside and renamed, so that it appears whole. In one that is there already
+/// (--force) each file is replaced whole, and what this capture does not have goes: an old trace
+/// beside a new cluster would be taken for one thing.
 Result<void> write(const Order& order, const Captured& captured) {
-  BERTH_TRY(auto directory, OutputDirectory::create(order.out, Overwrite::Anything));
-  BERTH_TRY_VOID(directory.write(std::string(kCluster), captured.cluster));
-  if (!captured.trace.empty()) BERTH_TRY_VOID(directory.write(std::string(kTrace), captured.trace));
-  if (!captured.waiting.empty())
-    BERTH_TRY_VOID(directory.write(std::string(kWaiting), captured.waiting));
-  BERTH_TRY_VOID(directory.write(std::string(kReadme), readme(order, captured)));
-  return directory.commit();
+  namespace fs = std::filesystem;
+  std::error_code code;
+  fs::path target = fs::absolute(order.out, code).lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();  // "dir/" is "dir"
+  const bool is_there = fs::is_directory(target, code);
+  const fs::path folder =
+      is_there ? target : fs::path(fmt::format("{}.tmp-{}", target.string(), ::getpid()));
+  if (!is_there && !fs::create_directories(folder, code))
+    return fail(fmt::format("{}: cannot be made: {}", folder.string(), code.message()));
+  for (const auto& [name, content] : files_of(order, captured)) {
+    const fs::path file = folder / name;
+    auto written = content.empty() ? Result<void>{} : write_file(file.string(), content);
+    if (content.empty()) fs::remove(file, code);
+    if (written) continue;
+    if (!is_there) fs::remove_all(folder, code);
+    return written;
+  }
+  if (is_there) return {};
+  fs::rename(folder, target, code);
+  if (!code) return {};
+  const std::string reason = code.message();
+  fs::remove_all(folder, code);
+  return fail(fmt::format("{}: cannot be put in place: {}", target.string(), reason));
 }
 
 Exit run(const client::Parsed& given) {

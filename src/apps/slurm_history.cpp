@@ -237,7 +237,6 @@ std::vector<std::string> sacct_words(const std::string& mark, std::int64_t days)
           "--parsable",
           "--delimiter=" + mark,
           fmt::format("--starttime=now-{}days", days),
-          "--endtime=now",
           fmt::format("--format={}", fmt::join(kNames, ","))};
 }
 
