@@ -100,7 +100,7 @@ std::optional<int> run_if_slurm(int argc, const char* const* argv) {
 }
 
 CliCommand slurm_cli_command() {
-  CliCommand group{"slurm", "take the past of a Slurm as a trace and a cluster file", "", {}, {}};
+  CliCommand group{"slurm", "commands around a Slurm: its past as a trace, its settings", "", {}, {}};
   for (const SlurmVerb* verb : kVerbs) {
     group.examples += (group.examples.empty() ? "" : "\n") + std::string(verb->examples);
     group.commands.push_back(described(*verb));
