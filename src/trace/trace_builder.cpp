@@ -29,6 +29,12 @@ bool goes_on(const TraceJob& run, RunEnd end, const TraceJob& next) noexcept {
          next.submit >= run.submit;
 }
 
+/// A clock that was wrong says nothing about waiting; the job itself is as good as others.
+bool can_be_true(const RecordedRun& record, Time submit) noexcept {
+  return record.start >= submit && record.end >= record.start && record.end <= Time{kLongest} &&
+         record.held <= kLongest;
+}
+
 /// Work of both in time at the size of the later one.
 Duration joined_work(const TraceJob& first, const TraceJob& next) {
   const auto devices = [](const TraceJob& job) { return job.gpu_milli == 0 ? 1 : job.gpus; };
@@ -106,9 +112,7 @@ void TraceBuilder::leave_out(std::string_view reason) {
 
 void TraceBuilder::end_row(TraceJob job, std::string_view id, std::size_t id_column, IdRule rule) {
   if (!row_is_good()) return;
-  // A clock that was wrong says nothing about waiting; the job itself is as good as others.
-  if (job.recorded &&
-      (job.recorded->start < job.submit || job.recorded->end < job.recorded->start)) {
+  if (job.recorded && !can_be_true(*job.recorded, job.submit)) {
     ++odd_records_;
     job.recorded.reset();
   }
