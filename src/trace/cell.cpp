@@ -188,7 +188,7 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
     case Field::RecordedEnd: return store_instant(builder, cell, record_of(job).end);
     case Field::RecordedHeld: return store_span(builder, cell, record_of(job).held);
     case Field::Restarts:
-      return store_whole(builder, cell, {0, 1'000'000}, record_of(job).restarts);
+      return store_whole(builder, cell, {0, kMaxRestarts}, record_of(job).restarts);
     case Field::Cut: return store_flag(builder, cell, record_of(job).is_cut);
     // Kept as text: only the format knows what it means, see TableFormat::complete.
     case Field::Text0:

@@ -202,8 +202,8 @@ void add_slurm_job(TraceBuilder& builder, const Json& item) {
   const std::string state = state_of(item);
   const RunEnd end = slurm_run_end(state, times.end.has_value());
   if (end != RunEnd::Running && !times.end) times.start.reset();
-  times.restarts = static_cast<std::int32_t>(
-      std::clamp(number_of(member(item, "restart_cnt")).value_or(0), 0.0, 1e6));
+  times.restarts = static_cast<std::int32_t>(std::clamp(
+      number_of(member(item, "restart_cnt")).value_or(0), 0.0, static_cast<double>(kMaxRestarts)));
   set_record(job, times);
   job.submit = seconds_to_time(submit);
   if (limit_minutes > 0 && is_span(limit_minutes * 60))

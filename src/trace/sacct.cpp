@@ -254,7 +254,7 @@ void set_times(TableRow& row) {
   const auto restarts = parse_whole(row.texts[kRestarts]);
   if (restarts.is_good())
     times.restarts =
-        static_cast<std::int32_t>(std::clamp<std::int64_t>(restarts.value, 0, 1'000'000));
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(restarts.value, 0, kMaxRestarts));
   set_record(row.job, times);
 }
 

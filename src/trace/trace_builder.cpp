@@ -46,11 +46,13 @@ Duration joined_work(const TraceJob& first, const TraceJob& next) {
 
 std::optional<RecordedRun> joined_record(const TraceJob& first, const TraceJob& next) {
   if (!first.recorded || !next.recorded) return std::nullopt;
-  return RecordedRun{.start = first.recorded->start,
-                     .end = next.recorded->end,
-                     .held = std::min(first.recorded->held + next.recorded->held, kLongest),
-                     .restarts = std::max(first.recorded->restarts + 1, next.recorded->restarts),
-                     .is_cut = next.recorded->is_cut};
+  return RecordedRun{
+      .start = first.recorded->start,
+      .end = next.recorded->end,
+      .held = std::min(first.recorded->held + next.recorded->held, kLongest),
+      .restarts =
+          std::min(std::max(first.recorded->restarts + 1, next.recorded->restarts), kMaxRestarts),
+      .is_cut = next.recorded->is_cut};
 }
 
 }  // namespace

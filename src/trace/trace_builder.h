@@ -20,6 +20,9 @@ namespace berth {
 /// What to do when two rows have the same id.
 enum class IdRule : std::uint8_t { Unique, MakeUnique };
 
+/// Times a job may have been put back into the queue.
+inline constexpr std::int32_t kMaxRestarts = 1'000'000;
+
 /// How a row ends that tells of one run of a job: the next row of its id may go on with it.
 enum class RunEnd : std::uint8_t {
   Over,
