@@ -148,8 +148,10 @@ class SacctRows {
     }
     history.trace = std::move(*trace);
     for (TraceJob& job : history.trace.jobs) complete(history.trace, job);
-    history.notes.insert(history.notes.end(), history.trace.notes.begin(),
-                         history.trace.notes.end());
+    // What is so of every log says nothing of this one; jobs that are cut are counted by the caller.
+    for (const std::string& note : history.trace.notes) {
+      if (!note.starts_with("jobs still running")) history.notes.push_back(note);
+    }
     return history;
   }
 
