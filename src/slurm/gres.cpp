@@ -119,6 +119,13 @@ std::vector<GresCount> parse_gres(std::string_view text) {
   return all;
 }
 
+void correct_shards(std::vector<GresCount>& held, std::string_view tres_held) {
+  const auto shards = tres_count(tres_held, "gres/shard");
+  if (!shards) return;
+  for (GresCount& gres : held)
+    if (gres.name == "shard") gres.count = *shards;
+}
+
 std::vector<std::int32_t> parse_indices(std::string_view text) {
   std::vector<std::int32_t> indices;
   for (const std::string_view part : split(text, ',')) {

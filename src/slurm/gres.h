@@ -16,6 +16,10 @@ namespace berth::slurm {
 /// Both a list of gres and a request. Things that are no gres ("cpu=8") are left out.
 [[nodiscard]] std::vector<GresCount> parse_gres(std::string_view text);
 
+/// 22.05 miscounts the shards that a node's jobs hold; what is held as TRES is right, where there is
+/// accounting.
+void correct_shards(std::vector<GresCount>& held, std::string_view tres_held);
+
 /// "0-3,7" as numbers; nothing of "N/A". A number above 65,535 is no index.
 [[nodiscard]] std::vector<std::int32_t> parse_indices(std::string_view text);
 

@@ -103,7 +103,7 @@ std::size_t end_of_item(std::string_view list, std::size_t begin) {
 
 std::string ranges_text(std::vector<std::uint64_t>& numbers, std::size_t width) {
   std::ranges::sort(numbers);
-  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::string text;
   for (std::size_t at = 0; at < numbers.size();) {
     std::size_t end = at + 1;

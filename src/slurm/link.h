@@ -54,7 +54,8 @@ class Link {
 
   [[nodiscard]] virtual Linked<Version> version() = 0;
   /// Jobs that are not over, and those that ended lately, as long as slurmctld keeps them.
-  /// Nothing: nothing has changed since the last answer to this link.
+  /// Nothing: nothing has changed since the last answer to this link. After a failure the next
+  /// answer is whole.
   [[nodiscard]] virtual Linked<std::optional<std::vector<Job>>> jobs() = 0;
   [[nodiscard]] virtual Linked<std::optional<std::vector<Node>>> nodes() = 0;
   [[nodiscard]] virtual Linked<std::vector<Partition>> partitions() = 0;
@@ -64,7 +65,9 @@ class Link {
 
   // --- commanding
 
-  /// Places and releases in one request.
+  /// Places and releases in one request. Only a job that the last reading shows as held: to Slurm,
+  /// required nodes of a job that has begun mean to give back its others, and it does so. To place
+  /// elsewhere what was released, hold it first and read again.
   [[nodiscard]] virtual Linked<void> place(const JobRef& job, const Placement& placement) = 0;
   [[nodiscard]] virtual Linked<void> hold(const JobRef& job) = 0;
   [[nodiscard]] virtual Linked<void> release(const JobRef& job) = 0;

@@ -56,6 +56,7 @@ class Child {
 
   [[nodiscard]] bool is_running() const noexcept { return pid_ > 0; }
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
+  [[nodiscard]] int error_stream() const noexcept { return error_.get(); }
   /// What it has said on stderr since the last time, up to 64 KiB of it.
   [[nodiscard]] std::string complaints();
   /// Kills its process group and waits for it.

@@ -57,28 +57,34 @@ Result<void> for_each_record(std::string_view text, std::string_view first_key, 
                             shortened(text.substr(text.rfind('\n') + 1))));
   for (const std::string_view line : split(text, '\n')) {
     if (!line.starts_with(first_key)) continue;
-    BERTH_TRY_VOID(visit(parse_record(line)));
+    BERTH_TRY_VOID(visit(parse_record(line), line));
   }
   return {};
 }
 
-/// "cpu=8,mem=8000M": of a node that Slurm does not count otherwise.
 void set_held(Node& node, const Record& record) {
   node.cpus_held = number<std::int32_t>(record, "CPUAlloc", 0);
   node.memory_held_mib = number<std::int64_t>(record, "AllocMem", 0);
   node.gres_held = parse_gres(value(record, "GresUsed"));
-  // 22.05 miscounts shards in GresUsed; AllocTRES is right where there is accounting.
-  const auto shards = tres_count(value(record, "AllocTRES"), "gres/shard");
-  if (!shards) return;
-  for (GresCount& gres : node.gres_held)
-    if (gres.name == "shard") gres.count = *shards;
+  correct_shards(node.gres_held, value(record, "AllocTRES"));
 }
 
-Node make_node(const Record& record) {
+/// What an admin wrote, whatever that was: it stands last, with who wrote it behind it.
+std::string_view reason_in(std::string_view line) {
+  static constexpr std::string_view kReason = " Reason=";
+  const std::size_t at = line.find(kReason);
+  if (at == std::string_view::npos) return {};
+  const std::string_view text = trimmed(line.substr(at + kReason.size()));
+  const std::size_t who = text.rfind(" [");
+  const bool is_signed = who != std::string_view::npos && text.find('@', who) < text.find(']', who);
+  return trimmed(is_signed ? text.substr(0, who) : text);
+}
+
+Node make_node(const Record& record, std::string_view line) {
   Node node;
   node.name = value(record, "NodeName");
   node.state = value(record, "State");
-  node.reason = or_empty(value(record, "Reason"));
+  node.reason = or_empty(reason_in(line));
   node.partitions = words(value(record, "Partitions"));
   node.features = words(value(record, "ActiveFeatures"));
   // Cores that Slurm keeps for the system are not for jobs.
@@ -190,20 +196,22 @@ std::map<std::string_view, std::string_view> parse_record(std::string_view line)
 
 Result<std::vector<Node>> parse_nodes(std::string_view text) {
   std::vector<Node> nodes;
-  BERTH_TRY_VOID(for_each_record(text, "NodeName=", [&](const Record& record) -> Result<void> {
-    nodes.push_back(make_node(record));
-    return {};
-  }));
+  BERTH_TRY_VOID(for_each_record(
+      text, "NodeName=", [&](const Record& record, std::string_view line) -> Result<void> {
+        nodes.push_back(make_node(record, line));
+        return {};
+      }));
   return nodes;
 }
 
 Result<std::vector<Partition>> parse_partitions(std::string_view text) {
   std::vector<Partition> partitions;
-  BERTH_TRY_VOID(for_each_record(text, "PartitionName=", [&](const Record& record) -> Result<void> {
-    BERTH_TRY(auto partition, make_partition(record));
-    partitions.push_back(std::move(partition));
-    return {};
-  }));
+  BERTH_TRY_VOID(for_each_record(
+      text, "PartitionName=", [&](const Record& record, std::string_view) -> Result<void> {
+        BERTH_TRY(auto partition, make_partition(record));
+        partitions.push_back(std::move(partition));
+        return {};
+      }));
   return partitions;
 }
 
@@ -211,19 +219,20 @@ Result<std::vector<Switch>> parse_topology(std::string_view text) {
   std::vector<Switch> switches;
   for (const std::string_view key : {"SwitchName", "BlockName"}) {
     const std::string first = fmt::format("{}=", key);
-    BERTH_TRY_VOID(for_each_record(text, first, [&](const Record& record) -> Result<void> {
-      BERTH_TRY(auto made, make_switch(record, key));
-      switches.push_back(std::move(made));
-      return {};
-    }));
+    BERTH_TRY_VOID(
+        for_each_record(text, first, [&](const Record& record, std::string_view) -> Result<void> {
+          BERTH_TRY(auto made, make_switch(record, key));
+          switches.push_back(std::move(made));
+          return {};
+        }));
   }
   return switches;
 }
 
 Result<std::vector<Reservation>> parse_reservations(std::string_view text) {
   std::vector<Reservation> reservations;
-  BERTH_TRY_VOID(
-      for_each_record(text, "ReservationName=", [&](const Record& record) -> Result<void> {
+  BERTH_TRY_VOID(for_each_record(
+      text, "ReservationName=", [&](const Record& record, std::string_view) -> Result<void> {
         BERTH_TRY(auto reservation, make_reservation(record));
         reservations.push_back(std::move(reservation));
         return {};

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 #include <random>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -29,7 +30,11 @@ tl::unexpected<LinkError> refuse(Refusal refusal, std::string text) {
 
 template <class T>
 Linked<T> linked(Result<T> result, std::string_view attempt) {
-  if (result) return std::move(*result);
+  if constexpr (std::is_void_v<T>) {
+    if (result) return {};
+  } else {
+    if (result) return std::move(*result);
+  }
   return refuse(Refusal::Other, fmt::format("{}: {}", attempt, result.error().text()));
 }
 
@@ -79,6 +84,15 @@ std::size_t hash_without(std::string_view text, std::string_view mark) {
   return hash;
 }
 
+Result<void> add_excluded(std::string_view text, std::string_view mark, std::vector<Job>& jobs) {
+  BERTH_TRY(const auto excluded, parse_excluded(text, mark));
+  for (Job& job : jobs) {
+    const auto found = excluded.find(job.key.job);
+    if (found != excluded.end()) job.excluded_nodes = found->second;
+  }
+  return {};
+}
+
 std::string nodes_text(const Job& job) {
   std::string text;
   for (const HeldNode& node : job.held) text += node.node + ',';
@@ -120,14 +134,18 @@ Linked<void> TextLink::command(std::vector<std::string> words) {
   return {};
 }
 
-Linked<void> TextLink::choose_form() {
-  if (alone_) return {};
+Linked<void> TextLink::choose_columns() {
+  if (columns_) return {};
   auto help = say({"squeue", "--helpFormat"});
-  // 22.05 has no such help, and no such column.
   if (!help && help.error().refusal == Refusal::Unreachable)
     return tl::unexpected<LinkError>(std::move(help).error());
-  alone_ = help ? alone_column(*help) : AloneColumn::OverSubscribe;
+  columns_ = help ? columns_by_help(*help) : kOldColumns;
   return {};
+}
+
+Linked<std::string> TextLink::excluded_nodes(const std::string& mark) {
+  if (columns_->has_excluded_nodes) return std::string();
+  return say({"squeue", "-h", "-a", "-t", "all", "-o", excluded_format(mark)});
 }
 
 Linked<Version> TextLink::version() {
@@ -140,16 +158,23 @@ Linked<Version> TextLink::version() {
 }
 
 Linked<std::optional<std::vector<Job>>> TextLink::jobs() {
-  if (auto chosen = choose_form(); !chosen)
+  if (auto chosen = choose_columns(); !chosen)
     return tl::unexpected<LinkError>(std::move(chosen).error());
-  const SqueueForm form{.mark = new_mark(), .alone = *alone_};
+  const SqueueForm form{.mark = new_mark(), .columns = *columns_};
+  const auto last = std::exchange(last_jobs_, std::nullopt);
   auto said = say({"squeue", "-h", "-a", "-t", "all", "-O", squeue_format(form)});
   if (!said) return tl::unexpected<LinkError>(std::move(said).error());
-  const std::size_t hash = hash_without(*said, form.mark);
-  if (last_jobs_ == hash) return std::nullopt;
+  auto excluded = excluded_nodes(form.mark);
+  if (!excluded) return tl::unexpected<LinkError>(std::move(excluded).error());
+  const std::size_t hash = hash_without(*said + *excluded, form.mark);
+  if (last == hash) {
+    last_jobs_ = last;
+    return std::nullopt;
+  }
   auto read = linked(parse_squeue(*said, form), "jobs");
   if (!read) return tl::unexpected<LinkError>(std::move(read).error());
-  last_jobs_.reset();
+  auto added = linked(add_excluded(*excluded, form.mark, *read), "jobs");
+  if (!added) return tl::unexpected<LinkError>(std::move(added).error());
   if (add_details(*read)) last_jobs_ = hash;
   return std::optional(std::move(*read));
 }
@@ -204,13 +229,14 @@ void TextLink::read_details(const std::vector<std::pair<std::uint32_t, HeldKey>>
 }
 
 Linked<std::optional<std::vector<Node>>> TextLink::nodes() {
+  const auto last = std::exchange(last_nodes_, std::nullopt);
   auto said = say({"scontrol", "-a", "-o", "-d", "show", "node"});
   if (!said) return tl::unexpected<LinkError>(std::move(said).error());
   auto read = linked(parse_nodes(*said), "nodes");
   if (!read) return tl::unexpected<LinkError>(std::move(read).error());
   // (Load and free memory change all the time and are no facts of ours.)
-  if (*read == last_nodes_) return std::nullopt;
   last_nodes_ = *read;
+  if (last == last_nodes_) return std::nullopt;
   return std::optional(std::move(*read));
 }
 

@@ -185,5 +185,24 @@ TEST_F(TextLinkTest, NodesThatHaveNotChangedAreNotToldAgain) {
   EXPECT_EQ((*third)->front().state, "DOWN*");
 }
 
+// Because whoever could not read for a while has to start from something.
+TEST_F(TextLinkTest, AReadingAfterAFailureIsWhole) {
+  const std::string good = "echo 'NodeName=n1 State=IDLE'";
+  command("scontrol", good);
+  command("squeue", "true");  // no jobs
+  TextLink slurm = link();
+  ASSERT_TRUE(slurm.nodes()->has_value());
+  ASSERT_TRUE(slurm.jobs()->has_value());
+  EXPECT_FALSE(slurm.jobs()->has_value());
+  command("scontrol", "exit 1");
+  command("squeue", "exit 1");
+  EXPECT_FALSE(slurm.nodes());
+  EXPECT_FALSE(slurm.jobs());
+  command("scontrol", good);
+  command("squeue", "true");
+  EXPECT_TRUE(slurm.nodes()->has_value());
+  EXPECT_TRUE(slurm.jobs()->has_value());
+}
+
 }  // namespace
 }  // namespace berth::slurm
