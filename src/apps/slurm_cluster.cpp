@@ -85,7 +85,7 @@ std::optional<std::int64_t> memory_by_features(const slurm::Node& node) {
 /// Where a node hangs: the lowest switch that has it, and the one above.
 struct Place {
   std::string rack, zone;
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend bool operator==(const Place&, const Place&) = default;
 };
 
 std::map<std::string, Place> places_of(std::span<const slurm::Switch> switches) {
