@@ -26,12 +26,17 @@ inline void check_trace(std::string_view bytes, const ReadOptions& options) {
   require(trace->jobs.front().submit >= kTimeZero);
   for (std::size_t i = 0; i < trace->jobs.size(); ++i) {
     const TraceJob& job = trace->jobs[i];
-    require(job.gpus >= 1 && job.duration >= Duration{} && job.gpu_milli >= 1 &&
+    require(job.gpus >= 1 && job.duration >= Duration{} && job.gpu_milli >= 0 &&
             job.gpu_milli <= 1000);
+    require(!job.recorded ||
+            (job.recorded->start >= job.submit && job.recorded->end >= job.recorded->start &&
+             job.recorded->held >= Duration{} && job.recorded->restarts >= 0));
     require(i == 0 || trace->jobs[i - 1].submit <= job.submit);
   }
   const auto again = parse_trace(trace_to_csv(*trace), "again", {.format = "native"});
   require(again.has_value() && again->jobs.size() == trace->jobs.size());
+  for (std::size_t i = 0; i < again->jobs.size(); ++i)
+    require(again->jobs[i].recorded.has_value() == trace->jobs[i].recorded.has_value());
 }
 
 inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {

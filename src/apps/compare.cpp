@@ -13,6 +13,7 @@
 #include "apps/policy_settings.h"
 #include "apps/prepare.h"
 #include "apps/progress.h"
+#include "metrics/recorded.h"
 #include "report/figures.h"
 #include "report/run_output.h"
 #include "report/table.h"
@@ -52,6 +53,17 @@ class Comparison {
     return runs;
   }
 
+  /// By JobId: jobs that every policy rejected. No policy that failed has a say.
+  [[nodiscard]] std::vector<bool> rejected_by_all() const {
+    std::vector<bool> all;
+    for (const Slot& slot : slots_) {
+      if (slot.failed()) continue;
+      if (all.empty()) all.assign(slot.rejected.size(), true);
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = all[i] && slot.rejected[i];
+    }
+    return all;
+  }
+
   [[nodiscard]] Error errors() const {
     Error all;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -65,8 +77,9 @@ class Comparison {
   }
 
  private:
-  struct Slot {   // of one policy
-    RunData run;  // its first seed, in the end its mean
+  struct Slot {                    // of one policy
+    RunData run;                   // its first seed, in the end its mean
+    std::vector<bool> rejected{};  // by JobId, under the first seed
     std::vector<Summary> seeds;
     std::vector<Error> errors;
     std::atomic<std::size_t> left;
@@ -98,6 +111,10 @@ class Comparison {
       slot.errors[seed] = data.error();
       return;
     }
+    if (seed == 0) {
+      for (const JobOutcome& job : data->jobs.rows)
+        slot.rejected.push_back(job.state == JobState::Rejected);
+    }
     if (directory_ == nullptr) data->drop_rows();
     slot.seeds[seed] = data->summary;
     if (seed == 0) slot.run = std::move(*data);
@@ -126,8 +143,19 @@ class Comparison {
   std::mutex writing_;
 };
 
-Result<std::string> baseline_of(const std::string& wish, const std::vector<std::string>& policies) {
+bool has_record(const Trace& trace) {
+  return std::ranges::any_of(trace.jobs,
+                             [](const TraceJob& job) { return job.recorded.has_value(); });
+}
+
+Result<std::string> baseline_of(const std::string& wish, const std::vector<std::string>& policies,
+                                const Trace& trace) {
   const std::string name = wish.empty() ? "fifo" : wish;
+  if (name == kRecordedPolicy || name == kRecordedLabel) {
+    if (has_record(trace)) return std::string(kRecordedLabel);
+    return fail(
+        fmt::format("--baseline {}: the trace does not say when its jobs started and ended", wish));
+  }
   if (std::ranges::find(policies, name) != policies.end()) return name;
   if (wish.empty()) return policies.front();
   return fail(
@@ -143,6 +171,47 @@ Result<void> finish_files(OutputDirectory& directory, std::span<const RunData> r
     }
   }
   return directory.commit();
+}
+
+/// What a reader must know before comparing the row with the others.
+void tell_recorded(const Recorded& recorded, const Cluster& cluster) {
+  print_note(
+      "note: as recorded is no simulation: it is when the jobs really started and ended, by the "
+      "trace's own times");
+  if (recorded.unknown > 0)
+    print_note(fmt::format(
+        "note: as recorded: of {} jobs the trace does not tell it; they count as unfinished there",
+        recorded.unknown));
+  if (recorded.cut > 0)
+    print_note(fmt::format(
+        "note: as recorded: {} jobs were not over when the trace was taken; in every row they end "
+        "with the run time they had then",
+        recorded.cut));
+  if (recorded.restarted > 0)
+    print_note(fmt::format(
+        "note: as recorded: {} jobs were put back into the queue after a run; policies run the sum "
+        "of their runs",
+        recorded.restarted));
+  if (recorded.most_gpus > cluster.total_gpus())
+    print_note(fmt::format(
+        "note: as recorded: jobs held {} GPUs at once, and --cluster has {}: they ran on another "
+        "cluster, so the rows do not compare",
+        recorded.most_gpus, cluster.total_gpus()));
+}
+
+/// The row of what really happened, before those of the policies; nothing to do if nobody knows.
+Result<void> add_recorded(const Comparison& comparison, const Prepared& prepared,
+                          OutputDirectory* directory, std::vector<RunData>& runs,
+                          std::optional<Recorded>& recorded) {
+  recorded = recorded_run(prepared.trace, prepared.cluster, comparison.rejected_by_all());
+  if (!recorded) return {};
+  if (directory != nullptr) {
+    BERTH_TRY_VOID(
+        directory->write_run(recorded->run, directory_name(recorded->run.summary.label)));
+  }
+  recorded->run.drop_rows();
+  runs.insert(runs.begin(), recorded->run);
+  return {};
 }
 
 /// Policies mostly reject the same jobs: one line for all of them, one more for each that differs.
@@ -165,7 +234,7 @@ Exit execute(const CompareOptions& options) {
   if (!policies) return complain(Exit::Misuse, policies.error());
   auto prepared = prepare(options.input, options.world, *policies);
   if (!prepared) return complain(Exit::Misuse, prepared.error());
-  const auto baseline = baseline_of(options.baseline, *policies);
+  const auto baseline = baseline_of(options.baseline, *policies, prepared->trace);
   if (!baseline) return complain(Exit::Misuse, baseline.error());
   if (const auto output = check_output(options.output); !output)
     return complain(Exit::Misuse, output.error());
@@ -187,8 +256,14 @@ Exit execute(const CompareOptions& options) {
   bar.erase();
 
   const Error errors = comparison.errors();
-  const std::vector<RunData> runs = comparison.take_runs();
+  std::vector<RunData> runs = comparison.take_runs();
   if (runs.empty()) return complain(Exit::Failure, errors);
+  std::optional<Recorded> recorded;
+  if (const auto added =
+          add_recorded(comparison, *prepared, directory ? &*directory : nullptr, runs, recorded);
+      !added) {
+    return complain(Exit::Failure, added.error());
+  }
   if (directory) {
     if (const auto written = finish_files(*directory, runs, *baseline, options.output.figures);
         !written) {
@@ -198,6 +273,7 @@ Exit execute(const CompareOptions& options) {
       print_note(fmt::format("wrote {0} (open {0}/report.html in a browser)", options.output.out));
   }
   if (!options.output.quiet) tell_rejected(runs);
+  if (!options.output.quiet && recorded) tell_recorded(*recorded, prepared->cluster);
   const Exit printed = write_stdout(options.output.json ? summaries_json(runs) + "\n"
                                                         : comparison_table(runs, *baseline));
   return errors.messages.empty() ? printed : complain(Exit::Failure, errors);

@@ -1,5 +1,6 @@
 #include "apps/load_trace.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -23,6 +24,14 @@ Result<void> keep_window(Trace& trace, const InputOptions& input) {
     until = Time{end};
   }
   if (until <= from) return fail("--until: must be later than --from");
+  const auto before = std::ranges::count_if(trace.jobs, [&](const TraceJob& job) {
+    return job.submit < from && job.recorded && job.recorded->end > from;
+  });
+  if (before > 0)
+    trace.notes.push_back(
+        fmt::format("{} jobs from before --from were not over then: in reality they were in the "
+                    "way of those in the window, in a simulation they are not",
+                    before));
   std::erase_if(trace.jobs,
                 [&](const TraceJob& job) { return job.submit < from || job.submit >= until; });
   if (input.limit > 0 && trace.jobs.size() > input.limit) trace.jobs.resize(input.limit);

@@ -24,7 +24,7 @@ std::vector<std::string> verb_names() {
   return names;
 }
 
-CliOption described(const client::OptionSpec& spec) {
+CliOption option_of(const client::OptionSpec& spec) {
   CliOption option;
   if (spec.letter != 0) option.names.push_back(std::string{'-', spec.letter});
   if (!spec.name.empty()) option.names.push_back("--" + std::string(spec.name));
@@ -52,12 +52,12 @@ CliOption help_option() {
   return option;
 }
 
-CliCommand described(const SlurmVerb& verb) {
+CliCommand command_of(const SlurmVerb& verb) {
   CliCommand command{
       std::string(verb.name), std::string(verb.summary), std::string(verb.examples), {}, {}};
   if (!verb.operands.empty())
     command.options.push_back(operand_of(verb.operands, "", verb.operand_help));
-  for (const client::OptionSpec& spec : verb.options) command.options.push_back(described(spec));
+  for (const client::OptionSpec& spec : verb.options) command.options.push_back(option_of(spec));
   command.options.push_back(help_option());
   return command;
 }
@@ -76,7 +76,7 @@ Exit run_verb(const SlurmVerb& verb, std::span<const std::string> words) {
   return verb.run(given);
 }
 
-bool asks_for_help(std::span<const std::string> words) {
+bool wants_help(std::span<const std::string> words) {
   return std::ranges::any_of(
       words, [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
@@ -86,7 +86,7 @@ bool asks_for_help(std::span<const std::string> words) {
 std::optional<int> run_if_slurm(int argc, const char* const* argv) {
   if (argc < 2 || std::string_view(argv[1]) != "slurm") return std::nullopt;
   const std::vector<std::string> words(argv + 2, argv + argc);
-  if (asks_for_help(words)) return std::nullopt;  // told by the command line
+  if (wants_help(words)) return std::nullopt;  // told by the command line
   if (words.empty())
     return static_cast<int>(
         complain(Exit::Misuse, fmt::format("slurm: do what? One of {} (see `berth slurm --help`)",
@@ -100,10 +100,11 @@ std::optional<int> run_if_slurm(int argc, const char* const* argv) {
 }
 
 CliCommand slurm_cli_command() {
-  CliCommand group{"slurm", "take the past of a Slurm as a trace and a cluster file", "", {}, {}};
+  CliCommand group{
+      "slurm", "commands around a Slurm: its past as a trace, its settings", "", {}, {}};
   for (const SlurmVerb* verb : kVerbs) {
     group.examples += (group.examples.empty() ? "" : "\n") + std::string(verb->examples);
-    group.commands.push_back(described(*verb));
+    group.commands.push_back(command_of(*verb));
   }
   group.options.push_back(help_option());
   return group;

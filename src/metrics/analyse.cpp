@@ -298,7 +298,6 @@ std::optional<double> estimate_error(const Engine& engine, const Outcomes& jobs)
 Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cluster,
                    const Recorder* recorder, const RunLabels& labels) {
   const auto gpus = static_cast<double>(cluster.total_gpus());
-  JobTotals totals = total_over(jobs, gpus);
   Summary summary;
   summary.policy = labels.policy;
   summary.label = labels.label.empty() ? labels.policy : labels.label;
@@ -308,11 +307,7 @@ Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cl
   summary.wall_seconds = labels.wall_seconds;
   summary.digest = engine.digest();
   summary.events = static_cast<double>(engine.events());
-  summary.jobs = static_cast<double>(jobs.rows.size());
-  describe_counts(summary, totals);
-  describe_times(summary, totals);
-  describe_fairness(summary, totals);
-  describe_use(summary, totals, gpus);
+  describe_jobs(summary, jobs, gpus);
   if (recorder != nullptr) describe_recorded(summary, *recorder, gpus, cluster.nodes.size());
   if (const auto held = held_by_pool(engine, jobs, recorder); held && summary.makespan) {
     describe_energy(summary, energy_always_on(cluster, *held, *summary.makespan), recorder);
@@ -324,6 +319,17 @@ Summary summary_of(const Engine& engine, const Outcomes& jobs, const Cluster& cl
                                 ? std::optional(static_cast<double>(engine.jobs_without_profile()))
                                 : std::nullopt;
   return summary;
+}
+
+}  // namespace
+
+void describe_jobs(Summary& summary, const Outcomes& jobs, double cluster_gpus) {
+  JobTotals totals = total_over(jobs, cluster_gpus);
+  summary.jobs = static_cast<double>(jobs.rows.size());
+  describe_counts(summary, totals);
+  describe_times(summary, totals);
+  describe_fairness(summary, totals);
+  describe_use(summary, totals, cluster_gpus);
 }
 
 TraceFacts facts_of(const Trace& trace) {
@@ -346,8 +352,6 @@ ClusterFacts facts_of(const Cluster& cluster) {
   }
   return facts;
 }
-
-}  // namespace
 
 Summary summarise(const Engine& engine, const Trace& trace, const Cluster& cluster,
                   const Recorder* recorder, const RunLabels& labels) {

@@ -5,6 +5,10 @@
 
 namespace berth {
 
+/// Counts, times, fairness and use of GPUs: everything that follows from the jobs alone.
+void describe_jobs(Summary& summary, const Outcomes& jobs, double cluster_gpus);
+[[nodiscard]] TraceFacts facts_of(const Trace& trace);
+[[nodiscard]] ClusterFacts facts_of(const Cluster& cluster);
 /// Fills the distributions, groups, histogram and rejections of `run` from run.jobs and
 /// run.cluster.gpus.
 void derive_from_jobs(RunData& run);

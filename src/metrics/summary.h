@@ -20,6 +20,7 @@ struct Summary {
   std::string estimator;
   std::string digest;
   std::uint64_t seed = 1;
+  bool is_recorded = false;  // what really happened, by the trace's own record: no simulation
 
   Value jobs, finished;
   Value avg_jct, median_jct, p95_jct, p99_jct, max_jct;

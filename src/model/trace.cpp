@@ -60,6 +60,10 @@ void Trace::normalise() {
     job.submit -= shift;
     if (job.deadline) *job.deadline -= shift;
     if (job.cancel_at) *job.cancel_at -= shift;
+    if (job.recorded) {
+      job.recorded->start -= shift;
+      job.recorded->end -= shift;
+    }
   }
 }
 

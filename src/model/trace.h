@@ -49,6 +49,17 @@ struct JobRequest {
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 };
 
+/// What really became of a job, where the source tells it: from its first start to the end of its
+/// last run.
+struct RecordedRun {
+  Time start;                 // first held devices
+  Time end;                   // held none any more
+  Duration held{};            // held devices, over all of its runs
+  std::int32_t restarts = 0;  // times it was put back into the queue after a run
+  bool is_cut = false;        // it was not over: the record ends here
+  friend bool operator==(const RecordedRun&, const RecordedRun&) = default;
+};
+
 /// A request together with what must be declared to be read (deadline, the user's estimate) and
 /// with the truth that only the simulator and the oracle know.
 struct TraceJob : JobRequest {
@@ -60,6 +71,7 @@ struct TraceJob : JobRequest {
   std::optional<Time> deadline;      // absolute
   bool soft_deadline = false;        // it may be missed, at a price
   std::optional<Time> cancel_at;     // the user cancels then, if the job has not ended
+  std::optional<RecordedRun> recorded;  // only reports look at it
   friend bool operator==(const TraceJob&, const TraceJob&) = default;
 };
 

@@ -1,5 +1,7 @@
 #include "report/html.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/check.h"
@@ -22,8 +24,13 @@ std::size_t gantt_bytes(const RunData& run) {
 std::string title_of(std::span<const RunData> runs, const ReportLabels& labels) {
   if (!labels.title.empty()) return labels.title;
   if (runs.empty()) return "berth";
-  const std::string what =
-      runs.size() == 1 ? runs.front().summary.label : fmt::format("{} policies", runs.size());
+  const auto recorded = static_cast<std::size_t>(
+      std::ranges::count_if(runs, [](const RunData& run) { return run.summary.is_recorded; }));
+  const std::string what = runs.size() == 1
+                               ? runs.front().summary.label
+                               : fmt::format("{} {}{}", runs.size() - recorded,
+                                             runs.size() - recorded == 1 ? "policy" : "policies",
+                                             recorded > 0 ? " beside what was recorded" : "");
   return fmt::format("{} on {}", what, runs.front().cluster.name);
 }
 

@@ -140,6 +140,7 @@ struct Fields<SummaryFile> {
     v("placement", f.summary.placement);
     v("estimator", f.summary.estimator);
     v("seed", f.summary.seed);
+    v("recorded", if_any(f.summary.is_recorded));
     v("trace", f.trace);
     v("cluster", f.cluster);
     v("confidence", if_any(f.confidence), "95 % intervals of several seeds");

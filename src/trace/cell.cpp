@@ -3,6 +3,7 @@
 
 #include "trace/cell.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -57,6 +58,12 @@ void store_whole(TraceBuilder& builder, const Cell& cell, Range range, Int& targ
   if (parsed.value > range.most)
     return reject(builder, cell, fmt::format("must be at most {}", range.most));
   target = static_cast<Int>(parsed.value);
+}
+
+void store_flag(TraceBuilder& builder, const Cell& cell, bool& target) {
+  std::int32_t flag = 0;
+  store_whole(builder, cell, {0, 1}, flag);
+  target = flag != 0;
 }
 
 // A real amount kept as a whole number of parts: CPUs in thousandths, gigabytes in MiB.
@@ -126,6 +133,22 @@ void store_error(TraceBuilder& builder, const Cell& cell, FailureKind& target) {
   reject_word(builder, cell, kErrors);
 }
 
+/// What the cells of a row say of the recorded run, not yet known to be complete: check_row() sees
+/// to that.
+RecordedRun& record_of(TraceJob& job) {
+  if (!job.recorded)
+    job.recorded = RecordedRun{.start = kNever, .end = kNever, .held = -Duration{1}};
+  return *job.recorded;
+}
+
+/// Without a start or an end there is nothing to compare with.
+void complete_record(TraceJob& job) {
+  if (!job.recorded) return;
+  RecordedRun& record = *job.recorded;
+  if (record.start == kNever || record.end == kNever) return job.recorded.reset();
+  if (record.held < Duration{}) record.held = std::max(Duration{}, record.end - record.start);
+}
+
 }  // namespace
 
 void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& cell) {
@@ -151,12 +174,7 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
     case Field::Iterations:
       return store_whole(builder, cell, {0, 1'000'000'000'000'000}, job.iterations);
     case Field::Deadline: return store_instant(builder, cell, job.deadline);
-    case Field::SoftDeadline: {
-      std::int32_t soft = 0;
-      store_whole(builder, cell, {0, 1}, soft);
-      job.soft_deadline = soft != 0;
-      return;
-    }
+    case Field::SoftDeadline: return store_flag(builder, cell, job.soft_deadline);
     case Field::Priority: return store_whole(builder, cell, {-kMaxInt32, kMaxInt32}, job.priority);
     case Field::Weight: return store_weight(builder, cell, job.weight);
     case Field::Kind: return store_kind(builder, cell, job.kind);
@@ -166,6 +184,12 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
       return store_whole(builder, cell, {0, 1'000'000}, job.failed_attempts);
     case Field::Estimate: return store_span(builder, cell, job.estimate);
     case Field::CancelTime: return store_instant(builder, cell, job.cancel_at);
+    case Field::RecordedStart: return store_instant(builder, cell, record_of(job).start);
+    case Field::RecordedEnd: return store_instant(builder, cell, record_of(job).end);
+    case Field::RecordedHeld: return store_span(builder, cell, record_of(job).held);
+    case Field::Restarts:
+      return store_whole(builder, cell, {0, kMaxRestarts}, record_of(job).restarts);
+    case Field::Cut: return store_flag(builder, cell, record_of(job).is_cut);
     // Kept as text: only the format knows what it means, see TableFormat::complete.
     case Field::Text0:
     case Field::Text1:
@@ -178,7 +202,9 @@ void store_cell(TraceBuilder& builder, TraceJob& job, Field field, const Cell& c
     case Field::Text8:
     case Field::Text9:
     case Field::Text10:
-    case Field::Text11: return;  // for the format's own function
+    case Field::Text11:
+    case Field::Text12:
+    case Field::Text13: return;  // for the format's own function
   }
 }
 
@@ -186,6 +212,7 @@ void check_row(TraceBuilder& builder, TraceJob& job, std::size_t gpus_column) {
   const auto broken = [&](const char* rule) {
     builder.problem({.column = gpus_column, .rule = rule});
   };
+  complete_record(job);
   if (job.gpus < 1)
     return builder.problem({.column = gpus_column, .rule = "gpus must be at least 1", .got = "0"});
   if (job.gpus_min != 0 || job.gpus_max != 0) {

@@ -41,6 +41,8 @@ constexpr std::array kHeliosColumns{
     TableColumn{"cpu_num", Field::Cpus},
     TableColumn{"state", Field::Text0, kNeeded},
     TableColumn{"submit_time", Field::Submit, kNeeded},
+    TableColumn{"start_time", Field::Text1},
+    TableColumn{"end_time", Field::Text2},
     TableColumn{"duration", Field::RunTime, kNeeded},
 };
 constexpr std::array kServiceColumns{
@@ -133,6 +135,7 @@ void run_between(TableRow& row, std::size_t start, std::size_t end) {
     return row.builder.leave_out("rows that never started");
   if (to.value < from.value) return row.problem(end, "end time must not be before the start");
   row.job.duration = to.value - from.value;
+  row.job.recorded = RecordedRun{.start = from.value, .end = to.value, .held = row.job.duration};
 }
 
 // Answers 0 for a bad cell, so that the rest of the row is still checked; the row itself is lost.
@@ -145,7 +148,15 @@ std::int64_t whole_or_problem(TableRow& row, std::size_t text, std::string_view 
   return 0;
 }
 
-void complete_helios(TableRow& row) { row.job.status = status_or_completed(row.texts[0]); }
+/// Jobs that never started have no start in the log; a record needs both.
+void complete_helios(TableRow& row) {
+  row.job.status = status_or_completed(row.texts[0]);
+  const auto start = parse_instant(row.texts[1], kTicksPerSecond);
+  const auto end = parse_instant(row.texts[2], kTicksPerSecond);
+  if (start.is_good() && end.is_good())
+    row.job.recorded =
+        RecordedRun{.start = start.value, .end = end.value, .held = row.job.duration};
+}
 
 void complete_pai_task(TableRow& row) {
   const std::int64_t instances = whole_or_problem(row, 0, "inst_num", kMaxGpus);
@@ -162,8 +173,8 @@ void complete_pai_task(TableRow& row) {
     row.job.gpu_milli = std::max(1, static_cast<std::int32_t>(percent.value * 10));
   run_between(row, 2, 3);
   if (!row.builder.row_is_good()) return;
-  row.job.submit =
-      parse_instant(row.texts[2], kTicksPerSecond).value;  // queueing is not in the log
+  row.job.submit = row.job.recorded->start;  // queueing is not in the log,
+  row.job.recorded.reset();                  // and a record without it would compare with nothing
 }
 
 // Times of pods are in seconds; a share of a GPU counts only for pods of one GPU.

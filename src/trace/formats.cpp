@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "trace/csv.h"
+#include "trace/jobcomp.h"
 #include "trace/json_traces.h"
 #include "trace/numbers.h"
 #include "trace/sacct.h"
@@ -94,6 +95,7 @@ const std::array kShapes{
     FormatShape{.name = "sacct", .fits = looks_like_sacct_text, .read = read_sacct_text},
     FormatShape{
         .name = "sacct", .fits = looks_like_sacct_for_people, .read = refuse_sacct_for_people},
+    FormatShape{.name = "sacct", .fits = looks_like_jobcomp, .read = read_jobcomp},
     FormatShape{.name = "sacct", .table = &tables::kMitSupercloud},
     FormatShape{.name = "sacct", .fits = looks_like_json_object, .read = read_sacct_json},
     FormatShape{.name = "swf", .fits = looks_like_swf, .read = read_swf},
@@ -158,8 +160,8 @@ std::vector<FormatInfo> trace_formats() {
       {"hydra", "Hydra: PAI jobs with run times by GPU type and deadlines"},
       {"synergy", "Synergy: id, model, arrival, duration, gpus without a header"},
       {"sacct",
-       "Slurm accounting: sacct -P with any columns, sacct --json, U+2603 fields, or the MIT "
-       "Supercloud table"},
+       "Slurm accounting: sacct -P with any columns, sacct --json, U+2603 fields, the text file of "
+       "jobcomp, or the MIT Supercloud table"},
       {"swf", "Standard Workload Format; one processor counts as one GPU"},
   };
 }

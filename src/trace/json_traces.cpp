@@ -72,11 +72,20 @@ bool is_span(double seconds) { return seconds >= 0 && seconds <= kMaxInputSecond
 
 // One attempt held GPUs from its start to its end; "None" or nothing = it did not.
 // Attempts still open in the log have no end: they count nothing.
-std::optional<Duration> attempt_length(const Json& attempt) {
+void add_attempt(TraceJob& job, const Json& attempt) {
   const auto start = parse_instant(text_of(member(attempt, "start_time")), kTicksPerSecond);
   const auto end = parse_instant(text_of(member(attempt, "end_time")), kTicksPerSecond);
-  if (!start.is_good() || !end.is_good() || end.value < start.value) return std::nullopt;
-  return end.value - start.value;
+  if (!start.is_good() || !end.is_good() || end.value < start.value) return;
+  const Duration length = end.value - start.value;
+  job.duration += length;
+  if (!job.recorded) {
+    job.recorded = RecordedRun{.start = start.value, .end = end.value, .held = length};
+    return;
+  }
+  job.recorded->start = std::min(job.recorded->start, start.value);
+  job.recorded->end = std::max(job.recorded->end, end.value);
+  job.recorded->held += length;
+  ++job.recorded->restarts;
 }
 
 // The full log lists the GPUs each attempt was given on each machine.
@@ -104,9 +113,7 @@ void add_philly_job(TraceBuilder& builder, const Json& item) {
   }
   TraceJob job;
   job.submit = submit.value;
-  for (const Json& attempt : attempts) {
-    if (const auto length = attempt_length(attempt)) job.duration += *length;
-  }
+  for (const Json& attempt : attempts) add_attempt(job, attempt);
   const auto given = number_of(member(item, "num_gpus"));
   const double gpus = given ? *given : static_cast<double>(gpus_of_attempts(attempts));
   if (job.duration == Duration{}) return builder.leave_out("rows that never ran (run time 0)");
@@ -135,47 +142,80 @@ SlurmResources resources_of(const Json& list) {
     if (type == "cpu") resources.cpus = count;
     if (type == "mem") resources.memory_mib = count;
     if (type == "gres" && name == "gpu") resources.gpus = count;
-    if (type == "gres" && name.starts_with("gpu:"))
-      typed_gpus = std::min<std::int64_t>(typed_gpus + count, 1'000'000'000'000);
+    if (type == "gres" && name == "shard") resources.shards = count;
+    if (type != "gres" || !name.starts_with("gpu:")) continue;
+    typed_gpus = std::min<std::int64_t>(typed_gpus + count, 1'000'000'000'000);
+    resources.gpu_type += (resources.gpu_type.empty() ? "" : "|") + name.substr(4);
   }
   // Slurm lists "gpu" and "gpu:a100" for the same devices: the sum would count them twice.
   resources.gpus = std::max(resources.gpus, typed_gpus);
   return resources;
 }
 
+/// Newer Slurm lists a state and its flags: ["PENDING", "REQUEUED"] is a run that was put back.
 std::string state_of(const Json& job) {
   const Json& current = member(member(job, "state"), "current");
-  if (current.is_array()) return current.empty() ? std::string{} : text_of(current.front());
-  return text_of(current);
+  if (!current.is_array()) return text_of(current);
+  std::string state;
+  for (const Json& word : current) {
+    const std::string text = text_of(word);
+    if (state.empty() || slurm_run_end(text, true) == RunEnd::Again) state = text;
+  }
+  return state;
+}
+
+/// A Unix time; nothing of 0, which is how it says "not yet".
+std::optional<Time> moment_of(const Json& value) {
+  const auto seconds = number_of(value);
+  if (!seconds || *seconds <= 0 || !is_span(*seconds)) return std::nullopt;
+  return seconds_to_time(*seconds);
+}
+
+/// "7_2" of a task of an array, whose own number says nothing to people.
+std::string slurm_id_of(const Json& item) {
+  const auto array = number_of(member(member(item, "array"), "job_id"));
+  const auto task = number_of(member(member(item, "array"), "task_id"));
+  if (array && *array > 0 && *array < 1e12 && task && *task >= 0 && *task < 1e12)
+    return fmt::format("{:.0f}_{:.0f}", *array, *task);
+  return text_of(member(item, "job_id"));
 }
 
 void add_slurm_job(TraceBuilder& builder, const Json& item) {
   const Json& time = member(item, "time");
   // What was given counts; what was asked for is the second best.
-  SlurmResources resources = resources_of(member(member(item, "tres"), "allocated"));
-  if (resources.gpus == 0) resources = resources_of(member(member(item, "tres"), "requested"));
-  if (resources.gpus == 0) return builder.leave_out("rows that ask for no GPU");
-  if (resources.gpus > kMaxGpus) return builder.problem({.rule = "gpus must be at most 1000000"});
+  const SlurmResources asked = resources_of(member(member(item, "tres"), "requested"));
+  SlurmResources given = resources_of(member(member(item, "tres"), "allocated"));
+  if (given.gpus == 0 && given.cpus == 0 && given.shards == 0) given = asked;
+  if (given.gpus > kMaxGpus) return builder.problem({.rule = "gpus must be at most 1000000"});
   const double submit = number_of(member(time, "submission")).value_or(-1);
   const double elapsed = number_of(member(time, "elapsed")).value_or(-1);
   const double limit_minutes = number_of(member(time, "limit")).value_or(0);
   if (!is_span(submit)) return builder.problem({.rule = "time.submission must be a Unix time"});
   if (!is_span(elapsed))
     return builder.problem({.rule = "time.elapsed must be a number of seconds"});
-  if (elapsed <= 0) return builder.leave_out("rows that never ran (run time 0)");
   TraceJob job;
-  set_resources(job, resources);
+  if (!set_resources(job, given) && elapsed > 0)
+    return builder.leave_out("rows that name neither GPUs nor CPUs");
+  SlurmTimes times{.start = moment_of(member(time, "start")),
+                   .end = moment_of(member(time, "end")),
+                   .elapsed = seconds_to_duration(elapsed)};
+  const std::string state = state_of(item);
+  const RunEnd end = slurm_run_end(state, times.end.has_value());
+  if (end != RunEnd::Running && !times.end) times.start.reset();
+  times.restarts = static_cast<std::int32_t>(std::clamp(
+      number_of(member(item, "restart_cnt")).value_or(0), 0.0, static_cast<double>(kMaxRestarts)));
+  set_record(job, times);
   job.submit = seconds_to_time(submit);
-  job.duration = seconds_to_duration(elapsed);
   if (limit_minutes > 0 && is_span(limit_minutes * 60))
     job.estimate = seconds_to_duration(limit_minutes * 60);
-  job.status = slurm_status(state_of(item));
-  job.failure = failure_kind_from(state_of(item)).value_or(FailureKind::Unknown);
+  job.status = slurm_status(state);
+  job.failure = failure_kind_from(state).value_or(FailureKind::Unknown);
+  job.gpu_type = builder.intern(asked.gpu_type);
   job.user = builder.intern(text_of(member(item, "user")));
   job.group = builder.intern(text_of(member(item, "account")));
   job.queue = builder.intern(text_of(member(item, "partition")));
   job.name = builder.intern(text_of(member(item, "name")));
-  builder.end_row(job, text_of(member(item, "job_id")), 0, IdRule::MakeUnique);
+  builder.end_run(job, slurm_id_of(item), 0, end);
 }
 
 template <class Add>

@@ -2,6 +2,8 @@
 // fields joined by U+2603 without one.
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -53,6 +55,7 @@ SlurmResources parse_tres(std::string_view text) {
     const std::string_view key = pair.substr(0, equals);
     const std::string_view amount = pair.substr(equals + 1);
     if (key == "gres/gpu") resources.gpus = amount_or_zero(amount);
+    if (key == "gres/shard") resources.shards = amount_or_zero(amount);
     if (key == "cpu") resources.cpus = amount_or_zero(amount);
     if (key == "mem") resources.memory_mib = memory_mib(amount);
     if (!key.starts_with(kTypedGpu)) continue;
@@ -91,19 +94,57 @@ SlurmResources parse_gres(std::string_view text) {
   return resources;
 }
 
-TraceStatus slurm_status(std::string_view state) {
-  // "CANCELLED by 1000" and "COMPLETED+" are one word with remarks.
-  state = state.substr(0, state.find_first_of(" +"));
-  if (state == "REQUEUED" || state == "SUSPENDED") return TraceStatus::Killed;
-  return trace_status_from(state).value_or(TraceStatus::Completed);
+namespace {
+
+// "CANCELLED by 1000" and "COMPLETED+" are one word with remarks.
+std::string_view state_word(std::string_view state) {
+  return state.substr(0, state.find_first_of(" +"));
 }
 
-void set_resources(TraceJob& job, const SlurmResources& resources) {
-  job.gpus = static_cast<std::int32_t>(resources.gpus);
-  job.cpus_milli =
-      static_cast<std::int32_t>(std::min<std::int64_t>(resources.cpus, 2'000'000) * 1000);
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+}  // namespace
+
+TraceStatus slurm_status(std::string_view state) {
+  return trace_status_from(state_word(state)).value_or(TraceStatus::Completed);
+}
+
+RunEnd slurm_run_end(std::string_view state, bool has_ended) {
+  const std::string_view word = state_word(state);
+  if (is_one_of(word, {"REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESIZING"}))
+    return RunEnd::Again;
+  // Slurm puts such jobs back unless they forbid it, and the row of that run keeps the state.
+  if (is_one_of(word, {"PREEMPTED", "NODE_FAIL", "BOOT_FAIL"})) return RunEnd::Lost;
+  if (word == "PENDING") return RunEnd::Waiting;
+  const bool is_unsaid =
+      word.empty() || is_one_of(word, {"RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING",
+                                       "SIGNALING", "STAGE_OUT", "STOPPED"});
+  return is_unsaid && !has_ended ? RunEnd::Running : RunEnd::Over;
+}
+
+bool set_resources(TraceJob& job, const SlurmResources& given) {
+  job.gpus = static_cast<std::int32_t>(given.gpus);
+  if (given.gpus == 0) {  // the engine counts it as one device of which it takes nothing
+    job.gpus = 1;
+    job.gpu_milli = given.shards > 0 ? 1000 : 0;
+  }
+  job.cpus_milli = static_cast<std::int32_t>(std::min<std::int64_t>(given.cpus, 2'000'000) * 1000);
   job.memory_mib =
-      static_cast<std::int32_t>(std::min<std::int64_t>(resources.memory_mib, 2'000'000'000));
+      static_cast<std::int32_t>(std::min<std::int64_t>(given.memory_mib, 2'000'000'000));
+  return given.gpus > 0 || given.shards > 0 || given.cpus > 0;
+}
+
+void set_record(TraceJob& job, const SlurmTimes& times) {
+  job.duration = times.elapsed;
+  if (!times.start) return;
+  const Time end = times.end.value_or(*times.start + times.elapsed);
+  job.recorded = RecordedRun{.start = *times.start,
+                             .end = end,
+                             .held = std::max(Duration{}, end - *times.start),
+                             .restarts = times.restarts,
+                             .is_cut = !times.end};
 }
 
 namespace tables {
@@ -125,6 +166,8 @@ enum : std::size_t {
   kEnd = 9,
   kGres = 10,
   kSubmit = 11,
+  kCpus = 12,
+  kRestarts = 13,
 };
 
 // Which of these are needed, and which may stand for another, is said by missing_columns().
@@ -138,7 +181,9 @@ constexpr std::array kSacctColumns{
     TableColumn{"end", Field::Text9},          TableColumn{"timelimit", Field::Text2},
     TableColumn{"timelimitraw", Field::Text7}, TableColumn{"reqtres", Field::Text3},
     TableColumn{"alloctres", Field::Text4},    TableColumn{"reqgres", Field::Text10},
-    TableColumn{"allocgres", Field::Text10},
+    TableColumn{"allocgres", Field::Text10},   TableColumn{"reqcpus", Field::Text12},
+    TableColumn{"ncpus", Field::Text12},       TableColumn{"alloccpus", Field::Text12},
+    TableColumn{"restarts", Field::Text13},
 };
 // The order in which the cluster report tools ask for fields.
 constexpr std::array kSnowmanColumns{
@@ -148,7 +193,7 @@ constexpr std::array kSnowmanColumns{
     TableColumn{"Partition", Field::Queue},
     TableColumn{"NodeList", Field::Text5},
     TableColumn{"NNodes", Field::Text5},
-    TableColumn{"NCPUs", Field::Text5},
+    TableColumn{"NCPUs", Field::Text12},
     TableColumn{"NTasks", Field::Text5},
     TableColumn{"State", Field::Text0, kNeeded},
     TableColumn{"Submit", Field::Text11, kNeeded},
@@ -169,31 +214,70 @@ constexpr std::array kSnowmanColumns{
 
 // "Unknown" and "None" are how sacct says that something has not happened.
 bool has_happened(std::string_view text) {
-  return !text.empty() && text != "Unknown" && text != "None";
+  return !text.empty() && text != "Unknown" && text != "None" && text != "None assigned";
 }
 
-void set_duration(TableRow& row) {
-  if (!row.texts[kElapsedRaw].empty()) {
-    const auto seconds = parse_span(row.texts[kElapsedRaw], kTicksPerSecond);
-    if (!seconds.is_good())
-      return row.problem(kElapsedRaw, "ElapsedRaw " + std::string(seconds.broken_rule));
-    row.job.duration = seconds.value;
-  } else if (!row.texts[kElapsed].empty()) {
-    const auto elapsed = parse_slurm_span(row.texts[kElapsed]);
-    if (!elapsed.is_good())
-      return row.problem(kElapsed, "Elapsed " + std::string(elapsed.broken_rule));
-    row.job.duration = elapsed.value;
-  } else if (has_happened(row.texts[kStart])) {
-    if (!has_happened(row.texts[kEnd]))
-      return row.builder.leave_out(
-          "rows without an end (Elapsed or ElapsedRaw would say how long)");
-    const auto start = parse_instant(row.texts[kStart], kTicksPerSecond);
-    const auto end = parse_instant(row.texts[kEnd], kTicksPerSecond);
-    if (!start.is_good()) return row.problem(kStart, "Start " + std::string(start.broken_rule));
-    if (!end.is_good()) return row.problem(kEnd, "End " + std::string(end.broken_rule));
-    if (end.value < start.value) return row.problem(kEnd, "End must not be before Start");
-    row.job.duration = end.value - start.value;
+std::optional<Time> moment(TableRow& row, std::size_t text, std::string_view name) {
+  if (!has_happened(row.texts[text])) return std::nullopt;
+  const auto parsed = parse_instant(row.texts[text], kTicksPerSecond);
+  if (parsed.is_good()) return parsed.value;
+  row.problem(text, fmt::format("{} {}", name, parsed.broken_rule));
+  return std::nullopt;
+}
+
+std::optional<Duration> elapsed_of(TableRow& row) {
+  const bool is_raw = !row.texts[kElapsedRaw].empty();
+  const std::size_t text = is_raw ? kElapsedRaw : kElapsed;
+  if (row.texts[text].empty()) return std::nullopt;
+  const auto elapsed =
+      is_raw ? parse_span(row.texts[text], kTicksPerSecond) : parse_slurm_span(row.texts[text]);
+  if (elapsed.is_good()) return elapsed.value;
+  row.problem(text, fmt::format("{} {}", is_raw ? "ElapsedRaw" : "Elapsed", elapsed.broken_rule));
+  return Duration{};
+}
+
+/// When it ran and for how long: by what the columns are, one follows from the others.
+void set_times(TableRow& row) {
+  SlurmTimes times{.start = moment(row, kStart, "Start"), .end = moment(row, kEnd, "End")};
+  const auto elapsed = elapsed_of(row);
+  if (!row.builder.row_is_good()) return;
+  if (times.start && times.end && *times.end < *times.start)
+    return row.problem(kEnd, "End must not be before Start");
+  if (elapsed)
+    times.elapsed = *elapsed;
+  else if (times.start && times.end)
+    times.elapsed = *times.end - *times.start;
+  else if (times.start && row.end == RunEnd::Running)
+    return row.builder.leave_out("rows without an end (Elapsed or ElapsedRaw would say how long)");
+  // What ended knows when; only what still runs may lack it.
+  if (row.end != RunEnd::Running && !times.end) times.start.reset();
+  const auto restarts = parse_whole(row.texts[kRestarts]);
+  if (restarts.is_good())
+    times.restarts =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(restarts.value, 0, kMaxRestarts));
+  set_record(row.job, times);
+}
+
+/// What it was given, or else what it asked for; false: the row says neither.
+bool set_devices(TableRow& row) {
+  SlurmResources asked = parse_tres(row.texts[kReqTres]);
+  SlurmResources given = parse_tres(row.texts[kAllocTres]);
+  // Older versions: what TRES say of GPUs stands in AllocGRES or ReqGRES, summed over the nodes.
+  if (given.gpus == 0 && asked.gpus == 0) {
+    const SlurmResources gres = parse_gres(row.texts[kGres]);
+    given.gpus = gres.gpus;
+    asked.gpu_type = gres.gpu_type;
   }
+  const std::string wanted = asked.gpu_type;  // what was asked for, not what was given
+  if (given.gpus == 0 && given.cpus == 0 && given.shards == 0) given = asked;
+  if (given.cpus == 0) given.cpus = amount_or_zero(row.texts[kCpus]);
+  if (given.gpus > kMaxGpus) {
+    row.problem(kAllocTres, "gpus must be at most 1000000");
+    return false;
+  }
+  if (!set_resources(row.job, given)) return false;
+  row.job.gpu_type = row.builder.intern(wanted);
+  return true;
 }
 
 void set_estimate(TableRow& row) {
@@ -209,26 +293,15 @@ void set_estimate(TableRow& row) {
 void complete_sacct(TableRow& row) {
   if (row.key.find('.') != std::string_view::npos)
     return row.builder.leave_out("job steps (the job itself is kept)");
-  SlurmResources asked = parse_tres(row.texts[kReqTres]);
-  SlurmResources given = parse_tres(row.texts[kAllocTres]);
-  // Older versions: what TRES say of GPUs stands in AllocGRES or ReqGRES, summed over the nodes.
-  if (given.gpus == 0 && asked.gpus == 0) {
-    const SlurmResources gres = parse_gres(row.texts[kGres]);
-    given.gpus = gres.gpus;
-    asked.gpu_type = gres.gpu_type;
-  }
-  if (given.gpus == 0 && asked.gpus == 0) return row.builder.leave_out("rows that ask for no GPU");
-  set_duration(row);
+  row.end = slurm_run_end(row.texts[kState], has_happened(row.texts[kEnd]));
+  const bool has_devices = set_devices(row);
+  set_times(row);
   if (!row.builder.row_is_good()) return;
-  if (row.job.duration == Duration{})
-    return row.builder.leave_out("rows that never ran (run time 0)");
+  if (!has_devices && row.job.duration > Duration{})
+    return row.builder.leave_out("rows that name neither GPUs nor CPUs");
   const auto submit = parse_instant(row.texts[kSubmit], kTicksPerSecond);
   if (!submit.is_good()) return row.problem(kSubmit, "Submit " + std::string(submit.broken_rule));
   row.job.submit = submit.value;
-  if (given.gpus == 0) given = asked;
-  if (given.gpus > kMaxGpus) return row.problem(kAllocTres, "gpus must be at most 1000000");
-  set_resources(row.job, given);
-  row.job.gpu_type = row.builder.intern(asked.gpu_type);  // what was asked for, not what was given
   row.job.status = slurm_status(row.texts[kState]);
   row.job.failure = failure_kind_from(row.texts[kState]).value_or(FailureKind::Unknown);
   set_estimate(row);
@@ -240,14 +313,16 @@ constexpr std::string_view kNote = "jobs still running in the log end with the t
 
 const TableFormat kSacct{.name = "sacct",
                          .columns = kSacctColumns,
-                         .ids = Ids::GivenMayRepeat,
+                         .ids = Ids::Runs,
                          .no_gpu = NoGpu::LeaveOut,
+                         .never_ran = NeverRan::Keep,
                          .complete = complete_sacct,
                          .note = kNote};
 const TableFormat kSacctSnowman{.name = "sacct",
                                 .columns = kSnowmanColumns,
-                                .ids = Ids::GivenMayRepeat,
+                                .ids = Ids::Runs,
                                 .no_gpu = NoGpu::LeaveOut,
+                                .never_ran = NeverRan::Keep,
                                 .header = Header::None,
                                 .complete = complete_sacct,
                                 .note = kNote};

@@ -19,6 +19,7 @@ constexpr std::size_t kSwfFields = 18;
 enum SwfField : std::size_t {  // positions in a row, named as in the format's definition
   kJobNumber = 0,
   kSubmit = 1,
+  kWait = 2,
   kRunTime = 3,
   kAllocated = 4,
   kRequested = 7,
@@ -105,6 +106,11 @@ class SwfReader {
     if (!run_time.is_good()) reject(row, kRunTime, "run time", run_time.broken_rule);
     job.submit = submit.value;
     job.duration = run_time.value;
+    const auto wait = parse_span(row[kWait], kTicksPerSecond);
+    if (wait.is_good())  // -1 = not known
+      job.recorded = RecordedRun{.start = job.submit + wait.value,
+                                 .end = job.submit + wait.value + job.duration,
+                                 .held = job.duration};
     const auto requested = parse_span(row[kRequestedTime], kTicksPerSecond);
     if (requested.is_good()) job.estimate = requested.value;  // -1 = nothing said
     job.status = swf_status(number(row, kStatus));

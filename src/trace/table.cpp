@@ -50,6 +50,11 @@ constexpr std::array kNativeColumns{
     TableColumn{"failed_attempts", Field::FailedAttempts},
     TableColumn{"estimate", Field::Estimate},
     TableColumn{"cancel_time", Field::CancelTime},
+    TableColumn{"start_time", Field::RecordedStart},
+    TableColumn{"finish_time", Field::RecordedEnd},
+    TableColumn{"run_time", Field::RecordedHeld},
+    TableColumn{"restarts", Field::Restarts},
+    TableColumn{"cut", Field::Cut},
 };
 
 std::string lower(std::string_view text) {
@@ -174,7 +179,7 @@ class TableReader {
     TraceJob job;
     const std::string_view key =
         format_.ids == Ids::RowNumber ? std::string_view{} : trimmed(fields[id_position_]);
-    TableRow row{builder_, job, key, {}, text_columns_};
+    TableRow row{builder_, job, key, {}, text_columns_, RunEnd::Over};
     for (const Mapped& mapped : mapped_) read_cell(row, mapped, fields[mapped.position]);
     if (format_.complete != nullptr && builder_.row_is_good()) format_.complete(row);
     if (!builder_.row_is_good()) return;
@@ -184,6 +189,7 @@ class TableReader {
       return builder_.leave_out("rows that never ran (run time 0)");
     }
     check_row(builder_, job, gpus_column_);
+    if (format_.ids == Ids::Runs) return builder_.end_run(job, key, id_position_ + 1, row.end);
     end_row(job, key);
   }
 
@@ -221,7 +227,7 @@ class TableReader {
     const bool padded = fields.size() > width_ &&
                         std::ranges::all_of(fields.subspan(width_),
                                             [](auto field) { return trimmed(field).empty(); });
-    if (padded) return true;
+    if (padded || (fields.size() > width_ && last_is_free_text())) return true;
     if (fields.size() < width_ && !rows_.is_terminated()) {
       builder_.problem(
           {.column = fields.size(),
@@ -233,6 +239,14 @@ class TableReader {
         {.column = fields.size(),
          .rule = fmt::format("row has {} fields, expected {}", fields.size(), width_)});
     return false;
+  }
+
+  /// What Slurm's users wrote may hold the separator: where it stands last, nothing is lost by it.
+  [[nodiscard]] bool last_is_free_text() const {
+    static constexpr std::array<std::string_view, 6> kFree{"submitline", "jobname",      "comment",
+                                                           "workdir",    "admincomment", "extra"};
+    return format_.ids == Ids::Runs && !header_.empty() &&
+           std::ranges::find(kFree, header_.back()) != kFree.end();
   }
 
   void end_row(const TraceJob& job, std::string_view key) {

@@ -45,6 +45,11 @@ enum class Field : std::uint8_t {
   FailedAttempts,
   Estimate,
   CancelTime,
+  RecordedStart,
+  RecordedEnd,
+  RecordedHeld,
+  Restarts,
+  Cut,
   Text0,
   Text1,
   Text2,
@@ -57,10 +62,12 @@ enum class Field : std::uint8_t {
   Text9,
   Text10,
   Text11,
+  Text12,
+  Text13,
 };
 
 /// How many Text fields there are.
-inline constexpr std::size_t kTexts = 12;
+inline constexpr std::size_t kTexts = 14;
 
 enum class Presence : bool { Optional, Required };
 
@@ -77,7 +84,8 @@ struct TableRow {
   std::string_view key;                        // the job id, if the file has one
   std::array<std::string_view, kTexts> texts;  // Text0 …
   std::array<std::size_t, kTexts>
-      columns;  // their field numbers, for messages; 0 = not in the file
+      columns;                // their field numbers, for messages; 0 = not in the file
+  RunEnd end = RunEnd::Over;  // of a row that tells of a run
 
   void problem(std::size_t text, std::string rule) const {
     builder.problem({.column = columns[text], .rule = std::move(rule), .got = texts[text]});
@@ -86,7 +94,8 @@ struct TableRow {
 
 enum class NoGpu : std::uint8_t { Invalid, LeaveOut };  // a row that asks for zero GPUs
 enum class NeverRan : std::uint8_t { Keep, LeaveOut };  // a row whose run time is zero
-enum class Ids : std::uint8_t { Given, GivenMayRepeat, RowNumber };
+/// Runs: a row is a run of a job, and rows of one id may be one job.
+enum class Ids : std::uint8_t { Given, GivenMayRepeat, RowNumber, Runs };
 enum class Header : bool { Named, None };  // None: columns by position
 
 struct TableFormat {

@@ -5,11 +5,57 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/int128.h"
+
 namespace berth {
+
+namespace {
+
+constexpr Duration kLongest =
+    std::chrono::duration_cast<Duration>(std::chrono::duration<double>(kMaxInputSeconds));
+
+bool has_run(const TraceJob& job) noexcept { return job.duration > Duration{}; }
+
+/// Whether `next` is the same job, put back after the run that `run` tells of. A killed scheduler
+/// hands out ids again: then another user comes.
+bool goes_on(const TraceJob& run, RunEnd end, const TraceJob& next) noexcept {
+  return (end == RunEnd::Again || end == RunEnd::Lost) && next.user == run.user &&
+         next.submit >= run.submit;
+}
+
+/// A clock that was wrong says nothing about waiting; the job itself is as good as others.
+bool can_be_true(const RecordedRun& record, Time submit) noexcept {
+  return record.start >= submit && record.end >= record.start && record.end <= Time{kLongest} &&
+         record.held <= kLongest;
+}
+
+/// Work of both in time at the size of the later one.
+Duration joined_work(const TraceJob& first, const TraceJob& next) {
+  const auto devices = [](const TraceJob& job) { return job.gpu_milli == 0 ? 1 : job.gpus; };
+  const Int128 total = Int128{first.duration.count()} * devices(first) +
+                       Int128{next.duration.count()} * devices(next);
+  return Duration{
+      static_cast<std::int64_t>(std::min(total / devices(next), Int128{kLongest.count()}))};
+}
+
+std::optional<RecordedRun> joined_record(const TraceJob& first, const TraceJob& next) {
+  if (!first.recorded || !next.recorded) return std::nullopt;
+  return RecordedRun{
+      .start = first.recorded->start,
+      .end = next.recorded->end,
+      .held = std::min(first.recorded->held + next.recorded->held, kLongest),
+      .restarts =
+          std::min(std::max(first.recorded->restarts + 1, next.recorded->restarts), kMaxRestarts),
+      .is_cut = next.recorded->is_cut};
+}
+
+}  // namespace
 
 TraceBuilder::TraceBuilder(std::string file, std::string_view format, const ReadOptions& options)
     : file_(std::move(file)), options_(options) {
@@ -68,8 +114,61 @@ void TraceBuilder::leave_out(std::string_view reason) {
 
 void TraceBuilder::end_row(TraceJob job, std::string_view id, std::size_t id_column, IdRule rule) {
   if (!row_is_good()) return;
+  if (job.recorded && !can_be_true(*job.recorded, job.submit)) {
+    ++odd_records_;
+    job.recorded.reset();
+  }
   claim_id(job, id, id_column, rule);
   if (row_is_good()) trace_.jobs.push_back(job);
+}
+
+void TraceBuilder::end_run(TraceJob job, std::string_view id, std::size_t id_column, RunEnd end) {
+  if (!row_is_good()) return;
+  if (id.empty()) return problem({.column = id_column, .rule = "job_id must not be empty"});
+  job.id = trace_.names.intern(id);
+  runs_.push_back({job, end, static_cast<std::uint32_t>(std::max<std::size_t>(line_, 1))});
+}
+
+// Logs list the runs of a job in no particular order: they are sorted first.
+void TraceBuilder::join_runs() {
+  std::ranges::stable_sort(runs_, {}, [](const Run& run) {
+    return std::tuple(run.job.id, run.job.submit,
+                      run.job.recorded ? run.job.recorded->start : run.job.submit);
+  });
+  for (std::size_t i = 0; i < runs_.size();) {
+    Run whole = runs_[i++];
+    for (; i < runs_.size() && runs_[i].job.id == whole.job.id &&
+           goes_on(whole.job, whole.end, runs_[i].job);
+         ++i) {
+      const TraceJob& next = runs_[i].job;
+      ++joined_runs_;
+      whole.end = runs_[i].end;
+      if (!has_run(next)) {  // it waited again, and perhaps was cancelled then
+        whole.job.status = next.status;
+        whole.job.failure = next.failure;
+        continue;
+      }
+      TraceJob job = next;
+      job.submit = whole.job.submit;
+      job.duration = has_run(whole.job) ? joined_work(whole.job, next) : next.duration;
+      if (has_run(whole.job)) job.recorded = joined_record(whole.job, next);
+      whole.job = job;
+    }
+    keep_job_of(std::move(whole));
+  }
+  runs_.clear();
+}
+
+void TraceBuilder::keep_job_of(Run run) {
+  line_ = run.line;
+  row_broken_ = row_left_out_ = false;
+  if (!has_run(run.job)) return leave_out("rows that never ran (run time 0)");
+  if (run.end != RunEnd::Over && run.end != RunEnd::Lost) {
+    run.job.status = TraceStatus::Completed;  // nothing is known of how it will end
+    if (run.job.recorded) run.job.recorded->is_cut = true;
+  }
+  const std::string id(trace_.text(run.job.id));  // the names may move
+  end_row(run.job, id, 0, IdRule::MakeUnique);
 }
 
 void TraceBuilder::claim_id(TraceJob& job, std::string_view id, std::size_t column, IdRule rule) {
@@ -116,6 +215,7 @@ void TraceBuilder::add_message(std::string message) {
 }
 
 Result<Trace> TraceBuilder::finish(ReadReport* report) {
+  join_runs();
   if (report != nullptr) fill(*report);
   if (messages_.empty() && trace_.jobs.empty()) {
     const char* const why =
@@ -140,6 +240,16 @@ Result<Trace> TraceBuilder::finish(ReadReport* report) {
 
 void TraceBuilder::add_notes() {
   for (const auto& [reason, count] : left_out_) note(fmt::format("left out {} {}", count, reason));
+  if (joined_runs_ > 0)
+    note(
+        fmt::format("{} rows go on with an earlier one of their job: its runs are one job, its run "
+                    "time is their sum",
+                    joined_runs_));
+  if (odd_records_ > 0)
+    note(
+        fmt::format("{} jobs started before they were submitted, or ended before they started: the "
+                    "log's word on that is not used",
+                    odd_records_));
   if (renamed_ids_ > 0) {
     note(fmt::format("{} rows repeat the id of an earlier one; they were given a suffix such as #2",
                      renamed_ids_));

@@ -20,6 +20,18 @@ namespace berth {
 /// What to do when two rows have the same id.
 enum class IdRule : std::uint8_t { Unique, MakeUnique };
 
+/// Times a job may have been put back into the queue.
+inline constexpr std::int32_t kMaxRestarts = 1'000'000;
+
+/// How a row ends that tells of one run of a job: the next row of its id may go on with it.
+enum class RunEnd : std::uint8_t {
+  Over,
+  Lost,     // its nodes were taken from it: over, unless another row goes on with it
+  Again,    // it was put back into the queue, or goes on with other devices
+  Running,  // when the log was taken
+  Waiting,  // when the log was taken
+};
+
 struct RowProblem {
   std::size_t column = 0;     // 1-based field number; 0 = the row as a whole
   std::string rule;           // "gpus must be at least 1"; dropped rows are counted by it
@@ -46,6 +58,10 @@ class TraceBuilder {
   [[nodiscard]] bool row_is_good() const noexcept { return !row_broken_ && !row_left_out_; }
   /// Keeps the job if the row is still good.
   void end_row(TraceJob job, std::string_view id, std::size_t id_column, IdRule rule);
+  /// The same for a row that tells of one run. Rows of one id, in whatever order, become one job as
+  /// far as they go on with each other; a job that never ran is left out. `restarts` are those that
+  /// the row itself tells of.
+  void end_run(TraceJob job, std::string_view id, std::size_t id_column, RunEnd end);
 
   /// A problem of the file as a whole (a missing column): cannot be skipped.
   void fatal(std::size_t line, std::size_t column, const std::string& message);
@@ -54,7 +70,14 @@ class TraceBuilder {
   [[nodiscard]] Result<Trace> finish(ReadReport* report);
 
  private:
+  struct Run {
+    TraceJob job;
+    RunEnd end = RunEnd::Over;
+    std::uint32_t line = 0;
+  };
   void add_message(std::string message);
+  void join_runs();
+  void keep_job_of(Run run);
   void claim_id(TraceJob& job, std::string_view id, std::size_t column, IdRule rule);
   void add_notes();
   void fill(ReadReport& report) const;
@@ -69,6 +92,9 @@ class TraceBuilder {
   std::array<NameId, 256> recent_names_{};
   std::vector<std::uint32_t> line_of_id_;  // by NameId; 0 = not used yet
   std::map<std::uint32_t, std::uint32_t> copies_of_id_;
+  std::vector<Run> runs_;  // under the id that the file gives
+  std::size_t joined_runs_ = 0;
+  std::size_t odd_records_ = 0;
   std::size_t renamed_ids_ = 0;
   std::size_t rows_ = 0;
   std::size_t line_ = 0;

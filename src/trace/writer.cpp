@@ -146,6 +146,33 @@ constexpr std::array kColumns{
                 if (row.job.estimate != Duration{}) put_ticks(out, row.job.estimate);
               }},
     CsvColumn{"cancel_time", has_time<&TraceJob::cancel_at>, put_time<&TraceJob::cancel_at>},
+    CsvColumn{"start_time", has_time<&TraceJob::recorded>,
+              [](std::string& out, const Row& row) {
+                if (row.job.recorded)
+                  put_ticks(out, row.job.recorded->start.time_since_epoch() + row.zero);
+              }},
+    CsvColumn{"finish_time", has_time<&TraceJob::recorded>,
+              [](std::string& out, const Row& row) {
+                if (row.job.recorded)
+                  put_ticks(out, row.job.recorded->end.time_since_epoch() + row.zero);
+              }},
+    CsvColumn{"run_time",
+              [](const TraceJob& job) {
+                return job.recorded &&
+                       job.recorded->held != job.recorded->end - job.recorded->start;
+              },
+              [](std::string& out, const Row& row) {
+                if (row.job.recorded) put_ticks(out, row.job.recorded->held);
+              }},
+    CsvColumn{"restarts",
+              [](const TraceJob& job) { return job.recorded && job.recorded->restarts != 0; },
+              [](std::string& out, const Row& row) {
+                if (row.job.recorded) fmt::format_to(Out(out), "{}", row.job.recorded->restarts);
+              }},
+    CsvColumn{"cut", [](const TraceJob& job) { return job.recorded && job.recorded->is_cut; },
+              [](std::string& out, const Row& row) {
+                if (row.job.recorded) out += row.job.recorded->is_cut ? "1" : "0";
+              }},
 };
 
 }  // namespace

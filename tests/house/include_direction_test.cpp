@@ -46,8 +46,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"run", {"base", "perf", "core", "placements", "policies", "cpu", "power", "sim", "metrics"}},
     {"lab", {"base", "model", "perf", "placements", "policies", "power", "trace", "run"}},
     {"apps",
-     {"base", "model", "perf", "placements", "policies", "cpu", "power", "sim", "trace", "report",
-      "run", "lab", "step", "exec", "slurm", "daemon", "advise", "api", "client"}},
+     {"base", "model", "perf", "placements", "policies", "cpu", "power", "sim", "trace", "metrics",
+      "report", "run", "lab", "slurm", "step", "exec", "daemon", "advise", "api", "client"}},
 };
 
 template <class Visit>

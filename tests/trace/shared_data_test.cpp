@@ -152,7 +152,7 @@ const std::vector<DataFile>& data_files() {
       {"synergy/static_100job_6_3_1100.0.csv", "synergy", 100, 100, 13241816, 0, 0.099},
       {"slurm/mit_supercloud_slurm_sample.csv.gz", "sacct", 9628, 2401, 157850868, 1612560915,
        3404196},
-      {"slurm/sacct_hb-jobinfo.txt", "sacct", 242, 9, 793454, 1712176340, 1301660},
+      {"slurm/sacct_hb-jobinfo.txt", "sacct", 242, 90, 793454, 1685298075, 28221522},
       {"slurm/sacct_json_clockwork.json", "sacct", 2, 2, 106922, 1680127990, 65489},
       {"swf/hpc2n.swf", "swf", 3170, 3145, 503655194, 0, 4950011},
       {"swf/wagap-2013.swf.gz", "swf", 17900, 17898, 9647254226, 1356996147, 7686036},
@@ -166,7 +166,8 @@ std::string data_path(const std::string& file) {
 
 double gpu_seconds_of(const Trace& trace) {
   double sum = 0;
-  for (const TraceJob& job : trace.jobs) sum += job.gpus * to_seconds(job.duration);
+  for (const TraceJob& job : trace.jobs)
+    sum += job.gpu_milli == 0 ? 0 : job.gpus * to_seconds(job.duration);
   return sum;
 }
 
