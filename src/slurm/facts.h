@@ -67,7 +67,7 @@ struct Job {
   std::uint32_t uid = 0;
   std::string user{}, account{}, partition{}, qos{}, name{};
   JobPhase phase = JobPhase::Unknown;
-  bool completing = false;     // its processes are being ended
+  bool completing = false;     // its processes are being ended; as text then always Running
   bool configuring = false;    // its nodes boot
   std::string reason{};        // why it waits, in Slurm's word: "Resources", "JobHeldUser"
   std::uint32_t priority = 0;  // 0: held
@@ -107,6 +107,7 @@ struct Node {
   std::vector<GresCount> gres{}, gres_held{};
   /// Takes new jobs, as far as its state tells: neither down, drained, reserved nor asleep.
   [[nodiscard]] bool is_usable() const noexcept;
+  friend bool operator==(const Node&, const Node&) = default;
 };
 
 struct Partition {
@@ -148,6 +149,8 @@ struct Version {
   friend auto operator<=>(const Version&, const Version&) = default;
 };
 [[nodiscard]] std::string to_string(Version version);
+/// Of "24.11.5", "slurm-wlm 22.05.8"; nothing of what is no version.
+[[nodiscard]] std::optional<Version> parse_version(std::string_view text);
 
 /// Everything that one round of asking tells of the present.
 struct Snapshot {

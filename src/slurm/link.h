@@ -71,7 +71,10 @@ class Link {
   /// Ends its run (SIGTERM, after KillWait SIGKILL); it waits again, held.
   [[nodiscard]] virtual Linked<void> requeue_held(const JobRef& job) = 0;
   [[nodiscard]] virtual Linked<void> cancel(const JobRef& job) = 0;
+  /// To all its processes: its script, what that has started, and its steps.
   [[nodiscard]] virtual Linked<void> signal(const JobRef& job, int number) = 0;
+  /// To its batch script alone.
+  [[nodiscard]] virtual Linked<void> signal_script(const JobRef& job, int number) = 0;
   [[nodiscard]] virtual Linked<void> suspend(const JobRef& job) = 0;
   [[nodiscard]] virtual Linked<void> resume(const JobRef& job) = 0;
   [[nodiscard]] virtual Linked<void> set_time_limit(const JobRef& job, std::int64_t seconds) = 0;
