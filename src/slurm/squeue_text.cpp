@@ -31,6 +31,17 @@ Result<void> set_nodes(std::vector<std::string>& to, std::string_view text) {
   return {};
 }
 
+/// "3:0", exit and signal; of 22.05 the status as wait() tells it.
+void set_exit(Job& job, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    set_exit_status(job, number_or<std::uint32_t>(text, 0));
+    return;
+  }
+  job.exit_code = number_or<std::int32_t>(text.substr(0, colon), 0);
+  job.signal = number_or<std::int32_t>(text.substr(colon + 1), 0);
+}
+
 // Nobody can give these a separator: Slurm makes them or checks them against what it knows.
 constexpr std::array kColumns{
     Column{"JobID",
@@ -184,27 +195,35 @@ constexpr std::array kColumns{
            [](Job& job, std::string_view text) -> Result<void> {
              return set_nodes(job.required_nodes, text);
            }},
-    Column{"ExcNodes",
-           [](Job& job, std::string_view text) -> Result<void> {
-             return set_nodes(job.excluded_nodes, text);
-           }},
     Column{"exit_code",
            [](Job& job, std::string_view text) -> Result<void> {
-             const std::size_t colon = text.find(':');
-             job.exit_code = number_or<std::int32_t>(text.substr(0, colon), 0);
-             if (colon != std::string_view::npos)
-               job.signal = number_or<std::int32_t>(text.substr(colon + 1), 0);
+             set_exit(job, text);
              return {};
            }},
 };
 
-// The last of them has another name, and other words, in newer ones.
-constexpr std::size_t kAlone = kColumns.size();
-std::string_view alone_name(AloneColumn alone) {
-  return alone == AloneColumn::Exclusive ? "Exclusive" : "OverSubscribe";
+// Behind them, as this version has them.
+Column excluded_column() {
+  return {"ExcNodes", [](Job& job, std::string_view text) -> Result<void> {
+            return set_nodes(job.excluded_nodes, text);
+          }};
 }
-bool is_alone(AloneColumn alone, std::string_view text) {
-  return text == (alone == AloneColumn::Exclusive ? "NODE" : "NO");
+Column alone_column(const SqueueColumns& columns) {
+  if (columns.has_exclusive)
+    return {"Exclusive", [](Job& job, std::string_view text) -> Result<void> {
+              job.exclusive = text == "NODE";
+              return {};
+            }};
+  return {"OverSubscribe", [](Job& job, std::string_view text) -> Result<void> {
+            job.exclusive = text == "NO";
+            return {};
+          }};
+}
+std::vector<Column> columns_of(const SqueueForm& form) {
+  std::vector<Column> columns(kColumns.begin(), kColumns.end());
+  if (form.columns.has_excluded_nodes) columns.push_back(excluded_column());
+  columns.push_back(alone_column(form.columns));
+  return columns;
 }
 
 // What people write, behind the mark.
@@ -244,21 +263,21 @@ void settle(Job& job) {
   if (!is_over(job.phase)) job.ended = 0;  // squeue tells when it would have to end
 }
 
-Result<Job> parse_row(std::string_view row, const std::string& between, AloneColumn alone) {
+Result<Job> parse_row(std::string_view row, const std::string& between,
+                      const std::vector<Column>& columns) {
   const auto parts = split_by(row, between);
   if (parts.size() != 1 + kFreeColumns.size())
     return fail(
         fmt::format("has {} texts where {} were asked for", parts.size() - 1, kFreeColumns.size()));
   const auto fields = split(parts[0], kBetween);
-  if (fields.size() != kColumns.size() + 1)
+  if (fields.size() != columns.size())
     return fail(
-        fmt::format("has {} columns where {} were asked for", fields.size(), kColumns.size() + 1));
+        fmt::format("has {} columns where {} were asked for", fields.size(), columns.size()));
   Job job;
-  for (std::size_t i = 0; i < kColumns.size(); ++i)
-    if (auto done = kColumns[i].set(job, fields[i]); !done)
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (auto done = columns[i].set(job, fields[i]); !done)
       return fail(
-          fmt::format("{} '{}': {}", kColumns[i].name, shortened(fields[i]), done.error().text()));
-  job.exclusive = is_alone(alone, fields[kAlone]);
+          fmt::format("{} '{}': {}", columns[i].name, shortened(fields[i]), done.error().text()));
   for (std::size_t i = 0; i < kFreeColumns.size(); ++i)
     job.*kFreeColumns[i].member =
         &Job::name == kFreeColumns[i].member ? parts[i + 1] : or_empty(parts[i + 1]);
@@ -310,19 +329,30 @@ void set_phase(Job& job, std::string_view word) {
   job.configuring = is_known && found->configuring;
 }
 
-AloneColumn alone_column(std::string_view help) {
+void set_exit_status(Job& job, std::uint32_t status) {
+  job.exit_code = static_cast<std::int32_t>((status >> 8U) & 0xffU);
+  job.signal = static_cast<std::int32_t>(status & 0x7fU);
+}
+
+SqueueColumns columns_by_help(std::string_view help) {
+  SqueueColumns columns = kOldColumns;
   for (std::size_t at = 0; at < help.size();) {
     const std::size_t end = std::min(help.find_first_of(" \t\n", at), help.size());
-    if (help.substr(at, end - at) == "Exclusive") return AloneColumn::Exclusive;
+    const std::string_view word = help.substr(at, end - at);
+    columns.has_exclusive = columns.has_exclusive || word == "Exclusive";
+    columns.has_excluded_nodes = columns.has_excluded_nodes || word == "ExcNodes";
     at = end + 1;
   }
-  return AloneColumn::OverSubscribe;
+  return columns;
 }
 
 std::string squeue_format(const SqueueForm& form) {
   std::string format;
-  for (const Column& column : kColumns) format += fmt::format("{}:{},", column.name, kBetween);
-  format += fmt::format("{}:{}{},", alone_name(form.alone), kBetween, form.mark);
+  const std::vector<Column> columns = columns_of(form);
+  for (const Column& column : columns) {
+    const bool is_last = &column == &columns.back();
+    format += fmt::format("{}:{}{},", column.name, kBetween, is_last ? form.mark : "");
+  }
   for (const FreeColumn& column : kFreeColumns) {
     const bool is_last = &column == &kFreeColumns.back();
     format += fmt::format("{}:{}{}{}", column.name, is_last ? kEnd : kBetween, form.mark,
@@ -331,16 +361,38 @@ std::string squeue_format(const SqueueForm& form) {
   return format;
 }
 
+std::string excluded_format(std::string_view mark) {
+  return fmt::format("%A{}%x{}{}", kBetween, kEnd, mark);
+}
+
+Result<std::map<std::uint32_t, std::vector<std::string>>> parse_excluded(std::string_view text,
+                                                                         std::string_view mark) {
+  const std::string end = kEnd + std::string(mark) + '\n';
+  std::map<std::uint32_t, std::vector<std::string>> excluded;
+  while (!text.empty()) {
+    const std::size_t at = text.find(end);
+    const std::size_t between = text.find(kBetween);
+    if (at == std::string_view::npos || between > at)
+      return fail("the output of squeue is cut off: '" + shortened(text) + "'");
+    const auto job = number_or<std::uint32_t>(text.substr(0, between), 0);
+    BERTH_TRY(auto nodes, expand_hostlist(or_empty(text.substr(between + 1, at - between - 1))));
+    if (job != 0 && !nodes.empty()) excluded.insert_or_assign(job, std::move(nodes));
+    text.remove_prefix(at + end.size());
+  }
+  return excluded;
+}
+
 Result<std::vector<Job>> parse_squeue(std::string_view text, const SqueueForm& form) {
   const std::string between = kBetween + form.mark;
   const std::string end = kEnd + form.mark + '\n';
+  const std::vector<Column> columns = columns_of(form);
   std::vector<Job> jobs;
   while (!text.empty()) {
     const std::size_t at = text.find(end);
     if (at == std::string_view::npos)
       return fail("the output of squeue is cut off, or its columns are not those asked for: '" +
                   shortened(text) + "'");
-    auto job = parse_row(text.substr(0, at), between, form.alone);
+    auto job = parse_row(text.substr(0, at), between, columns);
     if (!job) return fail(fmt::format("squeue: row {} {}", jobs.size() + 1, job.error().text()));
     jobs.push_back(std::move(*job));
     text.remove_prefix(at + end.size());

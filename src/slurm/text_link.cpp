@@ -120,13 +120,25 @@ Linked<void> TextLink::command(std::vector<std::string> words) {
   return {};
 }
 
-Linked<void> TextLink::choose_form() {
-  if (alone_) return {};
+Linked<void> TextLink::choose_columns() {
+  if (columns_) return {};
   auto help = say({"squeue", "--helpFormat"});
-  // 22.05 has no such help, and no such column.
   if (!help && help.error().refusal == Refusal::Unreachable)
     return tl::unexpected<LinkError>(std::move(help).error());
-  alone_ = help ? alone_column(*help) : AloneColumn::OverSubscribe;
+  columns_ = help ? columns_by_help(*help) : kOldColumns;
+  return {};
+}
+
+Linked<void> TextLink::add_excluded(std::vector<Job>& jobs, const std::string& mark) {
+  if (columns_->has_excluded_nodes) return {};
+  auto said = say({"squeue", "-h", "-a", "-t", "all", "-o", excluded_format(mark)});
+  if (!said) return tl::unexpected<LinkError>(std::move(said).error());
+  auto excluded = linked(parse_excluded(*said, mark), "jobs");
+  if (!excluded) return tl::unexpected<LinkError>(std::move(excluded).error());
+  for (Job& job : jobs) {
+    const auto found = excluded->find(job.key.job);
+    if (found != excluded->end()) job.excluded_nodes = found->second;
+  }
   return {};
 }
 
@@ -140,15 +152,17 @@ Linked<Version> TextLink::version() {
 }
 
 Linked<std::optional<std::vector<Job>>> TextLink::jobs() {
-  if (auto chosen = choose_form(); !chosen)
+  if (auto chosen = choose_columns(); !chosen)
     return tl::unexpected<LinkError>(std::move(chosen).error());
-  const SqueueForm form{.mark = new_mark(), .alone = *alone_};
+  const SqueueForm form{.mark = new_mark(), .columns = *columns_};
   auto said = say({"squeue", "-h", "-a", "-t", "all", "-O", squeue_format(form)});
   if (!said) return tl::unexpected<LinkError>(std::move(said).error());
   const std::size_t hash = hash_without(*said, form.mark);
   if (last_jobs_ == hash) return std::nullopt;
   auto read = linked(parse_squeue(*said, form), "jobs");
   if (!read) return tl::unexpected<LinkError>(std::move(read).error());
+  if (auto added = add_excluded(*read, form.mark); !added)
+    return tl::unexpected<LinkError>(std::move(added).error());
   last_jobs_.reset();
   if (add_details(*read)) last_jobs_ = hash;
   return std::optional(std::move(*read));

@@ -63,13 +63,14 @@ class TextLink final : public Link {
   /// The words with the job behind them.
   [[nodiscard]] Linked<void> command_job(std::vector<std::string> words, const JobRef& job);
   [[nodiscard]] Linked<void> update_job(const JobRef& job, std::vector<std::string> changes);
-  [[nodiscard]] Linked<void> choose_form();
+  [[nodiscard]] Linked<void> choose_columns();
+  [[nodiscard]] Linked<void> add_excluded(std::vector<Job>& jobs, const std::string& mark);
   /// False if some are not known yet.
   [[nodiscard]] bool add_details(std::vector<Job>& jobs);
   void read_details(const std::vector<std::pair<std::uint32_t, HeldKey>>& missing);
 
   TextLinkSettings settings_;
-  std::optional<AloneColumn> alone_{};
+  std::optional<SqueueColumns> columns_{};
   std::optional<std::size_t> last_jobs_{};  // hash of the last answer that is complete
   std::vector<Node> last_nodes_{};
   std::map<HeldKey, std::vector<HeldNode>> held_{};

@@ -326,22 +326,54 @@ TEST(Squeue, SaysWhatANewerOneSaysOtherwise) {
 }
 
 TEST(Squeue, WhoWantsItsNodesAloneIsToldInTwoWays) {
-  EXPECT_EQ(alone_column("EndTime  ExcNodes   Exclusive   exit_code \n"), AloneColumn::Exclusive);
-  EXPECT_EQ(alone_column("EndTime  ExcNodes   exit_code \n"), AloneColumn::OverSubscribe);
-  const auto is_alone = [](AloneColumn column, const char* word) {
-    const SqueueForm form{.mark = "00ff", .alone = column};
+  const SqueueColumns newer = columns_by_help("EndTime  ExcNodes   Exclusive   exit_code \n");
+  EXPECT_TRUE(newer.has_exclusive && newer.has_excluded_nodes);
+  const SqueueColumns older = columns_by_help("EndTime  ExcNodes   exit_code \n");
+  EXPECT_TRUE(!older.has_exclusive && older.has_excluded_nodes);
+  const auto is_alone = [](const SqueueColumns& columns, const char* word) {
+    const SqueueForm form{.mark = "00ff", .columns = columns};
     const auto jobs = parse_squeue(
-        SqueueRow{}
-            .set(column == AloneColumn::Exclusive ? "Exclusive" : "OverSubscribe", word)
-            .text(form),
+        SqueueRow{}.set(columns.has_exclusive ? "Exclusive" : "OverSubscribe", word).text(form),
         form);
     EXPECT_TRUE(jobs) << jobs.error().text();
     return jobs && jobs->front().exclusive;
   };
-  EXPECT_TRUE(is_alone(AloneColumn::OverSubscribe, "NO"));
-  EXPECT_FALSE(is_alone(AloneColumn::OverSubscribe, "OK"));
-  EXPECT_FALSE(is_alone(AloneColumn::Exclusive, "NO"));
-  EXPECT_TRUE(is_alone(AloneColumn::Exclusive, "NODE"));
+  EXPECT_TRUE(is_alone(older, "NO"));
+  EXPECT_FALSE(is_alone(older, "OK"));
+  EXPECT_FALSE(is_alone(newer, "NO"));
+  EXPECT_TRUE(is_alone(newer, "NODE"));
+}
+
+TEST(Squeue, ExcludedNodesAreAskedForApartWhereThereIsNoColumn) {
+  const SqueueForm form{.mark = "00ff", .columns = kOldColumns};
+  EXPECT_THAT(squeue_format(form), testing::Not(HasSubstr("ExcNodes")));
+  ASSERT_TRUE(parse_squeue(SqueueRow{}.text(form), form));
+  const auto excluded = parse_excluded(
+      "7\x1fn[1-2]\x1e"
+      "00ff\n8\x1f\x1e"
+      "00ff\n",
+      "00ff");
+  ASSERT_TRUE(excluded) << excluded.error().text();
+  EXPECT_EQ(excluded->size(), 1U);
+  EXPECT_THAT(excluded->at(7), ElementsAre("n1", "n2"));
+  EXPECT_FALSE(
+      parse_excluded("7\x1fn[1-2]\x1e"
+                     "00",
+                     "00ff"));
+}
+
+TEST(Squeue, ExitsAreToldInTwoWays) {
+  const SqueueForm form{.mark = "00ff"};
+  const auto exit = [&](const char* text) {
+    const auto jobs =
+        parse_squeue(SqueueRow{}.set("State", "FAILED").set("exit_code", text).text(form), form);
+    EXPECT_TRUE(jobs) << jobs.error().text();
+    return std::pair(jobs->front().exit_code, jobs->front().signal);
+  };
+  EXPECT_EQ(exit("3:0"), std::pair(3, 0));
+  EXPECT_EQ(exit("0:9"), std::pair(0, 9));
+  EXPECT_EQ(exit("768"), std::pair(3, 0));  // 22.05: 3 * 256
+  EXPECT_EQ(exit("9"), std::pair(0, 9));
 }
 
 }  // namespace

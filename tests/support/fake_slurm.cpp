@@ -366,7 +366,8 @@ void FakeSlurm::advance(std::int64_t seconds) {
     ++now;
     for (auto& [id, entry] : jobs_) {
       const bool ends = holds_nodes(entry.job) && entry.more.ends > 0 && entry.more.ends <= now;
-      if (!ends || entry.job.phase == JobPhase::Suspended) continue;
+      const bool is_stopped = entry.job.phase == JobPhase::Suspended && !entry.job.completing;
+      if (!ends || is_stopped) continue;
       if (entry.more.requeues) {
         requeue(entry, true);
       } else {
