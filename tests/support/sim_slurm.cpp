@@ -89,6 +89,10 @@ SimSlurm::Row* SimSlurm::row_of(const slurm::JobRef& ref) {
 /// A task that anything is done to gets an id of its own; the rest stays one record.
 SimSlurm::Row& SimSlurm::split_off(Row& array, std::int32_t task) {
   auto tasks = *parse_array(array.job.array_tasks);
+  if (tasks.indices.size() == 1) {  // the last one keeps the record
+    array.job.array_tasks = fmt::format("{}", task);
+    return array;
+  }
   std::erase(tasks.indices, task);
   Row own = array;
   own.job.array_tasks = fmt::format("{}", task);
@@ -190,6 +194,7 @@ void SimSlurm::kill_controller(std::int64_t forgets, std::int64_t away) {
 // --- time
 
 void SimSlurm::set_now(std::int64_t seconds) {
+  if (now_ == 0) now_ = seconds;  // the world begins
   while (now_ < seconds) {
     ++now_;
     tick();

@@ -80,8 +80,6 @@ struct SlurmWorld::Life {
       if (const auto* end = std::get_if<EndRecord>(&body); end != nullptr && end->is_final) {
         if (!world.ended_.insert(end->job).second)
           world.violations_.push_back(fmt::format("I4: job {} ended twice", end->job));
-        if (committed.change.past)
-          world.over_[committed.change.past->job.spec->command.at(1)] = end->outcome;
       }
       const auto* wish = std::get_if<WishRecord>(&body);
       const bool is_news = std::holds_alternative<SubmitRecord>(body) ||
@@ -299,6 +297,10 @@ bool SlurmWorld::live() {
       if (!is_over(job.phase))
         violations_.push_back(fmt::format("L1: job {} of Slurm is {} with priority {}", job.key.job,
                                           to_string(job.phase), job.priority));
+    for (JobNumber job = 1; job < life_->writer.ledger().next_number(); ++job) {
+      const auto past = life_->store->past(job);
+      if (past && *past) over_[(*past)->job.spec->command.at(1)] = (*past)->outcome;
+    }
     for (const std::string& violation : slurm_.violations()) violations_.push_back(violation);
     life_.reset();
     return false;
