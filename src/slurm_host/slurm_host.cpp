@@ -77,9 +77,9 @@ SlurmHost::SlurmHost(Parts parts, const Ledger& ledger) : parts_(std::move(parts
   }
 }
 
-void SlurmHost::set_wake(std::function<void()> wake) {
+void SlurmHost::start_polling(std::chrono::milliseconds every) {
   const std::lock_guard lock{mutex_};
-  parts_.wake = std::move(wake);
+  poll_ = std::make_unique<PollThread>([this] { static_cast<void>(turn()); }, every);
 }
 
 // --- what the scheduler wants
@@ -90,7 +90,7 @@ Result<void> SlurmHost::launch(const LaunchOrder& order) {
   entry.job = order.job;
   entry.where = order.where;
   entry.is_watched = true;
-  if (parts_.wake) parts_.wake();
+  if (poll_) poll_->wake();
   return {};
 }
 
@@ -99,7 +99,7 @@ void SlurmHost::set_wish(AttemptId attempt, const std::function<void(Entry&)>& c
   const auto found = entries_.find(attempt);
   if (found == entries_.end()) return;
   change(found->second);
-  if (parts_.wake) parts_.wake();
+  if (poll_) poll_->wake();
 }
 
 void SlurmHost::stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) {
@@ -491,6 +491,8 @@ void SlurmHost::settle_one(BookedJob& booked) {
     event.kind = HostEventKind::Over;
     event.job = booked.number;
     event.outcome = job != nullptr ? outcome_of(*job) : Outcome::Cancelled;
+    // The journal knows nobody as completed who had no attempt: it was done, but not by us.
+    if (event.outcome == Outcome::Completed) event.outcome = Outcome::Cancelled;
     event.exit.why = job != nullptr ? fmt::format("{} in Slurm", to_string(job->phase))
                                     : "Slurm does not know it any more";
     return parts_.tell(std::move(event));

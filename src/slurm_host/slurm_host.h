@@ -8,9 +8,11 @@
 // from any other: they only note what is wanted.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -24,6 +26,7 @@
 #include "model/cluster.h"
 #include "slurm/link.h"
 #include "slurm_host/node_watch.h"
+#include "slurm_host/poll_thread.h"
 #include "slurm_host/run_track.h"
 #include "slurm_host/slurm_book.h"
 
@@ -43,8 +46,6 @@ class SlurmHost final : public Host {
     std::function<std::optional<std::string>(const std::string&)> setting;
     std::function<void(HostEvent)> tell;
     std::function<std::int64_t()> now;  // Unix seconds
-    /// Something is wanted: the next turn need not wait; may be absent.
-    std::function<void()> wake = {};
     Logger* log = nullptr;
     LogLimit* limit = nullptr;
     TrackRules rules = {};
@@ -54,8 +55,8 @@ class SlurmHost final : public Host {
 
   /// Whether Slurm could be read.
   bool turn();
-  /// From any thread.
-  void set_wake(std::function<void()> wake);
+  /// Turns in a thread of their own from now on, until the end.
+  void start_polling(std::chrono::milliseconds every);
 
   [[nodiscard]] Result<void> launch(const LaunchOrder& order) override;
   void stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) override;
@@ -112,7 +113,7 @@ class SlurmHost final : public Host {
   void set_wish(AttemptId attempt, const std::function<void(Entry&)>& change);
 
   Parts parts_;
-  std::mutex mutex_;  // of entries_ and of wake
+  std::mutex mutex_;  // of entries_
   std::map<AttemptId, Entry> entries_;
   // Of turn():
   SlurmBook book_;
@@ -128,6 +129,7 @@ class SlurmHost final : public Host {
   std::int64_t now_ = 0;
   std::int64_t partitions_at_ = 0;
   bool is_reachable_ = true;
+  std::unique_ptr<PollThread> poll_;  // the last: it uses everything above
 };
 
 }  // namespace berth

@@ -383,12 +383,14 @@ slurm::Linked<void> SimSlurm::carry_out(const slurm::JobRef& ref, Do act) {
   return answer;
 }
 
-/// On each node no more than it has, by everybody who runs there or is to.
+/// On each node no more than it has, by everybody who was placed there and runs or is to. What is
+/// started around us may come between a reading and an order.
 void SimSlurm::check_plan(const slurm::Job& job, const slurm::Placement& placement) {
   for (const std::string& node : placement.nodes) {
     std::int64_t wanted = 0;
     for (const auto& [id, row] : state_.rows) {
       const bool is_here =
+          row.placed_run == row.job.key.restarts &&
           std::ranges::find(row.required, node) != row.required.end() &&
           (holds_devices(row.job) || (row.job.phase == JobPhase::Pending && row.job.priority > 0));
       if (is_here && row.job.key.job != job.key.job) wanted += row.request.gpus;
@@ -413,6 +415,7 @@ slurm::Linked<void> SimSlurm::place(const slurm::JobRef& job, const slurm::Place
     check_plan(row.job, placement);
     ++counts_["place"];
     row.required = placement.nodes;
+    row.placed_run = row.job.key.restarts;
     row.job.required_nodes = placement.nodes;
     row.job.min_nodes = row.job.max_nodes = static_cast<std::int32_t>(placement.nodes.size());
     row.job.priority = kPriority;

@@ -129,7 +129,8 @@ class SimSlurm final : public slurm::Link {
     std::int64_t done = 0;   // seconds of work behind it
     std::int64_t begin = 0;  // not before
     std::vector<std::string> required{};
-    std::int64_t gone_at = 0;  // while it completes
+    std::optional<std::uint32_t> placed_run{};  // restarts, when it was last placed by its link
+    std::int64_t gone_at = 0;                   // while it completes
     After after = After::Over;
     slurm::JobPhase phase_after{};
     int starts = 0;
