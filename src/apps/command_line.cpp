@@ -100,6 +100,10 @@ void CommandLine::add_serve() {
   take(sub, "-p,--policy", serve_.policy, "POLICY", "who decides (default: easy)");
   take(sub, "--set", serve_settings_, "KEY=VALUE", "a parameter of the policy")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  take(sub, "--engine", serve_.engine, "ENGINE",
+       "below the scheduler: machine (what --cluster says), or slurm (default: machine)");
+  take(sub, "--slurm-commands", serve_.slurm_commands, "DIR",
+       "where Slurm's commands are (default: on PATH)");
   take(sub, "--cluster", serve_.cluster, "CLUSTER", "as of simulate (default: this machine)");
   take(sub, "--devices", serve_.devices, "N",
        "CPU slots where the machine has no GPU (default: one per two cores)");

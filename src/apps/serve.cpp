@@ -16,6 +16,7 @@
 #include "api/server.h"
 #include "apps/commands.h"
 #include "apps/serve_config.h"
+#include "apps/serve_slurm.h"
 #include "daemon/daemon.h"
 #include "exec/cgroup.h"
 
@@ -186,6 +187,7 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
   parts.power = config.power;
   parts.containers = config.containers;
   parts.service.version = BERTH_VERSION;
+  if (options.engine == "slurm") decide_for_slurm(options, parts);
   BERTH_TRY(const auto daemon, Daemon::open(std::move(parts), log));
   checked.server.log = &log;
   api::Server server{daemon->service(), checked.server};
@@ -210,7 +212,7 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
 Exit execute(const ServeOptions& options) {
   const auto config = configuration(options);
   if (!config) return complain(Exit::Misuse, config.error());
-  const auto cluster = cluster_of(*config);
+  const auto cluster = options.engine == "slurm" ? cluster_of_slurm(options) : cluster_of(*config);
   if (!cluster) return complain(Exit::Misuse, cluster.error());
   if (const auto served = serve(options, *config, *cluster); !served)
     return complain(Exit::Failure, served.error());

@@ -15,7 +15,9 @@ struct ServeOptions {
       estimator{}, cpu{}, power{}, log_level{}, log_format{};
   std::optional<std::int32_t> devices{};
   std::vector<std::pair<std::string, std::string>> settings{};
-  bool check = false;  // say what would be served and leave
+  bool check = false;              // say what would be served and leave
+  std::string engine = "machine";  // what runs the jobs: "machine" or "slurm"
+  std::string slurm_commands{};    // directory of Slurm's commands; empty: by PATH
 };
 
 }  // namespace berth

@@ -70,6 +70,8 @@ Result<void> check_directory(const std::string& path) {
 }  // namespace
 
 Result<ServeConfig> configuration(const ServeOptions& options) {
+  if (options.engine != "machine" && options.engine != "slurm")
+    return fail(fmt::format("--engine: '{}' is neither machine nor slurm", options.engine));
   ServeConfig config;
   if (!options.config.empty()) {
     BERTH_TRY(config, load_serve_config(options.config));
@@ -88,6 +90,12 @@ Result<ServeConfig> configuration(const ServeOptions& options) {
   take(options.log_level, config.log_level);
   take(options.log_format, config.log_format);
   if (options.devices) config.devices = options.devices;
+  if (options.engine == "slurm") {
+    if (!config.cluster.empty() || config.devices)
+      return fail("--engine slurm: the cluster is Slurm's (no --cluster, no --devices)");
+    // Slurm gives a job the same number of GPUs on each of its nodes.
+    if (!options.placement && options.config.empty()) config.scheduling.placement = "consolidated";
+  }
   if (options.policy) config.scheduling.policy = {.policy = *options.policy, .settings = {}};
   for (const auto& setting : options.settings) config.scheduling.policy.settings.push_back(setting);
   fill_defaults(config);

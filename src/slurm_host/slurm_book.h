@@ -25,8 +25,9 @@ struct BookedJob {
   std::optional<Claim> claim{};                  // the last
   /// As the last reading says; nothing: it did not say a word of it.
   const slurm::Job* now = nullptr;
-  std::int32_t unseen = 0;   // readings in a row
-  bool is_replaced = false;  // its name belongs to another job now
+  std::int32_t unseen = 0;      // readings in a row
+  bool is_replaced = false;     // its name belongs to another job now
+  std::int64_t over_since = 0;  // on both sides; 0: it is not
 
   /// Slurm does not know it any more. One reading without it may be a mistake.
   [[nodiscard]] bool is_gone() const noexcept { return is_replaced || unseen >= 2; }

@@ -18,6 +18,8 @@ namespace {
 using slurm::JobPhase;
 
 constexpr std::int64_t kPartitionsEvery = 60;  // seconds
+/// A killed slurmctld may forget that a job is over: so many seconds we do not.
+constexpr std::int64_t kRemembered = 600;
 
 bool is_alive(const slurm::Job& job) {
   return job.completing || job.phase == JobPhase::Running || job.phase == JobPhase::Suspended;
@@ -499,6 +501,8 @@ void SlurmHost::settle_one(BookedJob& booked) {
   }
   if (ours) return;
   if (is_over) {
+    if (booked.over_since == 0) booked.over_since = now_;
+    if (now_ < booked.over_since + kRemembered) return;
     if (booked.claim) write({no_claim(booked.number)});
     return book_.forget(booked.number);
   }
