@@ -91,6 +91,10 @@ Result<ServeConfig> configuration(const ServeOptions& options) {
   take(options.log_format, config.log_format);
   if (options.devices) config.devices = options.devices;
   if (options.engine == "slurm") {
+    if (std::getenv("BERTH_SLURM_TRIAL") == nullptr)
+      return fail(
+          "--engine slurm: to decide for a Slurm is not released yet: it has run over a simulated "
+          "one only (BERTH_SLURM_TRIAL=1 in the environment tries it on a cluster of your own)");
     if (!config.cluster.empty() || config.devices)
       return fail("--engine slurm: the cluster is Slurm's (no --cluster, no --devices)");
     // Slurm gives a job the same number of GPUs on each of its nodes.

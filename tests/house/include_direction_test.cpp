@@ -36,6 +36,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"daemon",
      {"base", "model", "wire", "why", "perf", "core", "placements", "policies", "cpu", "power",
       "sim", "store", "exec", "training"}},
+    {"slurm_host", {"base", "model", "store", "exec", "slurm", "daemon"}},
     {"api", {"base", "model", "wire", "daemon"}},
     {"client", {"base", "model", "wire", "step"}},
     {"sim", {"base", "model", "perf", "core"}},
@@ -46,7 +47,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"lab", {"base", "model", "perf", "placements", "policies", "power", "trace", "run"}},
     {"apps",
      {"base", "model", "perf", "placements", "policies", "cpu", "power", "sim", "trace", "report",
-      "run", "lab", "step", "exec", "daemon", "api", "client"}},
+      "run", "lab", "step", "exec", "slurm", "daemon", "slurm_host", "api", "client"}},
 };
 
 template <class Visit>
