@@ -254,7 +254,7 @@ void SlurmHost::submit(const std::vector<SlurmBook::Unknown>& newcomers) {
                            .runs = {{first.restarts, first.submitted}},
                            .limit = one.job->time_limit,
                            .now = one.job},
-                .spec = spec_of(*one.job, first)};
+                .spec = spec_of(*one.job, first, parts_.cluster)};
     const auto past = parts_.past_key(next.spec.user, next.spec.key);
     if (!past) continue;  // it may be there: it is asked for again
     if (*past) {          // over with us, and not in Slurm: settle() ends it there

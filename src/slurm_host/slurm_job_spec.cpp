@@ -46,6 +46,21 @@ bool takes_whole_nodes(const Cluster& cluster, const GpuRequest& gpus) {
   return any;
 }
 
+/// Types that have a node with so many devices; empty: every type has. Where a type has none, a job
+/// that asks for so many on each of its nodes would be spread over more of them.
+std::string types_with(const Cluster& cluster, std::int32_t per_node) {
+  std::string types;
+  bool are_all = true;
+  for (std::uint32_t pool = 0; pool < cluster.pools.size(); ++pool) {
+    const bool has = std::ranges::any_of(cluster.nodes, [&](const Node& node) {
+      return node.pool == PoolId{pool} && node.gpus >= per_node;
+    });
+    are_all = are_all && has;
+    if (has) types += (types.empty() ? "" : "|") + cluster.pools[pool].name;
+  }
+  return are_all ? std::string{} : types;
+}
+
 bool is_everything(const Cluster& cluster, const std::vector<std::string>& partition) {
   return std::ranges::all_of(cluster.nodes, [&](const Node& node) {
     return std::ranges::find(partition, node.name) != partition.end();
@@ -97,7 +112,7 @@ std::string obstacle_of(const slurm::Job& job, const Cluster& cluster,
   return {};
 }
 
-JobSpec spec_of(const slurm::Job& job, const FirstSight& seen) {
+JobSpec spec_of(const slurm::Job& job, const FirstSight& seen, const Cluster& cluster) {
   JobSpec spec;
   const GpuRequest gpus = gpus_of(job);
   spec.command = {"slurm", to_text(seen.name)};  // for people; Slurm has the script
@@ -109,7 +124,7 @@ JobSpec spec_of(const slurm::Job& job, const FirstSight& seen) {
   spec.comment = job.comment;
   spec.qos = job.qos;
   spec.gpus = gpus.total;
-  spec.gpu_type = gpus.type;
+  spec.gpu_type = gpus.type.empty() ? types_with(cluster, gpus.per_node) : gpus.type;
   spec.cpus = job.cpus;
   if (spec.gpus == 0) spec.cpus = std::max(1, spec.cpus);
   spec.memory_mib = clamped(job.memory_mib);

@@ -22,7 +22,8 @@ namespace berth {
 /// empty: not known.
 [[nodiscard]] std::string obstacle_of(const slurm::Job& job, const Cluster& cluster,
                                       const std::vector<std::string>& partition);
-[[nodiscard]] JobSpec spec_of(const slurm::Job& job, const FirstSight& seen);
+[[nodiscard]] JobSpec spec_of(const slurm::Job& job, const FirstSight& seen,
+                              const Cluster& cluster);
 /// Devices on each node are such that Slurm would give the same; a text says why not.
 [[nodiscard]] std::string misfit_of(const slurm::Job& job, const std::vector<HeldDevices>& where);
 

@@ -134,7 +134,7 @@ TEST(SlurmJobSpec, CountsGpusAsTheyWereAskedFor) {
   job.per_node = {{.name = "gpu", .type = "a100", .count = 8}};
   job.account = "ml";
   job.time_limit = 3600;
-  const JobSpec spec = spec_of(job, {{.job = 7}, 100, 0});
+  const JobSpec spec = spec_of(job, {{.job = 7}, 100, 0}, two_types());
   EXPECT_EQ(spec.gpus, 16);
   EXPECT_EQ(spec.gpu_type, "a100");
   EXPECT_EQ(spec.group, "ml");
@@ -142,6 +142,15 @@ TEST(SlurmJobSpec, CountsGpusAsTheyWereAskedFor) {
   EXPECT_EQ(obstacle_of(job, two_types(), {}), "");  // whole nodes
   job.per_node[0].count = 4;
   EXPECT_NE(obstacle_of(job, two_types(), {}), "");
+}
+
+// Because two nodes of four GPUs are not what a job means that asks for eight on one.
+TEST(SlurmJobSpec, TypesThatAreTooSmallAreNotForIt) {
+  slurm::Job job = job_of(7, 0, 100);
+  job.per_node = {{.name = "gpu", .type = {}, .count = 8}};
+  EXPECT_EQ(spec_of(job, {{.job = 7}, 100, 0}, two_types()).gpu_type, "a100");
+  job.per_node[0].count = 4;
+  EXPECT_EQ(spec_of(job, {{.job = 7}, 100, 0}, two_types()).gpu_type, "");
 }
 
 TEST(SlurmJobSpec, WhatAPolicyCannotTakeIntoAccountIsNotForUs) {
