@@ -115,8 +115,8 @@ void SimSlurm::user_cancels(std::uint32_t job) {
 
 void SimSlurm::user_holds(std::uint32_t job) {
   const auto found = state_.rows.find(job);
-  if (found != state_.rows.end() && found->second.job.phase == JobPhase::Pending)
-    found->second.job.priority = 0;
+  if (found == state_.rows.end() || !found->second.job.is_batch) return;  // nobody would let it go
+  if (found->second.job.phase == JobPhase::Pending) found->second.job.priority = 0;
 }
 
 void SimSlurm::admin_requeues(std::uint32_t job) {
