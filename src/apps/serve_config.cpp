@@ -93,8 +93,9 @@ Result<ServeConfig> configuration(const ServeOptions& options) {
   if (options.engine == "slurm") {
     if (std::getenv("BERTH_SLURM_TRIAL") == nullptr)
       return fail(
-          "--engine slurm: to decide for a Slurm is not released yet: it has run over a simulated "
-          "one only (BERTH_SLURM_TRIAL=1 in the environment tries it on a cluster of your own)");
+          "--engine slurm: to decide for a Slurm is not released yet: it has passed only a part of "
+          "its tests on a real one (BERTH_SLURM_TRIAL=1 in the environment tries it on a cluster "
+          "of your own)");
     if (!config.cluster.empty() || config.devices)
       return fail("--engine slurm: the cluster is Slurm's (no --cluster, no --devices)");
     // Slurm gives a job the same number of GPUs on each of its nodes.
