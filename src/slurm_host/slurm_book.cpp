@@ -13,6 +13,8 @@ namespace {
 bool is_run_of(const BookedJob& booked, const slurm::Job& job) {
   const std::uint32_t restarts = job.key.restarts;
   if (!booked.user.empty() && booked.user != job.user) return false;
+  // A requeue sets the submit time at once and the count only when the last process is gone.
+  if (job.completing) return true;
   const auto seen = booked.runs.lower_bound(restarts);
   if (seen == booked.runs.end()) return true;
   if (seen->first == restarts) return seen->second == job.key.submitted;
@@ -99,7 +101,7 @@ std::vector<SlurmBook::Unknown> SlurmBook::read(const std::vector<slurm::Job>& j
         unknown.push_back({name, &job});
         continue;
       }
-      booked->runs.emplace(job.key.restarts, job.key.submitted);
+      if (!job.completing) booked->runs.emplace(job.key.restarts, job.key.submitted);
       booked->now = &job;
       booked->unseen = 0;
     }

@@ -81,6 +81,16 @@ TEST(SlurmBook, ARunThatWasForgottenIsTheSameJob) {
   EXPECT_EQ(book.read({job_of(7, 1, 400)}).size(), 1U);
 }
 
+// Because Slurm sets the submit time of a requeued job before its count: seen on 24.11.
+TEST(SlurmBook, AJobThatIsBeingRequeuedIsTheSameJob) {
+  SlurmBook book;
+  book.add(booked(1, 7, 100));
+  slurm::Job leaving = job_of(7, 0, 130);
+  leaving.completing = true;
+  EXPECT_TRUE(book.read({leaving}).empty());
+  EXPECT_TRUE(book.read({job_of(7, 1, 130)}).empty());
+}
+
 TEST(SlurmBook, OneReadingWithoutAJobMayBeAMistake) {
   SlurmBook book;
   book.add(booked(1, 7, 100));
