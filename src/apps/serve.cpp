@@ -13,6 +13,7 @@
 #include "apps/commands.h"
 #include "apps/serve_advice.h"
 #include "apps/serve_config.h"
+#include "apps/serve_slurm.h"
 #include "apps/serving.h"
 #include "daemon/daemon.h"
 #include "exec/cgroup.h"
@@ -125,6 +126,7 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
   parts.power = config.power;
   parts.containers = config.containers;
   parts.service.version = BERTH_VERSION;
+  if (config.engine == "slurm") decide_for_slurm(config.slurm, parts);
   BERTH_TRY(const auto daemon, Daemon::open(std::move(parts), log));
   checked.server.log = &log;
   BERTH_LOG(log, Info, "serve", "ready", {"socket", bound.unix_path}, {"host", bound.host},
@@ -144,12 +146,13 @@ Result<void> serve(const ServeOptions& options, const ServeConfig& config, const
 Exit execute(const ServeOptions& options) {
   const auto config = configuration(options);
   if (!config) return complain(Exit::Misuse, config.error());
-  if (config->engine == "slurm") {
+  if (config->advise) {
     if (const auto served = serve_advice(options, *config); !served)
       return complain(Exit::Failure, served.error());
     return Exit::Success;
   }
-  const auto cluster = cluster_of(*config);
+  const auto cluster =
+      config->engine == "slurm" ? cluster_of_slurm(config->slurm) : cluster_of(*config);
   if (!cluster) return complain(Exit::Misuse, cluster.error());
   if (const auto served = serve(options, *config, *cluster); !served)
     return complain(Exit::Failure, served.error());

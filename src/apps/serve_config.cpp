@@ -81,8 +81,11 @@ Result<void> check_engine(const ServeConfig& config) {
     return fail(
         "engine: slurm goes with no cluster, devices or power programs of one machine: one "
         "scheduler serves a machine or a Slurm, not both");
-  if (!config.advise)
-    return fail("engine: slurm needs --advise: that Berth decides for Slurm is not there yet");
+  if (!config.advise && std::getenv("BERTH_SLURM_TRIAL") == nullptr)
+    return fail(
+        "engine: slurm needs --advise: that Berth decides for a Slurm is not released yet, it has "
+        "passed only a part of its tests on a real one (BERTH_SLURM_TRIAL=1 in the environment "
+        "tries it on a cluster of your own)");
   return {};
 }
 
@@ -111,6 +114,10 @@ Result<ServeConfig> configuration(const ServeOptions& options) {
   if (options.advise) config.advise = true;
   if (options.poll) config.slurm.poll = *options.poll;
   if (options.devices) config.devices = options.devices;
+  // Slurm gives a job the same number of GPUs on each of its nodes.
+  const bool decides_for_slurm = config.engine == "slurm" && !config.advise;
+  if (decides_for_slurm && !options.placement && options.config.empty())
+    config.scheduling.placement = "consolidated";
   if (options.policy) config.scheduling.policy = {.policy = *options.policy, .settings = {}};
   for (const auto& setting : options.settings) config.scheduling.policy.settings.push_back(setting);
   fill_defaults(config);

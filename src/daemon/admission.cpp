@@ -62,6 +62,9 @@ Answer<void> Admission::admit_change(const Caller& caller, const JobSpec& before
 
 Answer<void> Admission::check(const Caller& caller, const JobSpec* before, JobSpec& spec,
                               std::vector<std::string>& notes) {
+  if (before == nullptr && !options_.closed.empty())
+    return tl::unexpected<Fault>(
+        Fault{.kind = FaultKind::Impossible, .messages = {options_.closed}});
   Fault bad{.kind = FaultKind::BadRequest, .messages = {}};
   check_sense(caller, before, spec, bad);
   check_queue(caller, before, spec, notes, bad);

@@ -30,6 +30,7 @@ struct AdmissionOptions {
   std::size_t max_jobs = 1'000'000;                     // not over, in all
   std::size_t max_jobs_per_user = 100'000;
   std::int32_t max_user_priority = 0;  // a user may not go above; operators may
+  std::string closed{};                // why nothing is taken here, and who takes it; empty: it is
 };
 
 class Admission {

@@ -63,7 +63,15 @@ struct SupervisorRules {
   /// if it had not been asked.
   TrainingChannel* training = nullptr;
   Duration answer = std::chrono::seconds{10};
+  /// Somebody else keeps the queue: a job that could not be started is tried for as long as it is
+  /// there, and a failure ends it there whatever a policy says.
+  bool is_queue_elsewhere = false;
 };
+
+/// What ends it: for good if nobody wants its job to run again.
+[[nodiscard]] constexpr bool is_for_good(Ending ending) noexcept {
+  return ending == Ending::Cancel || ending == Ending::Kill;
+}
 
 /// A job as it is on record; nothing: it is over.
 using JobLookup = std::function<std::optional<LedgerJob>(JobNumber)>;

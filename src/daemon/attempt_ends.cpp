@@ -37,7 +37,11 @@ Verdict AttemptEnds::of_lost(const LedgerJob& job, const Attempt& attempt, const
 }
 
 Verdict AttemptEnds::of_failed_launch(const Attempt& attempt, const std::string& why) {
-  return judge_unlaunched(attempt.ending, why, launch_failures_[attempt.job]++);
+  constexpr std::int32_t kNeverGivenUp = 4;  // its pause is the longest
+  const std::int32_t failures = launch_failures_[attempt.job]++;
+  return judge_unlaunched(
+      attempt.ending, why,
+      parts_.rules.is_queue_elsewhere ? std::min(failures, kNeverGivenUp) : failures);
 }
 
 AttemptEnds::FoundEnd AttemptEnds::of_found(const LedgerJob& job, const Attempt& attempt,
@@ -63,7 +67,8 @@ std::optional<FailureKind> AttemptEnds::asks_policy(const LedgerJob* job, const 
       (verdict.outcome == Outcome::Failed || verdict.outcome == Outcome::OutOfMemory) && has_run;
   const bool was_lost =
       verdict.outcome == Outcome::NodeFailed && job != nullptr && job->spec->requeue;
-  if (!parts_.rules.policy_retries || ending != Ending::ByItself || (!failed && !was_lost))
+  if (!parts_.rules.policy_retries || parts_.rules.is_queue_elsewhere ||
+      ending != Ending::ByItself || (!failed && !was_lost))
     return std::nullopt;
   return failed ? failure_of(*exit) : FailureKind::Infrastructure;
 }

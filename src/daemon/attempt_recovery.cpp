@@ -68,8 +68,7 @@ void AttemptRecovery::adopt(const LedgerJob& job, const Finding& finding) {
     if (parts_.show_cores) parts_.show_cores(job.number, *finding.cores);
   }
   if (attempt.ending != Ending::ByItself) {
-    parts_.batch.signal(
-        {.kind = Signal::Kind::Stop, .attempt = attempt.id, .grace = job.spec->grace_seconds});
+    parts_.batch.signal(stop_signal(attempt, job.spec->grace_seconds));
     return;
   }
   const bool sleeps = attempt.is_suspended || attempt.is_frozen;

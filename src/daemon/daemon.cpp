@@ -84,6 +84,7 @@ struct Daemon::Parts {
     }
   }
   void open_gateway();
+  [[nodiscard]] Result<void> open_host();
   [[nodiscard]] Result<void> open_power();
   void open_energy();
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> extra_env(JobNumber job,
@@ -107,7 +108,7 @@ struct Daemon::Parts {
   std::unique_ptr<TrainingGateway> gateway;  // told by the journal's thread: gone after it
   JournalWriter journal_writer;
   std::unique_ptr<JournalThread> journal;
-  std::unique_ptr<LocalHost> host;
+  std::unique_ptr<Host> host;
   std::unique_ptr<JobSupervisor> supervisor;
   std::unique_ptr<PowerPrograms> programs;
   std::unique_ptr<NodePower> power;
@@ -152,12 +153,7 @@ Result<void> Daemon::Parts::begin() {
     messages.post(StopOrder{});
   });
   if (options.helper.empty()) options.helper = own_program();
-  BERTH_TRY(host, LocalHost::open({.run_dir = options.run_dir,
-                                   .shim = options.shim,
-                                   .cgroup_roots = options.cgroup_roots,
-                                   .log = &log,
-                                   .limit = &limit},
-                                  [this](HostEvent event) { messages.post(std::move(event)); }));
+  BERTH_TRY_VOID(open_host());
   supervisor = std::make_unique<JobSupervisor>(JobSupervisor::Parts{
       .cluster = options.cluster,
       .host = *host,
@@ -165,16 +161,22 @@ Result<void> Daemon::Parts::begin() {
       .clock = clock,
       .generation = generation,
       .job = [this](JobNumber job) { return board.find(job); },
-      .order =
-          [this](const LedgerJob& job, const Attempt& attempt) {
-            auto extra = extra_env(job.number, attempt.id);
-            for (auto& variable : session_environment(*job.spec, options.admission.queues))
-              extra.push_back(std::move(variable));
-            auto order = launch_order(job, attempt, options.cluster, extra, options.containers);
-            if (order) order->helper = options.helper;
-            return order;
-          },
-      .machine_cores = cores_of_this_machine(),
+      .order = [this](const LedgerJob& job, const Attempt& attempt) -> Result<LaunchOrder> {
+        if (options.host) {
+          LaunchOrder order;
+          order.job = job.number;
+          order.attempt = attempt.id;
+          order.where = attempt.where;
+          return order;
+        }
+        auto extra = extra_env(job.number, attempt.id);
+        for (auto& variable : session_environment(*job.spec, options.admission.queues))
+          extra.push_back(std::move(variable));
+        auto order = launch_order(job, attempt, options.cluster, extra, options.containers);
+        if (order) order->helper = options.helper;
+        return order;
+      },
+      .machine_cores = options.host ? std::vector<std::int32_t>{} : cores_of_this_machine(),
       .seen_to_run =
           [this](Time since) {
             auto found = store->started_since(since);
@@ -189,6 +191,29 @@ Result<void> Daemon::Parts::begin() {
           }});
   BERTH_TRY_VOID(open_power());
   open_energy();
+  return {};
+}
+
+Result<void> Daemon::Parts::open_host() {
+  const auto tell = [this](HostEvent event) { messages.post(std::move(event)); };
+  if (options.host) {
+    BERTH_TRY(host, options.host({.tell = tell,
+                                  .ledger = journal_writer.ledger(),
+                                  .journal = *journal,
+                                  .board = board,
+                                  .store = *store,
+                                  .clock = clock,
+                                  .cluster = options.cluster,
+                                  .log = log,
+                                  .limit = limit}));
+    return {};
+  }
+  BERTH_TRY(host, LocalHost::open({.run_dir = options.run_dir,
+                                   .shim = options.shim,
+                                   .cgroup_roots = options.cgroup_roots,
+                                   .log = &log,
+                                   .limit = &limit},
+                                  tell));
   return {};
 }
 
@@ -302,7 +327,8 @@ void Daemon::Parts::make_service() {
                                                    .hub = gateway ? &gateway->hub() : nullptr,
                                                    .log = &log,
                                                    .power = power.get(),
-                                                   .energy = energy.get()});
+                                                   .energy = energy.get(),
+                                                   .host = options.host_traits});
   admission =
       std::make_unique<Admission>(options.cluster, options.live.placement, options.admission,
                                   [this](JobNumber job) { return jobs_named(job); });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "daemon/live_abilities.h"
 #include "daemon/live_service.h"
 #include "daemon/node_power.h"
 #include "exec/container.h"
@@ -16,6 +17,20 @@
 #include "store/sqlite_store.h"
 
 namespace berth {
+
+/// What a host may use of the scheduler that it runs attempts for; outlives it.
+struct HostWorld {
+  std::function<void(HostEvent)> tell;
+  const Ledger& ledger;  // as it was left; only while the host is made
+  Journal& journal;
+  const StatusBoard& board;
+  Store& store;
+  const LiveClock& clock;
+  const Cluster& cluster;
+  Logger& log;
+  LogLimit& limit;
+};
+using HostMaker = std::function<Result<std::unique_ptr<Host>>(const HostWorld&)>;
 
 struct DaemonOptions {
   Cluster cluster;
@@ -35,6 +50,10 @@ struct DaemonOptions {
   /// done without.
   std::string training_socket;
   std::int64_t keep_journal_seconds = 30 * 86'400;
+  /// Where attempts run; empty: as processes of this machine. One of its own is told where to run
+  /// what, and nothing of scripts, environments and users.
+  HostMaker host{};
+  HostTraits host_traits{};
 };
 
 class Daemon {

@@ -33,7 +33,12 @@ void DecisionBatch::write_passes_later(Journal& journal) {
 
 void send(const Signal& signal, Host& host, const SupervisorRules& rules) {
   switch (signal.kind) {
-    case Signal::Kind::Stop: host.stop(signal.attempt, Host::Stop::Warn, signal.grace); break;
+    case Signal::Kind::Stop:
+      if (signal.is_for_good)
+        host.stop_for_good(signal.attempt, signal.grace);
+      else
+        host.stop(signal.attempt, Host::Stop::Warn, signal.grace);
+      break;
     case Signal::Kind::Suspend: host.suspend(signal.attempt); break;
     case Signal::Kind::Resume: host.resume(signal.attempt); break;
     case Signal::Kind::Cores: host.set_cores(signal.attempt, signal.cores); break;

@@ -31,6 +31,7 @@ struct Signal {
   } kind{};
   AttemptId attempt;
   std::int64_t grace = 0;
+  bool is_for_good = false;  // Stop: the job is over with it
   std::vector<std::int32_t> cores{};
   std::int64_t limit = 0;
   std::int32_t rate = 0;
@@ -87,6 +88,13 @@ class DecisionBatch {
   bool has_passes_ = false;  // since the last were handed on
 };
 
+/// To an attempt of which an end is wanted.
+[[nodiscard]] inline Signal stop_signal(const Attempt& attempt, std::int64_t grace) {
+  return {.kind = Signal::Kind::Stop,
+          .attempt = attempt.id,
+          .grace = grace,
+          .is_for_good = is_for_good(attempt.ending)};
+}
 /// Tells the host or, if there is one, the training code.
 void send(const Signal& signal, Host& host, const SupervisorRules& rules);
 

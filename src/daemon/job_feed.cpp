@@ -248,8 +248,17 @@ void JobFeed::emit(EventKind kind, JobId slot, JobState outcome) {
 // --- what comes from outside
 
 void JobFeed::handle(const HostEvent& event) {
+  if (event.kind == HostEventKind::Over) return handle_over(event);
   if (event.kind == HostEventKind::Started) parts_.gates.started(event.job, now_);
   if (const auto end = parts_.supervisor.handle(event)) handle_end(*end);
+}
+
+/// One that has an attempt ends with it: the host tells that too.
+void JobFeed::handle_over(const HostEvent& event) {
+  if (!parts_.job(event.job) || parts_.supervisor.alive(event.job) != nullptr) return;
+  if (const auto slot = slots_.slot_of(event.job)) emit(EventKind::Cancel, *slot);
+  slots_.release(event.job);
+  end_without_attempt(event.job, event.outcome, event.exit.why);
 }
 
 void JobFeed::handle(const Committed& committed) {

@@ -122,6 +122,7 @@ class JobFeed {
 
  private:
   void emit(EventKind kind, JobId slot, JobState outcome = JobState::Completed);
+  void handle_over(const HostEvent& event);
   void handle_wish(const WishRecord& wish);
   void tell_end(const AttemptEnd& end);
   void end_without_attempt(JobNumber job, Outcome outcome, std::string why);

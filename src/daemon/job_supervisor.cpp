@@ -189,9 +189,7 @@ void JobSupervisor::want_stop(Attempt& attempt, Ending ending, std::string why,
     return;
   }
   departures_.stop_warning(attempt.job);
-  batch_.signal({.kind = Signal::Kind::Stop,
-                 .attempt = attempt.id,
-                 .grace = grace_of(parts_.job(attempt.job))});
+  batch_.signal(stop_signal(attempt, grace_of(parts_.job(attempt.job))));
 }
 
 void JobSupervisor::stop(JobNumber job, Ending ending, std::string why) {
@@ -355,10 +353,18 @@ std::optional<AttemptEnd> JobSupervisor::handle(const HostEvent& event) {
       name_reason(verdict, attempt);
       return ask_or_end(job, std::move(verdict), &event.exit, ending);
     }
+    case HostEventKind::Over: return std::nullopt;  // of jobs without an attempt
     case HostEventKind::LaunchLost: break;
   }
   const auto finding = parts_.host.look(job, attempt.id);
-  if (!finding || finding->found == Found::Alive) return std::nullopt;
+  if (!finding) return std::nullopt;
+  if (finding->found == Found::Alive) {
+    // Recovery could not say so much: what was wanted of it meanwhile did not reach it.
+    attempt.is_running = true;
+    if (attempt.ending != Ending::ByItself)
+      batch_.signal(stop_signal(attempt, record->spec->grace_seconds));
+    return std::nullopt;
+  }
   if (finding->found == Found::Ended && finding->exit)
     return ask_or_end(job, AttemptEnds::of_exit(*record, attempt, *finding->exit), &*finding->exit,
                       ending);
@@ -515,9 +521,7 @@ void JobSupervisor::warn_who_stayed() {
       BERTH_LOG(*parts_.log, Warn, "training",
                 "code that was asked to save and leave is still there: it is warned by signal",
                 {"job", job}, {"after", to_seconds(rules_.answer)});
-    batch_.signal({.kind = Signal::Kind::Stop,
-                   .attempt = attempts_.at(job).id,
-                   .grace = grace_of(parts_.job(job))});
+    batch_.signal(stop_signal(attempts_.at(job), grace_of(parts_.job(job))));
   }
 }
 

@@ -9,9 +9,19 @@
 
 namespace berth {
 
+/// Where attempts run, and what cannot be done there whatever else is there.
+struct HostTraits {
+  Capabilities lacks{};
+  /// Jobs wait somewhere else: they come from there, and a job that has failed is over there.
+  bool keeps_queue = false;
+};
+/// Slurm's: a suspended job keeps its GPUs, devices are not shared, cores are given at the start.
+[[nodiscard]] HostTraits slurm_traits() noexcept;
+
 /// `speaks`: training code can reach the scheduler.
 /// `switches`: programs are configured that switch nodes off and on.
-[[nodiscard]] Capabilities live_abilities(bool speaks, bool switches) noexcept;
+[[nodiscard]] Capabilities live_abilities(bool speaks, bool switches,
+                                          const HostTraits& host = {}) noexcept;
 
 /// Of something that a policy uses and that is not simply so here.
 struct AbilityNote {
@@ -19,6 +29,7 @@ struct AbilityNote {
   bool is_lost = false;  // it cannot be done, and the policy does without
   std::string text;
 };
-[[nodiscard]] std::vector<AbilityNote> live_notes(Capabilities uses, bool speaks, bool switches);
+[[nodiscard]] std::vector<AbilityNote> live_notes(Capabilities uses, bool speaks, bool switches,
+                                                  const HostTraits& host = {});
 
 }  // namespace berth

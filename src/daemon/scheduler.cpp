@@ -8,7 +8,6 @@
 
 #include "base/check_scope.h"
 #include "daemon/explain.h"
-#include "daemon/live_abilities.h"
 #include "daemon/live_engine_parts.h"
 #include "model/job_spec_json.h"
 
@@ -81,7 +80,8 @@ void Scheduler::set_options(const SchedulerOptions& options) {
 /// Of the options as they are now, and the policy that decides.
 JobSupervisor::Rules Scheduler::rules() const {
   JobSupervisor::Rules rules{.min_run = std::chrono::seconds{parts_.options.min_run},
-                             .policy_retries = policy_retries_};
+                             .policy_retries = policy_retries_,
+                             .is_queue_elsewhere = parts_.host.keeps_queue};
   if (parts_.training != nullptr)
     rules.saves = [this](JobNumber job) { return parts_.training->has_saved(job); };
   if (parts_.options.training_answer > 0) rules.training = parts_.training;
@@ -305,7 +305,7 @@ Result<Scheduler::Next> Scheduler::run_engine() {
        .power = parts_.power,
        .manages_power = its.manages_power(),
        .one_at_a_time = trust_.is_careful,
-       .can = live_abilities(parts_.training != nullptr, switches)}};
+       .can = live_abilities(parts_.training != nullptr, switches, parts_.host)}};
   EngineLog log{
       {.executor = executor, .observer = executor, .slots = slots, .keep = [&](std::string pass) {
          memory.bytes += pass.size();

@@ -19,6 +19,7 @@
 #include "daemon/engine_memory.h"
 #include "daemon/job_supervisor.h"
 #include "daemon/learnt.h"
+#include "daemon/live_abilities.h"
 #include "daemon/live_executor.h"
 #include "daemon/message_queue.h"
 #include "daemon/scheduler_options.h"
@@ -58,6 +59,7 @@ class Scheduler {
     Logger* log = nullptr;
     NodePower* power = nullptr;  // absent: all nodes are on
     EnergyMeter* energy = nullptr;
+    HostTraits host{};
     /// A test puts something of its own around a policy.
     std::function<std::unique_ptr<Policy>(std::unique_ptr<Policy>)> around_policy{};
   };

@@ -77,6 +77,8 @@ Verdict judge(const JobSpec& spec, Ending ending, const ExitRecord& exit, std::i
     if (ending == Ending::Cancel) return *as_wanted(ending);
     return {.outcome = Outcome::Failed, .why = exit.why};
   }
+  if (exit.cancelled)
+    return {.outcome = Outcome::Cancelled, .why = exit.why.empty() ? "cancelled" : exit.why};
   if (exit.timed_out) return {.outcome = Outcome::TimedOut, .why = "over its time limit"};
   // It was done before it heard that it should stop.
   const bool heard = exit.stopped != Stopped::No;

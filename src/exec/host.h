@@ -1,7 +1,8 @@
 // Where attempts really run. A host makes processes, signals them, and tells how they ended; it
 // never decides. Everything that must outlive the scheduler is in files of the run directory: a
 // claim (whoever creates it wins), the launch order, the exit record. The local one
-// (exec/local_host.h) uses a small shim process per attempt; tests have one without processes.
+// (exec/local_host.h) uses a small shim process per attempt; the one over Slurm
+// (slurm_host/slurm_host.h) keeps its claims in the journal; tests have one without processes.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,12 @@ struct FileLimits {
   friend bool operator==(const FileLimits&, const FileLimits&) = default;
 };
 
-/// Everything a shim needs to run an attempt without asking anyone.
+/// Everything a shim needs to run an attempt without asking anyone. A host that only says where a
+/// job runs (Slurm has its script) reads no more than the first three.
 struct LaunchOrder {
   JobNumber job = 0;
   AttemptId attempt;
+  std::vector<HeldDevices> where{};  // no part of what a shim is told: its environment says it
   std::string script;                // its text; empty: command
   std::vector<std::string> command;  // argv, or the script's arguments
   std::string workdir;
@@ -67,6 +70,7 @@ struct ExitRecord {
   std::int32_t exit_code = 0;
   std::int32_t signal = 0;
   bool timed_out = false;  // its limit ended it
+  bool cancelled = false;  // somebody ended it by name and around us; never by a shim
   Stopped stopped = Stopped::No;
   bool was_started = true;  // false: the program could not be started, `why` says why
   std::string why;
@@ -107,6 +111,7 @@ enum class HostEventKind : std::uint8_t {
   Started,     // the program runs
   Ended,       // all processes gone, `exit` says how
   LaunchLost,  // the shim went away without a trace: look() tells what became of it
+  Over,        // the job is over where its queue is kept, and no attempt of ours has ended it
 };
 struct HostEvent {
   HostEventKind kind{};
@@ -114,6 +119,7 @@ struct HostEvent {
   AttemptId attempt;
   std::int64_t pid = 0;
   ExitRecord exit;
+  Outcome outcome{};  // of Over; `exit.why` tells people
 };
 
 class Host {
@@ -125,6 +131,11 @@ class Host {
   /// Warn: the attempt's warning signal, and after its grace a kill. Kill: at once.
   enum class Stop : std::uint8_t { Warn, Kill };
   virtual void stop(AttemptId attempt, Stop how, std::int64_t grace_seconds) = 0;
+  /// A warning to an attempt whose job is to be over with it. Where somebody else keeps the queue
+  /// that makes a difference: there the job does not wait again.
+  virtual void stop_for_good(AttemptId attempt, std::int64_t grace_seconds) {
+    stop(attempt, Stop::Warn, grace_seconds);
+  }
   virtual void suspend(AttemptId attempt) = 0;
   virtual void resume(AttemptId attempt) = 0;
   /// Any signal to all its processes.

@@ -37,6 +37,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
      {"base", "model", "wire", "why", "perf", "core", "placements", "policies", "cpu", "power",
       "sim", "store", "exec", "training"}},
     {"advise", {"base", "model", "wire", "why", "core", "store", "daemon", "slurm"}},
+    {"slurm_host", {"base", "model", "store", "exec", "slurm", "daemon"}},
     {"api", {"base", "model", "wire", "daemon"}},
     {"client", {"base", "model", "wire", "step"}},
     {"sim", {"base", "model", "perf", "core"}},
@@ -45,9 +46,9 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"report", {"base", "wire", "metrics"}},
     {"run", {"base", "perf", "core", "placements", "policies", "cpu", "power", "sim", "metrics"}},
     {"lab", {"base", "model", "perf", "placements", "policies", "power", "trace", "run"}},
-    {"apps",
-     {"base", "model", "perf", "placements", "policies", "cpu", "power", "sim", "trace", "metrics",
-      "report", "run", "lab", "slurm", "step", "exec", "daemon", "advise", "api", "client"}},
+    {"apps", {"base", "model", "perf",    "placements", "policies",   "cpu", "power",
+              "sim",  "trace", "metrics", "report",     "run",        "lab", "slurm",
+              "step", "exec",  "daemon",  "advise",     "slurm_host", "api", "client"}},
 };
 
 template <class Visit>
