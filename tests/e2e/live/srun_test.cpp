@@ -182,12 +182,88 @@ TEST_F(Srun, ReadsItsOptionsFromVariables) {
   EXPECT_THAT(log, Not(HasSubstr("code 0")));
 }
 
+/// What the job holds is on record; a variable that says more yields nothing more.
+TEST_F(Srun, NoVariableYieldsDevicesThatTheJobDoesNotHold) {
+  const std::string show = "bash -c 'echo [$CUDA_VISIBLE_DEVICES] [$SLURM_JOB_GPUS]'";
+  const std::string log =
+      run("SLURM_JOB_GPUS=0,1,2,3 srun -n1 -G 4 true; echo code $?\n"
+          "export SLURM_JOB_GPUS=2,3 BERTH_DEVICES=2,3 CUDA_VISIBLE_DEVICES=2,3\n"
+          "srun -n1 " +
+              show +
+              "\n"
+              "srun -n1 --gpus=2 " +
+              show +
+              "\n"
+              "unset SLURM_JOB_GPUS; srun -n1 " +
+              show + "\n",
+          "#SBATCH --gpus=2\n");
+  EXPECT_THAT(log, HasSubstr("it wants 4 GPUs, its job holds 2"));
+  EXPECT_THAT(log, HasSubstr("code 1\n[0,1] [0,1]\n[0,1] [0,1]\n[0,1] [0,1]\n"));
+}
+
+/// In Slurm's words, measured with 24.11.
+TEST_F(Srun, RefusesWhatItsJobDoesNotHave) {
+  const std::string log =
+      run("echo node; srun -n1 -w zz true; echo code $?\n"
+          "srun -n1 -w $SLURMD_NODENAME true && echo here\n"
+          "srun -n1 -r 1 true; echo code $?\n"
+          "srun -n1 -r 0 true && echo first\n"
+          "echo type; srun -n1 --gpus=zx81:1 true; echo code $?\n"
+          "srun -n1 --gres=gpu:zx81:1 true; echo code $?\n"
+          "echo tasks; srun -n 9 true; echo code $?\n"
+          "srun -n 9 --overlap true; echo code $?\n"
+          "srun -n 9 --overcommit true && echo crowded\n"
+          "SLURM_OVERCOMMIT=1 srun -n 9 --exact true && echo packed\n"
+          "srun -n 8 true && echo full\n",
+          "#SBATCH -c 2\n");
+  const std::string cannot = "srun: error: Unable to create step for job 1: ";
+  EXPECT_THAT(log, HasSubstr("node\n" + cannot +
+                             "Requested node configuration is not available\n"
+                             "srun: its job does not run on zz\ncode 1\nhere\n" +
+                             cannot + "Requested node configuration is not available\n"));
+  EXPECT_THAT(log, HasSubstr("code 1\nfirst\n"));
+  EXPECT_THAT(log, HasSubstr("type\n" + cannot +
+                             "Invalid generic resource (gres) specification\n"
+                             "srun: it wants zx81, its job holds "));
+  EXPECT_THAT(log, HasSubstr("tasks\n" + cannot + "More processors requested than permitted\n"));
+  EXPECT_THAT(log, EndsWith("code 1\ncrowded\npacked\nfull\n"));
+}
+
+/// A directory of PATH that cannot be entered says nothing of the program.
+TEST_F(Srun, TellsAMissingProgramFromOneThatCannotBeRun) {
+  const std::string log =
+      run("mkdir -m 0 closed; touch plain; as=\n"
+          // What root may do in spite of it would hide it.
+          "[ $(id -u) = 0 ] && as='setpriv --bounding-set -dac_override,-dac_read_search'\n"
+          "export PATH=$PWD/closed:$PATH\n"
+          "$as srun -n1 no-such-program; echo code $?\n"
+          "PATH=$PATH:$PWD $as srun -n1 plain; echo code $?\n"
+          "rmdir closed\n");
+  EXPECT_THAT(log, HasSubstr("execve(): no-such-program: No such file or directory\n"));
+  EXPECT_THAT(log, HasSubstr("code 2\n"));
+  EXPECT_THAT(log, HasSubstr("Permission denied\n"));
+  EXPECT_THAT(log, EndsWith("code 13\n"));
+}
+
+TEST_F(Srun, OptionsThatMeanNothingInsideAJobAreTaken) {
+  const std::string log =
+      run("srun -n1 --nice=5 --contiguous --switches=1 --wckey=x --mail-type=ALL -k echo quiet\n"
+          "srun -n1 --bcast=/tmp/q --cpu-freq=low -S 1 echo noted\n");
+  EXPECT_THAT(log, StartsWith("quiet\n"));
+  for (const char* name : {"bcast", "cpu-freq", "core-spec"})
+    EXPECT_THAT(log, HasSubstr(std::string("srun: --") + name + " has no effect inside a job\n"));
+  EXPECT_THAT(log, EndsWith("noted\n"));
+}
+
 TEST_F(Srun, RefusesNonsense) {
   const std::string log =
       run("srun; echo code $?\n"
           "srun -n 0 true; echo code $?\n"
           "srun --gpu-bind=sideways true; echo code $?\n"
           "srun --no-such true; echo code $?\n"
+          "srun --no-requeue true; echo code $?\n"
+          "srun --test-only true; echo code $?\n"
+          "srun -r first true; echo code $?\n"
           "srun -n1 --multi-prog /no/such/file; echo code $?\n"
           "BERTH_STEPS=/no/where srun -n1 true; echo code $?\n"
           "srun -n1 -o /no/where/x true; echo code $?\n");
