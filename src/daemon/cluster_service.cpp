@@ -85,22 +85,24 @@ std::vector<NodeView> ClusterService::nodes() {
     at[node.name] = views.size();
     views.push_back(std::move(view));
   }
-  for (const auto& [job, held] : parts_.board.held_devices()) {
-    for (const HeldDevices& here : held) {
-      const auto found = at.find(here.node);
-      if (found == at.end()) continue;
-      NodeView& view = views[found->second];
-      view.cpus_used += static_cast<std::int32_t>(here.cores.size());
-      for (const std::int32_t device : here.devices) {
-        if (static_cast<std::size_t>(device) < view.devices.size())
-          view.devices[static_cast<std::size_t>(device)].push_back(job);
-      }
+  std::vector<bool> is_in_use(views.size());
+  for (const StatusBoard::Holding& held : parts_.board.holdings()) {
+    const auto found = at.find(held.where.node);
+    if (found == at.end()) continue;
+    NodeView& view = views[found->second];
+    is_in_use[found->second] = true;
+    // A description may have shrunk since: nobody is told of more than there is.
+    view.cpus_used = std::min(view.cpus, view.cpus_used + held.cores);
+    for (const std::int32_t device : held.where.devices) {
+      if (static_cast<std::size_t>(device) < view.devices.size())
+        view.devices[static_cast<std::size_t>(device)].push_back(held.job);
     }
   }
-  for (NodeView& view : views) {
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    NodeView& view = views[i];
     view.gpus_used = static_cast<std::int32_t>(
         std::ranges::count_if(view.devices, [](const auto& jobs) { return !jobs.empty(); }));
-    if (view.state == "drained" && view.gpus_used > 0) view.state = "draining";
+    if (view.state == "drained" && is_in_use[i]) view.state = "draining";
   }
   return views;
 }

@@ -352,11 +352,34 @@ void StatusBoard::for_each(const std::function<void(const LedgerJob&)>& visit) c
   for (const auto& [number, job] : ledger_.jobs()) visit(job);
 }
 
-std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> StatusBoard::held_devices() const {
+namespace {
+
+/// Its share of the cores it asked for, where the machine has none left to bind it to.
+std::int32_t cores_asked(const JobSpec& spec, const HeldDevices& here) {
+  const auto devices = static_cast<std::int32_t>(here.devices.size());
+  if (spec.cpus <= 0) return 0;
+  return spec.gpus == 0 ? spec.cpus : std::max(1, spec.cpus * devices / spec.gpus);
+}
+
+}  // namespace
+
+std::vector<StatusBoard::Holding> StatusBoard::holdings() const {
   const std::shared_lock lock{mutex_};
-  std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> held;
-  for (const JobNumber number : live_attempts_)
-    held.emplace_back(number, ledger_.find(number)->attempt->where);
+  std::vector<Holding> held;
+  for (const JobNumber number : live_attempts_) {
+    const LedgerJob& job = *ledger_.find(number);
+    const auto note = notes_.find(number);
+    for (const HeldDevices& where : job.attempt->where) {
+      Holding holding{.job = number, .where = where};
+      // Bound anew since its start.
+      if (note != notes_.end() && note->second.cores && job.attempt->where.size() == 1)
+        holding.where.cores = *note->second.cores;
+      holding.cores = holding.where.cores.empty()
+                          ? cores_asked(*job.spec, where)
+                          : static_cast<std::int32_t>(holding.where.cores.size());
+      held.push_back(std::move(holding));
+    }
+  }
   return held;
 }
 

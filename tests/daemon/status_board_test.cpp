@@ -61,6 +61,36 @@ TEST(StatusBoard, PagesTellEveryJobOnceAndTheTotal) {
   }
 }
 
+/// On four devices of n1, and bound to no cores because the machine had none left.
+LedgerJob unbound(JobNumber number, std::int32_t gpus, std::int32_t cpus) {
+  JobSpec spec;
+  spec.gpus = gpus;
+  spec.cpus = cpus;
+  LedgerJob job;
+  job.number = number;
+  job.spec = std::make_shared<const JobSpec>(std::move(spec));
+  job.attempt.emplace().where = {{.node = "n1", .devices = {}, .cores = {}}};
+  for (std::int32_t device = 0; device < gpus; ++device)
+    job.attempt->where.front().devices.push_back(device);
+  return job;
+}
+
+TEST(StatusBoard, WhoIsBoundToNoCoresHoldsThoseItAskedFor) {
+  std::map<JobNumber, LedgerJob> jobs;
+  jobs[1] = unbound(1, 2, 16);
+  jobs[2] = unbound(2, 0, 3);
+  jobs[3] = unbound(3, 1, 0);
+  jobs[4] = unbound(4, 1, 2);
+  jobs[4].attempt->where.front().cores = {5, 6, 7};  // got more than it asked for
+  Ledger ledger;
+  ledger.restore(std::move(jobs), {}, 5, 1, kTimeZero);
+  StatusBoard board{std::move(ledger)};
+  board.note(1, [](JobNote& note) { note.cores = std::vector<std::int32_t>{}; });
+  std::vector<std::int32_t> cores;
+  for (const StatusBoard::Holding& held : board.holdings()) cores.push_back(held.cores);
+  EXPECT_EQ(cores, (std::vector<std::int32_t>{16, 3, 0, 3}));
+}
+
 TEST(StatusBoard, APageBehindTheLastJobIsEmpty) {
   const StatusBoard board{twenty_jobs()};
   JobFilter filter;
