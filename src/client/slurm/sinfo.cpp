@@ -87,8 +87,11 @@ bool is_wanted(const NodeView& node, const Parsed& parsed,
   if (parsed.has("responding") && is_dead(node)) return false;
   if (!wanted_nodes.empty() && std::ranges::find(wanted_nodes, node.name) == wanted_nodes.end())
     return false;
-  return states == "all" || is_listed(states, node_state(node, StateWord::Short)) ||
-         is_listed(states, node_state(node, StateWord::Long));
+  const std::string state = node_state(node, StateWord::Long);
+  // Slurm's "drain" is both, those that still run something and those that do not.
+  const bool drains = state == "draining" && is_listed(states, "drain");
+  return states == "all" || drains || is_listed(states, node_state(node, StateWord::Short)) ||
+         is_listed(states, state);
 }
 
 struct Answer {
@@ -245,17 +248,6 @@ Json partition_json(const Partition& partition, const Answer& answer) {
           {"name", partition.queue.name},
           {"priority", {{"job_factor", 1}, {"tier", 1}}},
           {"partition", {{"state", Json::array({"UP"})}}}};
-}
-
-/// The words of a state: "drained" is IDLE and DRAIN.
-Json state_words(const NodeView& node) {
-  const std::string state = node_state(node, StateWord::Long);
-  if (state == "drained") return Json::array({"IDLE", "DRAIN"});
-  if (state == "draining") return Json::array({"MIXED", "DRAIN"});
-  if (state == "idle~") return Json::array({"IDLE", "POWERED_DOWN"});
-  if (state == "idle#") return Json::array({"IDLE", "POWERING_UP"});
-  if (state == "idle%") return Json::array({"IDLE", "POWERING_DOWN"});
-  return Json::array({upper(state)});
 }
 
 Json range(std::int64_t value) { return {{"minimum", value}, {"maximum", value}}; }

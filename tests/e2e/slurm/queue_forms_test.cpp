@@ -143,6 +143,30 @@ TEST(Sinfo, TakesTheUsualOptions) {
             "n[1-3]\nn[1-3]\n");
 }
 
+// A draining node is neither free nor forgotten.
+TEST(Sinfo, ADrainingNodeSaysSo) {
+  PlayedScheduler scheduler;
+  scheduler.first = [](const Asked& asked) -> Told {
+    if (!asked.path().ends_with("/nodes")) return {.status = 0};
+    return {.body = R"({"nodes":[
+      {"name":"n1","state":"draining","reason":"fan","type":"a100","gpus":4,"gpus_used":2,"cpus":16,
+       "cpus_used":8,"memory_mib":65536,"devices":[[12],[12],[],[]]},
+      {"name":"n2","state":"draining","reason":"fan","type":"a100","gpus":4,"gpus_used":0,"cpus":16,
+       "cpus_used":16,"memory_mib":65536,"devices":[[],[],[],[]]},
+      {"name":"n3","state":"drained","reason":"fan","type":"a100","gpus":4,"gpus_used":0,"cpus":16,
+       "cpus_used":0,"memory_mib":65536,"devices":[[],[],[],[]]}]})"};
+  };
+  EXPECT_EQ(scheduler.sh("sinfo -h -N -p day -o '%N %t %T'").out,
+            "n1 drng draining\nn2 drng draining\nn3 drain drained\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drng -o %N").out, "n[1-2]\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drained -o %N").out, "n3\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drain -o %D").out, "2\n1\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p day -o %C").out, "24/0/24/48\n");
+  EXPECT_THAT(scheduler.sh("scontrol show node n1").out, HasSubstr("State=MIXED+DRAIN"));
+  EXPECT_THAT(scheduler.sh("scontrol show node n2").out, HasSubstr("State=ALLOCATED+DRAIN"));
+  EXPECT_THAT(scheduler.sh("scontrol show node n3").out, HasSubstr("State=IDLE+DRAIN"));
+}
+
 TEST(Sinfo, SpeaksSlurmsJson) {
   PlayedScheduler scheduler;
   const json answer = json::parse(scheduler.sh("sinfo --json -p day").out);
