@@ -44,7 +44,11 @@ ClusterView ClusterService::cluster() {
   view.gpus = static_cast<std::int32_t>(parts_.cluster.total_gpus());
   for (const NodeView& node : nodes()) view.gpus_used += node.gpus_used;
   for (const QueueOptions& queue : parts_.admission.options().queues)
-    view.queues.push_back({.name = queue.name, .max_time_limit = queue.max_time_limit});
+    view.queues.push_back({.name = queue.name,
+                           .max_time_limit = queue.max_time_limit,
+                           .default_time_limit = queue.default_time_limit > 0
+                                                     ? queue.default_time_limit
+                                                     : queue.max_time_limit});
   view.passes = figures.passes;
   view.last_pass_seconds = figures.last_pass_seconds;
   view.worst_pass_seconds = figures.worst_pass_seconds;

@@ -243,6 +243,7 @@ struct Fields<QueueView> {
   static void visit(Queue& q, Visit& v) {
     v("name", q.name);
     v("max_time_limit", q.max_time_limit, "seconds; 0: none");
+    v("default_time_limit", q.default_time_limit, "seconds, of jobs that ask for none; 0: none");
   }
 };
 

@@ -191,7 +191,8 @@ struct NodeView {
 
 struct QueueView {
   std::string name;
-  std::int64_t max_time_limit = 0;  // seconds; 0: none
+  std::int64_t max_time_limit = 0;      // seconds; 0: none
+  std::int64_t default_time_limit = 0;  // of jobs that ask for none
 };
 
 struct ClusterView {

@@ -171,7 +171,7 @@ class FilledService final : public Service {
     cluster.held = 7;
     cluster.gpus = 16;
     cluster.gpus_used = 9;
-    cluster.queues = {{"gpu", 3'600}, {"long", 0}};
+    cluster.queues = {{"gpu", 3'600, 600}, {"long", 0, 0}};
     cluster.passes = 1'000;
     cluster.last_pass_seconds = 0.001;
     cluster.worst_pass_seconds = 0.25;

@@ -56,6 +56,11 @@ std::string time_limit(const Partition& partition) {
   return most > 0 ? clock_span(static_cast<double>(most)) : "infinite";
 }
 
+std::string default_time(const Partition& partition) {
+  const std::int64_t usual = partition.queue.default_time_limit;
+  return usual > 0 ? clock_span(static_cast<double>(usual)) : "n/a";
+}
+
 // clang-format off
 constexpr std::array kColumns{
     Column{{"allocmem", 0, "ALLOCMEM"}, [](const NodeItem& i) -> std::string { return fmt::to_string(i.memory_used(*i.group.front())); }},
@@ -67,7 +72,7 @@ constexpr std::array kColumns{
     Column{{"cpus", 'c', "CPUS"}, [](const NodeItem& i) -> std::string { return fmt::to_string(i.group.front()->cpus); }},
     Column{{"cpusload", 'O', "CPU_LOAD"}, nullptr, "N/A"},
     Column{{"cpusstate", 'C', "CPUS(A/I/O/T)"}, [](const NodeItem& i) -> std::string { return cpus_by_state(i); }},
-    Column{{"defaulttime", 'L', "DEFAULTTIME"}, nullptr, "n/a"},
+    Column{{"defaulttime", 'L', "DEFAULTTIME"}, [](const NodeItem& i) -> std::string { return default_time(i.partition); }},
     Column{{"disk", 'd', "TMP_DISK"}, nullptr, "0"},
     Column{{"extra", 0, "EXTRA"}, nullptr, "(null)"},
     Column{{"features", 'f', "AVAIL_FEATURES"}, [](const NodeItem& i) -> std::string { return feature(i); }},
@@ -179,7 +184,7 @@ std::string node_value(const NodeItem& item, std::size_t column) {
     if (name.name == "nodes") return "0";
     if (name.name == "nodelist" || name.name == "nodehost") return "";
     if (kColumns[column].value != nullptr && name.letter != 'P' && name.letter != 'R' &&
-        name.letter != 'l')
+        name.letter != 'l' && name.letter != 'L')
       return "n/a";
   }
   return kColumns[column].value != nullptr ? kColumns[column].value(item)

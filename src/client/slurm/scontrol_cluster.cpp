@@ -125,12 +125,16 @@ std::string partition_block(const QueueView& queue, bool is_default, const Seen&
   }
   const std::string most =
       queue.max_time_limit > 0 ? day_clock(static_cast<double>(queue.max_time_limit)) : "UNLIMITED";
+  const std::string usual = queue.default_time_limit > 0
+                                ? day_clock(static_cast<double>(queue.default_time_limit))
+                                : "NONE";
   return record(
       {fmt::format("PartitionName={}", queue.name),
        "AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
        fmt::format("AllocNodes=ALL Default={} QoS=N/A", is_default ? "YES" : "NO"),
-       "DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO ExclusiveTopo=NO GraceTime=0 "
-       "Hidden=NO",
+       fmt::format("DefaultTime={} DisableRootJobs=NO ExclusiveUser=NO ExclusiveTopo=NO "
+                   "GraceTime=0 Hidden=NO",
+                   usual),
        fmt::format("MaxNodes=UNLIMITED MaxTime={} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED "
                    "MaxCPUsPerSocket=UNLIMITED",
                    most),

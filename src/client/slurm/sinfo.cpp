@@ -233,13 +233,14 @@ Json partition_json(const Partition& partition, const Answer& answer) {
     ++all.nodes;
   }
   const std::int64_t most = partition.queue.max_time_limit;
+  const std::int64_t usual = partition.queue.default_time_limit;
   return {{"nodes",
            {{"allowed_allocation", ""},
             {"configured", folded_names(std::move(names))},
             {"total", answer.nodes.size()}}},
           {"tres", {{"billing_weights", ""}, {"configured", tres(all, TresOrder::Table)}}},
           {"cpus", {{"task_binding", 0}, {"total", all.cpus}}},
-          {"defaults", {{"time", no_number()}}},
+          {"defaults", {{"time", usual > 0 ? set_number((usual + 59) / 60) : no_number()}}},
           {"maximums",
            {{"time", most > 0 ? set_number((most + 59) / 60) : infinite_number()},
             {"nodes", infinite_number()},

@@ -167,6 +167,13 @@ TEST(Sinfo, ADrainingNodeSaysSo) {
   EXPECT_THAT(scheduler.sh("scontrol show node n3").out, HasSubstr("State=IDLE+DRAIN"));
 }
 
+TEST(Sinfo, APartitionTellsItsDefaultTime) {
+  PlayedScheduler scheduler;
+  EXPECT_EQ(scheduler.sh("sinfo -h -n n1 -o '%R %L'").out, "gpu n/a\nday 1:00:00\n");
+  EXPECT_THAT(scheduler.sh("scontrol show partition day").out, HasSubstr("DefaultTime=01:00:00 "));
+  EXPECT_THAT(scheduler.sh("scontrol show partition gpu").out, HasSubstr("DefaultTime=NONE "));
+}
+
 TEST(Sinfo, SpeaksSlurmsJson) {
   PlayedScheduler scheduler;
   const json answer = json::parse(scheduler.sh("sinfo --json -p day").out);
@@ -178,6 +185,7 @@ TEST(Sinfo, SpeaksSlurmsJson) {
   EXPECT_EQ(first["cpus"]["idle"], 8);
   EXPECT_EQ(first["partition"]["name"], "day");
   EXPECT_EQ(first["partition"]["maximums"]["time"]["number"], 1'440);
+  EXPECT_EQ(first["partition"]["defaults"]["time"]["number"], 60);
   EXPECT_EQ(answer["sinfo"][2]["node"]["state"], json::array({"IDLE", "DRAIN"}));
 }
 
