@@ -99,6 +99,18 @@ TEST(Squeue, SpeaksSlurmsJson) {
   EXPECT_EQ(scheduler.sh("squeue --json=v0.0.38").exit, 2);
 }
 
+// Who is in no group is his own account, as %a shows.
+TEST(Squeue, FindsTheJobsOfAnAccount) {
+  PlayedScheduler scheduler;
+  scheduler.set_job(
+      {{"number", 14},
+       {"spec", {{"name", "later"}, {"user", "ann"}, {"queue", "gpu"}, {"group", "ml"}}}});
+  EXPECT_EQ(scheduler.sh("squeue -h -A ann -o '%A %a'").out, "12 ann\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -A ml,ann -S i -o '%A %a'").out, "12 ann\n14 ml\n");
+  EXPECT_EQ(scheduler.sh("scancel -A ann").exit, 0);
+  EXPECT_EQ(scheduler.sent("POST", "/api/v1/jobs/actions")["ids"], json::array({12}));
+}
+
 TEST(Squeue, SortsAsAsked) {
   PlayedScheduler scheduler;
   scheduler.set_job(
