@@ -1,5 +1,7 @@
 #include "daemon/job_steps.h"
 
+#include <algorithm>
+
 namespace berth {
 
 namespace {
@@ -20,11 +22,13 @@ StepView batch_step(const JobView& job, const AttemptRow& attempt) {
   step.id = step.name = kBatchStep;
   step.state = step_state(attempt.outcome);
   step.tasks = job.spec->tasks;
-  step.cpus = job.spec->cpus;
   for (const HeldDevices& held : attempt.where) {
     step.devices.insert(step.devices.end(), held.devices.begin(), held.devices.end());
     step.cores.insert(step.cores.end(), held.cores.begin(), held.cores.end());
   }
+  // Slurm's have one at least.
+  step.cpus = step.cores.empty() ? std::max(1, job.spec->cpus)
+                                 : static_cast<std::int32_t>(step.cores.size());
   step.begun = attempt.begun_wall;
   step.ended = attempt.ended_wall;
   step.exit_code = attempt.exit_code;

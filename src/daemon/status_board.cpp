@@ -1,6 +1,7 @@
 #include "daemon/status_board.h"
 
 #include <algorithm>
+#include <charconv>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -171,6 +172,15 @@ PaceView pace_view(const ProgressEstimate& progress, std::int64_t later) {
 
 namespace {
 
+/// Ours, or those of its #SBATCH lines, which it starts itself.
+std::int32_t tasks_of(const JobSpec& spec) {
+  const auto asked = spec.env.find("SLURM_NTASKS");
+  if (spec.tasks > 1 || spec.ranks || asked == spec.env.end()) return spec.tasks;
+  std::int32_t tasks = 0;
+  std::from_chars(asked->second.data(), asked->second.data() + asked->second.size(), tasks);
+  return std::max(1, tasks);
+}
+
 /// What is on record of a job, whether it is over or not.
 JobView recorded_view(const LedgerJob& job) {
   JobView view;
@@ -187,6 +197,7 @@ JobView recorded_view(const LedgerJob& job) {
   view.attempts = job.attempts;
   view.preemptions = job.preemptions;
   view.failures = job.failures;
+  if (job.spec) view.tasks = tasks_of(*job.spec);
   return view;
 }
 

@@ -144,6 +144,7 @@ struct Fields<JobView> {
     v("attempts", j.attempts);
     v("preemptions", j.preemptions);
     v("failures", j.failures);
+    v("tasks", j.tasks, "of its gang, or those that a batch script asked for and srun starts");
     v("where", j.where);
     v("granted", j.granted, "devices it holds now");
     v("exit_code", j.exit_code);

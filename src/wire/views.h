@@ -116,6 +116,7 @@ struct JobView {
   std::int32_t attempts = 0;
   std::int32_t preemptions = 0;
   std::int32_t failures = 0;
+  std::int32_t tasks = 0;          // its gang, or those it says that its steps will have
   std::vector<HeldDevices> where;  // now, or at the last attempt
   std::int32_t granted = 0;        // devices it holds now
   std::int32_t exit_code = 0;

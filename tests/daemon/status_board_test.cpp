@@ -91,6 +91,29 @@ TEST(StatusBoard, WhoIsBoundToNoCoresHoldsThoseItAskedFor) {
   EXPECT_EQ(cores, (std::vector<std::int32_t>{16, 3, 0, 3}));
 }
 
+TEST(StatusBoard, TheTasksOfABatchScriptAreThoseItAskedFor) {
+  std::map<JobNumber, LedgerJob> jobs;
+  const auto add = [&](JobNumber number, std::int32_t tasks,
+                       std::map<std::string, std::string> env) {
+    JobSpec spec;
+    spec.tasks = tasks;
+    spec.env = std::move(env);
+    jobs[number].number = number;
+    jobs[number].spec = std::make_shared<const JobSpec>(std::move(spec));
+  };
+  add(1, 1, {{"SLURM_NTASKS", "2"}});
+  add(2, 4, {{"SLURM_NTASKS", "2"}});
+  add(3, 1, {});
+  add(4, 1, {{"SLURM_NTASKS", "many"}});
+  Ledger ledger;
+  ledger.restore(std::move(jobs), {}, 5, 1, kTimeZero);
+  const StatusBoard board{std::move(ledger)};
+  EXPECT_EQ(board.view(1, 0)->tasks, 2);
+  EXPECT_EQ(board.view(2, 0)->tasks, 4);  // a gang of ours
+  EXPECT_EQ(board.view(3, 0)->tasks, 1);
+  EXPECT_EQ(board.view(4, 0)->tasks, 1);
+}
+
 TEST(StatusBoard, APageBehindTheLastJobIsEmpty) {
   const StatusBoard board{twenty_jobs()};
   JobFilter filter;

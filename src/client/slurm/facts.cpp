@@ -55,6 +55,8 @@ Resources allocated(const JobRow& job, const NodeTypes& types) {
   return has;
 }
 
+std::int32_t tasks_of(const JobRow& job) { return std::max({1, job.tasks, job.spec->tasks}); }
+
 std::string partition_of(const JobRow& job) {
   return job.spec->queue.empty() ? "all" : job.spec->queue;
 }

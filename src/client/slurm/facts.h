@@ -22,6 +22,8 @@ using NodeTypes = std::map<std::string, std::string>;
 [[nodiscard]] Resources requested(const JobRow& job);
 /// Nothing while it waits.
 [[nodiscard]] Resources allocated(const JobRow& job, const NodeTypes& types);
+/// How many tasks it has or its script said it would start.
+[[nodiscard]] std::int32_t tasks_of(const JobRow& job);
 [[nodiscard]] std::string partition_of(const JobRow& job);
 /// Its group's share, or its user's own.
 [[nodiscard]] std::string account_name(const JobRow& job);

@@ -131,7 +131,7 @@ void add_resources(Json& json, const JobRow& job, const NodeTypes& types) {
   const JobSpec& spec = *job.spec;
   const Resources asks = requested(job), has = allocated(job, types);
   const bool runs = has.nodes > 0;
-  const std::int32_t tasks = std::max(1, spec.tasks);
+  const std::int32_t tasks = tasks_of(job);
   json["cpus"] = set_number(runs ? has.cpus : asks.cpus);
   json["cpus_per_task"] = set_number(std::max(1, asks.cpus / tasks));
   json["node_count"] = set_number(runs ? has.nodes : 1);

@@ -28,7 +28,7 @@ std::string cpus(const QueueItem& i) {
 }
 
 std::string cpus_per_task(const QueueItem& i) {
-  return fmt::to_string(std::max(1, requested(i.job).cpus / std::max(1, i.job.spec->tasks)));
+  return fmt::to_string(std::max(1, requested(i.job).cpus / tasks_of(i.job)));
 }
 
 std::string time_limit(const QueueItem& i) {
@@ -117,12 +117,12 @@ constexpr std::array kJobColumns{
     JobColumn{{"nice", 'y', "NICE"}, [](const QueueItem& i) -> std::string { return fmt::to_string(-std::min(0, i.job.spec->priority)); }},
     JobColumn{{"nodelist", 'N', "NODELIST"}, [](const QueueItem& i) -> std::string { return holds(i) ? nodes_of(i.job) : ""; }},
     JobColumn{{"ntpercore", 0, "NTASKS_PER_CORE"}, nullptr, "N/A"},
-    JobColumn{{"ntpernode", 0, "NTASKS_PER_NODE"}, [](const QueueItem& i) -> std::string { return fmt::to_string(std::max(1, i.job.spec->tasks)); }},
+    JobColumn{{"ntpernode", 0, "NTASKS_PER_NODE"}, [](const QueueItem& i) -> std::string { return fmt::to_string(tasks_of(i.job)); }},
     JobColumn{{"ntpersocket", 0, "NTASKS_PER_SOCKET"}, nullptr, "N/A"},
     JobColumn{{"ntperboard", 0, "NTASKS_PER_BOARD"}, nullptr, "0"},
     JobColumn{{"numcpus", 'C', "CPUS"}, [](const QueueItem& i) -> std::string { return cpus(i); }},
     JobColumn{{"numnodes", 'D', "NODES"}, [](const QueueItem& i) -> std::string { return fmt::to_string(std::max<std::size_t>(1, i.job.where.size())); }},
-    JobColumn{{"numtasks", 0, "TASKS"}, [](const QueueItem& i) -> std::string { return fmt::to_string(std::max(1, i.job.spec->tasks)); }},
+    JobColumn{{"numtasks", 0, "TASKS"}, [](const QueueItem& i) -> std::string { return fmt::to_string(tasks_of(i.job)); }},
     JobColumn{{"origin", 0, "ORIGIN"}, nullptr, "NA"},
     JobColumn{{"originraw", 0, "ORIGIN_RAW"}, nullptr, "NA"},
     JobColumn{{"oversubscribe", 'h', "OVER_SUBSCRIBE"}, [](const QueueItem& i) -> std::string { return i.job.spec->exclusive ? "NO" : "OK"; }},

@@ -96,7 +96,7 @@ void add_resources(const Shown& s, const ControlStyle& style, std::vector<std::s
   const JobSpec& spec = *s.job.spec;
   const Resources asks = requested(s.job), has = allocated(s.job, s.types);
   const bool runs = has.nodes > 0;
-  const std::int32_t tasks = std::max(1, spec.tasks);
+  const std::int32_t tasks = tasks_of(s.job);
   lines.push_back(fmt::format("Partition={} AllocNode:Sid=N/A:0", partition_of(s.job)));
   lines.push_back(
       fmt::format("ReqNodeList={} ExcNodeList=(null)", or_null(folded_hosts(spec.nodes))));

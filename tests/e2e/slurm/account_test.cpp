@@ -123,9 +123,13 @@ TEST(Sacct, SaysWhoCancelledAndWhatRanBefore) {
       {"id":"1.2","where":[],"begun":1763300100000000,"ended":null,"outcome":null,"exit_code":0,"signal":0,"gpu_seconds":0,"why":""}]})"};
   };
   // Whole seconds are multiplied, so that the three agree.
-  scheduler.set_job({{"number", 12}, {"run_seconds", 65.9}});
-  EXPECT_EQ(scheduler.sh("sacct -j 12 -X -n -P -o elapsed,cputime,cputimeraw").out,
-            "00:01:05|00:01:05|65\n");
+  scheduler.set_job(
+      {{"number", 12},
+       {"run_seconds", 65.9},
+       {"where", {{{"node", "n1"}, {"devices", {0, 1}}, {"cores", {0, 1, 2, 3, 4, 5, 6, 7}}}}}});
+  EXPECT_EQ(scheduler.sh("sacct -j 12 -X -n -P -o elapsed,ncpus,cputime,cputimeraw").out,
+            "00:01:05|8|00:08:40|520\n");
+  EXPECT_THAT(scheduler.sh("seff 12").out, testing::HasSubstr("of 00:08:40 core-walltime"));
   EXPECT_EQ(scheduler.sh("sacct -D -j 12 -X -n -P -o jobid,state,elapsed,nodelist,exitcode").out,
             "12|PREEMPTED|00:01:00|n2|0:15\n12|RUNNING|00:01:05|n1|0:0\n");
 }
