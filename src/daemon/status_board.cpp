@@ -230,9 +230,15 @@ JobView StatusBoard::view_of(const LedgerJob& job, std::int64_t wall, Rows rows)
     if (note != notes_.end() && note->second.cores && view.where.size() == 1)
       view.where.front().cores = *note->second.cores;
     view.granted = job.attempt->gpus;
-    const double seconds =
-        static_cast<double>(std::max<std::int64_t>(0, wall - job.attempt->wall)) * 1e-6;
-    view.run_seconds += seconds;
+    const auto since = [&](std::int64_t then) {
+      return static_cast<double>(std::max<std::int64_t>(0, wall - then)) * 1e-6;
+    };
+    const double seconds = since(job.attempt->wall);
+    view.suspended = job.attempt->suspended_wall;
+    view.suspended_seconds = job.attempt->suspended_seconds;
+    if (view.suspended != 0) view.suspended_seconds += since(view.suspended);
+    view.last_run_seconds = std::max(0.0, seconds - view.suspended_seconds);
+    view.run_seconds += view.last_run_seconds;
     view.gpu_seconds += std::max(0.0, seconds * job.attempt->gpus + job.attempt->extra_gpu_seconds);
   }
   if (paths_ && rows == Rows::Whole) std::tie(view.output, view.error) = paths_(job);
@@ -245,8 +251,11 @@ JobView StatusBoard::past_view(const PastJob& past, Rows rows) const {
   JobView view = recorded_view(job);
   view.state = final_state(past.outcome);
   view.reason = past.why;
-  view.last_started = job.first_start_wall;
+  view.last_started = past.last_start_wall != 0 ? past.last_start_wall : job.first_start_wall;
   view.ended = past.ended_wall;
+  // Of a job of an older version that ran once all is one.
+  view.last_run_seconds = past.last_run_seconds.value_or(job.attempts > 1 ? 0 : job.run_seconds);
+  view.suspended_seconds = past.suspended_seconds;
   view.where = past.where;
   view.exit_code = past.exit_code;
   view.signal = past.signal;

@@ -138,7 +138,10 @@ struct Fields<JobView> {
     v("started", or_null(j.started), "the first start");
     v("last_started", or_null(j.last_started));
     v("ended", or_null(j.ended));
-    v("run_seconds", j.run_seconds);
+    v("run_seconds", j.run_seconds, "in which it was not suspended, over all attempts");
+    v("last_run_seconds", j.last_run_seconds, "of the last attempt");
+    v("suspended_seconds", j.suspended_seconds, "of the last attempt, in which it was suspended");
+    v("suspended", or_null(j.suspended), "since when it is");
     v("gpu_seconds", j.gpu_seconds);
     v("energy_kwh", j.energy_kwh, "charged so far");
     v("attempts", j.attempts);

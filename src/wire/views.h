@@ -110,7 +110,10 @@ struct JobView {
   std::int64_t started = 0;    // the first start
   std::int64_t last_started = 0;
   std::int64_t ended = 0;
-  double run_seconds = 0;  // so far
+  double run_seconds = 0;  // so far, over all attempts
+  double last_run_seconds = 0;
+  double suspended_seconds = 0;  // of the last attempt, in which it stood still
+  std::int64_t suspended = 0;    // since when it has stood still; 0: it does not
   double gpu_seconds = 0;
   double energy_kwh = 0;  // charged so far
   std::int32_t attempts = 0;

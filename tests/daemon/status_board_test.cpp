@@ -91,6 +91,43 @@ TEST(StatusBoard, WhoIsBoundToNoCoresHoldsThoseItAskedFor) {
   EXPECT_EQ(cores, (std::vector<std::int32_t>{16, 3, 0, 3}));
 }
 
+TEST(StatusBoard, SuspendedTimeIsNoRunTime) {
+  constexpr std::int64_t kSecond = 1'000'000;
+  std::map<JobNumber, LedgerJob> jobs;
+  jobs[1] = unbound(1, 2, 0);
+  jobs[1].run_seconds = 100;  // of a run before
+  jobs[1].attempt->wall = 1'000 * kSecond;
+  jobs[1].attempt->gpus = 2;
+  jobs[1].attempt->suspended_wall = 1'010 * kSecond;
+  jobs[1].attempt->suspended_seconds = 3;
+  Ledger ledger;
+  ledger.restore(std::move(jobs), {}, 2, 1, kTimeZero);
+  const StatusBoard board{std::move(ledger)};
+  const auto view = board.view(1, 1'015 * kSecond);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->suspended_seconds, 8);  // 3 before, 5 since
+  EXPECT_EQ(view->last_run_seconds, 7);   // 15 - 8
+  EXPECT_EQ(view->run_seconds, 107);
+  EXPECT_EQ(view->suspended, 1'010 * kSecond);
+  EXPECT_EQ(view->gpu_seconds, 30);  // who is suspended keeps its devices
+}
+
+TEST(StatusBoard, AJobThatIsOverTellsOfItsLastRun) {
+  const StatusBoard board{twenty_jobs()};
+  PastJob past;
+  past.job = unbound(21, 1, 0);
+  past.job.attempts = 2;
+  past.job.first_start_wall = 5;
+  past.job.run_seconds = 24;
+  past.last_start_wall = 9;
+  past.last_run_seconds = 15;
+  const JobView view = board.past_view(past);
+  EXPECT_EQ(view.started, 5);
+  EXPECT_EQ(view.last_started, 9);
+  EXPECT_EQ(view.last_run_seconds, 15);
+  EXPECT_EQ(view.run_seconds, 24);
+}
+
 TEST(StatusBoard, TheTasksOfABatchScriptAreThoseItAskedFor) {
   std::map<JobNumber, LedgerJob> jobs;
   const auto add = [&](JobNumber number, std::int32_t tasks,

@@ -84,6 +84,8 @@ std::int64_t eligible_of(const JobRow& job) {
 }
 
 double elapsed_of(const JobRow& job, std::int64_t now) {
+  if (!is_waiting(job.state) && job.last_run_seconds > 0) return job.last_run_seconds;
+  // An older scheduler tells of all runs together.
   const std::int64_t start = start_of(job);
   if (is_waiting(job.state) || job.attempts <= 1 || start == 0)
     return is_waiting(job.state) ? 0 : job.run_seconds;
@@ -94,9 +96,11 @@ double elapsed_of(const JobRow& job, std::int64_t now) {
 
 std::int64_t end_of(const JobRow& job, std::int64_t now) {
   if (job.ended > 0) return job.ended;
-  if (is_waiting(job.state) || job.spec->time_limit <= 0 || start_of(job) == 0) return 0;
-  const double left = static_cast<double>(job.spec->time_limit) - job.run_seconds;
-  return (now + static_cast<std::int64_t>(std::max(0.0, left))) * kSecond;
+  const std::int64_t start = start_of(job);
+  if (is_waiting(job.state) || job.spec->time_limit <= 0 || start == 0) return 0;
+  // While it is suspended the limit stands still.
+  const auto stood = static_cast<std::int64_t>(job.suspended_seconds);
+  return std::max(now * kSecond, start + (job.spec->time_limit + stood) * kSecond);
 }
 
 std::string accounted_state(const JobRow& job) {

@@ -11,7 +11,8 @@ namespace berth::client::slurm {
 namespace {
 
 double elapsed(const AccountRow& r, const AccountFacts& f) {
-  if (r.step != nullptr) return step_seconds(*r.step, f.now);
+  // No step runs longer than its job, which may have been suspended.
+  if (r.step != nullptr) return std::min(step_seconds(*r.step, f.now), elapsed_of(r.job, f.now));
   if (r.attempt != nullptr)
     return static_cast<double>(std::max<std::int64_t>(0, r.attempt->ended - r.attempt->begun)) /
            1e6;
@@ -207,7 +208,7 @@ constexpr std::array kFields{
     Field{{"StdOut", 20}, Of::Jobs, [](R r, F) -> std::string { return r.job.output; }},
     Field{{"Submit", 19}, Of::Both, [](R r, F) -> std::string { return moment_or(r.step != nullptr ? r.step->begun : r.job.submitted, "Unknown"); }},
     Field{{"SubmitLine", 20}, Of::Jobs, [](R r, F) -> std::string { return submit_line(r); }},
-    Field{{"Suspended", 10}, Of::Both, [](R, F) -> std::string { return std::string("00:00:00"); }},
+    Field{{"Suspended", 10}, Of::Both, [](R r, F) -> std::string { return day_clock(r.attempt != nullptr ? 0 : r.job.suspended_seconds); }},
     Field{{"SystemComment", 15}},
     Field{{"SystemCPU", 10}},
     Field{{"Timelimit", 10}, Of::Jobs, [](R r, F) -> std::string { return time_limit(r); }},

@@ -1,5 +1,6 @@
 // scontrol show job and show step.
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -71,7 +72,10 @@ void add_times(const Shown& s, std::vector<std::string>& lines) {
                               moment_or(start_of(job), "Unknown"),
                               moment_or(end_of(job, s.now), "Unknown"),
                               moment_or(job.spec->deadline.value_or(0) * 1'000'000, "N/A")));
-  lines.emplace_back("SuspendTime=None SecsPreSuspend=0 LastSchedEval=N/A Scheduler=Berth");
+  const double ran = job.suspended_seconds > 0 ? elapsed_of(job, s.now) : 0;
+  lines.push_back(
+      fmt::format("SuspendTime={} SecsPreSuspend={:.0f} LastSchedEval=N/A Scheduler=Berth",
+                  moment_or(job.suspended, "None"), std::floor(ran)));
 }
 
 /// With -d: which devices and cores on which node.

@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+
+#include <fmt/format.h>
 
 #include "client/played_scheduler.h"
 #include "project_paths.h"
@@ -132,6 +135,31 @@ TEST(Sacct, SaysWhoCancelledAndWhatRanBefore) {
   EXPECT_THAT(scheduler.sh("seff 12").out, testing::HasSubstr("of 00:08:40 core-walltime"));
   EXPECT_EQ(scheduler.sh("sacct -D -j 12 -X -n -P -o jobid,state,elapsed,nodelist,exitcode").out,
             "12|PREEMPTED|00:01:00|n2|0:15\n12|RUNNING|00:01:05|n1|0:0\n");
+}
+
+TEST(Sacct, TellsOfTheLastRunWithoutWhatItStoodStill) {
+  PlayedScheduler scheduler;
+  scheduler.set_job({{"number", 12},
+                     {"attempts", 2},
+                     {"started", 1'763'300'000'000'000},
+                     {"last_started", 1'763'300'040'000'000},
+                     {"run_seconds", 65.0},
+                     {"last_run_seconds", 25.5},
+                     {"suspended_seconds", 10.0},
+                     {"suspended", 1'763'300'060'000'000}});
+  EXPECT_EQ(scheduler.sh("sacct -j 12 -X -n -P -o start,elapsed,suspended").out,
+            "2025-11-16T13:34:00|00:00:25|00:00:10\n");
+  // No step is longer than its job.
+  EXPECT_EQ(scheduler.sh("sacct -j 12.batch -n -P -o elapsed").out, "00:00:25\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 12 -o '%M %L'").out, "0:25 1:59:34\n");
+  const std::string shown = scheduler.sh("scontrol show job 12").out;
+  EXPECT_THAT(shown, HasSubstr("RunTime=00:00:25 "));
+  EXPECT_THAT(shown, HasSubstr("SuspendTime=2025-11-16T13:34:20 SecsPreSuspend=25 "));
+  // The end of this run: two hours after its start, and what it stood still.
+  const std::int64_t start = std::time(nullptr) - 100;
+  scheduler.set_job({{"number", 12}, {"last_started", start * 1'000'000}});
+  EXPECT_EQ(scheduler.sh("date +%s -d \"$(squeue -h -j 12 -o %e)\"").out,
+            fmt::format("{}\n", start + 7'200 + 10));
 }
 
 TEST(Sacct, SpeaksSlurmsJson) {
