@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000;
 
+/// Slurm's signal that no process can get.
+constexpr AccountedExit kOutOfMemory{.code = 0, .signal = 125};
+
 /// Behind "cancelled by ", up to a colon with why.
 std::string who_cancelled(const JobRow& job) {
   constexpr std::string_view kBy = "cancelled by ";
@@ -112,6 +115,16 @@ std::string accounted_state(const JobRow& job) {
 
 AccountedExit accounted_exit(const JobRow& job) {
   if (job.state == LiveState::Cancelled || job.state == LiveState::TimedOut) return {};
+  return shown_exit(job);
+}
+
+AccountedExit accounted_exit(const StepView& step) {
+  if (step.state == StepState::OutOfMemory) return kOutOfMemory;
+  return {.code = step.exit_code, .signal = step.signal};
+}
+
+AccountedExit shown_exit(const JobRow& job) {
+  if (job.state == LiveState::OutOfMemory) return kOutOfMemory;
   return {.code = job.exit_code, .signal = job.signal};
 }
 

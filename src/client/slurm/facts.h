@@ -41,8 +41,12 @@ using NodeTypes = std::map<std::string, std::string>;
 struct AccountedExit {
   std::int32_t code = 0, signal = 0;
 };
-/// Who was stopped has no exit code of its own: the signal stands with its batch step.
+/// Who was stopped has no exit code of its own: the signal stands with its batch step. Out of memory
+/// is 0:125.
 [[nodiscard]] AccountedExit accounted_exit(const JobRow& job);
+[[nodiscard]] AccountedExit accounted_exit(const StepView& step);
+/// The same as scontrol and squeue have it, where a job that was stopped keeps its signal.
+[[nodiscard]] AccountedExit shown_exit(const JobRow& job);
 /// What it runs: a path for a script, otherwise its words.
 [[nodiscard]] std::string command_of(const JobRow& job);
 /// "12_[2-5%2]" or "12_3" or "12".

@@ -178,8 +178,8 @@ void add_state(Json& json, const JobRow& job) {
   json["nice"] = 0;
   json["requeue"] = spec.requeue;
   json["restart_cnt"] = std::max(0, job.attempts - 1);
-  json["exit_code"] = exit_code_json(job.exit_code, job.signal);
-  json["derived_exit_code"] = exit_code_json(job.exit_code, 0);
+  json["exit_code"] = exit_code_json(shown_exit(job).code, shown_exit(job).signal);
+  json["derived_exit_code"] = exit_code_json(shown_exit(job).code, 0);
   json["dependency"] =
       spec.dependencies.empty() ? "" : to_text(spec.dependencies, spec.any_dependency);
   json["failed_node"] = "";

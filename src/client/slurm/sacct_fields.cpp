@@ -55,7 +55,10 @@ std::int64_t end(const AccountRow& r) {
 }
 
 std::string exit_code(const AccountRow& r) {
-  if (r.step != nullptr) return exit_pair(r.step->exit_code, r.step->signal);
+  if (r.step != nullptr) {
+    const AccountedExit exit = accounted_exit(*r.step);
+    return exit_pair(exit.code, exit.signal);
+  }
   if (r.attempt != nullptr) return exit_pair(r.attempt->exit_code, r.attempt->signal);
   const AccountedExit exit = accounted_exit(r.job);
   return exit_pair(exit.code, exit.signal);
@@ -141,7 +144,7 @@ constexpr std::array kFields{
     Field{{"CPUTime", 10}, Of::Both, [](R r, F f) -> std::string { return day_clock(std::floor(elapsed(r, f)) * cpus(r, f)); }},
     Field{{"CPUTimeRAW", 10}, Of::Both, [](R r, F f) -> std::string { return fmt::format("{:.0f}", std::floor(elapsed(r, f)) * cpus(r, f)); }},
     Field{{"DBIndex", 21}, Of::Jobs, [](R r, F) -> std::string { return fmt::to_string(r.job.number); }},
-    Field{{"DerivedExitCode", 15}, Of::Jobs, [](R r, F) -> std::string { return exit_pair(r.job.exit_code, 0); }},
+    Field{{"DerivedExitCode", 15}, Of::Jobs, [](R r, F) -> std::string { return exit_pair(shown_exit(r.job).code, 0); }},
     Field{{"Elapsed", 10}, Of::Both, [](R r, F f) -> std::string { return day_clock(elapsed(r, f)); }},
     Field{{"ElapsedRaw", 10}, Of::Both, [](R r, F f) -> std::string { return fmt::format("{:.0f}", std::floor(elapsed(r, f))); }},
     Field{{"Eligible", 19}, Of::Both, [](R r, F) -> std::string { return moment_or(r.step != nullptr ? r.step->begun : eligible_of(r.job), "Unknown"); }},

@@ -45,6 +45,7 @@ std::string first_line(const Shown& s) {
 
 void add_state(const Shown& s, const ControlStyle& style, std::vector<std::string>& lines) {
   const JobSpec& spec = *s.job.spec;
+  const AccountedExit exit = shown_exit(s.job);
   const Account account = account_of(spec.user);
   lines.push_back(fmt::format("UserId={}({}) GroupId={}({}) MCS_label=N/A", account.user,
                               account.uid, account.group, account.gid));
@@ -55,9 +56,9 @@ void add_state(const Shown& s, const ControlStyle& style, std::vector<std::strin
                               or_null(to_text(spec.dependencies, spec.any_dependency))));
   lines.push_back(fmt::format("Requeue={} Restarts={} BatchFlag=1 Reboot=0 ExitCode={}",
                               spec.requeue ? 1 : 0, std::max(0, s.job.attempts - 1),
-                              exit_pair(s.job.exit_code, s.job.signal)));
+                              exit_pair(exit.code, exit.signal)));
   if (style.has_details)
-    lines.push_back(fmt::format("DerivedExitCode={}", exit_pair(s.job.exit_code, 0)));
+    lines.push_back(fmt::format("DerivedExitCode={}", exit_pair(exit.code, 0)));
 }
 
 void add_times(const Shown& s, std::vector<std::string>& lines) {

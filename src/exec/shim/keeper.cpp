@@ -375,6 +375,7 @@ void Keeper::finish(ExitRecord& record) const {
   record.peak_kib = family_.peak_kib();
   if (has_failed_ && family_.was_out_of_memory()) {
     record.out_of_memory = true;
+    note_in_output(shim_.order, memory_note(shim_.order, node_));
     record.why = out_of_memory(shim_.order.memory_mib, record.peak_kib) +
                  (record.why.empty() ? "" : "; ") + record.why;
   }

@@ -137,6 +137,14 @@ TEST(Sacct, SaysWhoCancelledAndWhatRanBefore) {
             "12|PREEMPTED|00:01:00|n2|0:15\n12|RUNNING|00:01:05|n1|0:0\n");
 }
 
+TEST(Sacct, OutOfMemoryHasSlurmsExitCode) {
+  PlayedScheduler scheduler;
+  scheduler.set_job({{"number", 9}, {"state", "out-of-memory"}, {"exit_code", 137}});
+  EXPECT_EQ(scheduler.sh("sacct -j 9 -X -n -P -o state,exitcode,derivedexitcode").out,
+            "OUT_OF_MEMORY|0:125|0:0\n");
+  EXPECT_THAT(scheduler.sh("scontrol show job 9").out, HasSubstr("ExitCode=0:125"));
+}
+
 TEST(Sacct, TellsOfTheLastRunWithoutWhatItStoodStill) {
   PlayedScheduler scheduler;
   scheduler.set_job({{"number", 12},
