@@ -6,6 +6,7 @@
 
 #include "client/script_variable.h"
 #include "client/slurm/format.h"
+#include "model/grid.h"
 
 namespace berth::client::slurm {
 
@@ -62,6 +63,11 @@ std::int32_t tasks_of(const JobRow& job) { return std::max({1, job.tasks, job.sp
 
 std::string partition_of(const JobRow& job) {
   return job.spec->queue.empty() ? "all" : job.spec->queue;
+}
+
+std::string name_of(const JobRow& job, const std::string& indices) {
+  // Several of them on one line have only the name in common.
+  return indices.empty() ? shown_name(*job.spec, job.array_index) : job.spec->name;
 }
 
 std::string account_name(const JobRow& job) {

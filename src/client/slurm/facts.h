@@ -25,6 +25,8 @@ using NodeTypes = std::map<std::string, std::string>;
 /// How many tasks it has or its script said it would start.
 [[nodiscard]] std::int32_t tasks_of(const JobRow& job);
 [[nodiscard]] std::string partition_of(const JobRow& job);
+/// What people call it, with its parameters if it is one of a grid: "train lr=0.1 seed=1".
+[[nodiscard]] std::string name_of(const JobRow& job, const std::string& indices);
 /// Its group's share, or its user's own.
 [[nodiscard]] std::string account_name(const JobRow& job);
 [[nodiscard]] std::string nodes_of(const JobRow& job);

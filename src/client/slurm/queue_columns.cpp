@@ -112,7 +112,7 @@ constexpr std::array kJobColumns{
     JobColumn{{"minmemory", 'm', "MIN_MEMORY"}, [](const QueueItem& i) -> std::string { return amount(static_cast<double>(i.job.spec->memory_mib), 'M'); }},
     JobColumn{{"mintime", 0, "TIME_MIN"}, nullptr, "0:00"},
     JobColumn{{"mintmpdisk", 'd', "MIN_TMP_DISK"}, nullptr, "0"},
-    JobColumn{{"name", 'j', "NAME"}, [](const QueueItem& i) -> std::string { return i.job.spec->name; }},
+    JobColumn{{"name", 'j', "NAME"}, [](const QueueItem& i) -> std::string { return name_of(i.job, i.indices); }},
     JobColumn{{"network", 0, "NETWORK"}, nullptr, "(null)"},
     JobColumn{{"nice", 'y', "NICE"}, [](const QueueItem& i) -> std::string { return fmt::to_string(-std::min(0, i.job.spec->priority)); }},
     JobColumn{{"nodelist", 'N', "NODELIST"}, [](const QueueItem& i) -> std::string { return holds(i) ? nodes_of(i.job) : ""; }},

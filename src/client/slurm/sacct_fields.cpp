@@ -157,7 +157,7 @@ constexpr std::array kFields{
     Field{{"Group", 9}, Of::Jobs, [](R r, F) -> std::string { return account_of(r.job.spec->user).group; }},
     Field{{"JobID", 12, true}, Of::Both, [](R r, F) -> std::string { return job_id(r, shown_id(r.job, r.indices)); }},
     Field{{"JobIDRaw", 12, true}, Of::Both, [](R r, F) -> std::string { return job_id(r, fmt::to_string(r.indices.empty() ? r.job.number : r.job.array)); }},
-    Field{{"JobName", 10}, Of::Both, [](R r, F) -> std::string { return r.step != nullptr ? r.step->name : r.job.spec->name; }},
+    Field{{"JobName", 10}, Of::Both, [](R r, F) -> std::string { return r.step != nullptr ? r.step->name : name_of(r.job, r.indices); }},
     Field{{"Layout", 9}},
     Field{{"Licenses", 10}},
     Field{{"MaxDiskRead", 12}},

@@ -40,7 +40,7 @@ std::string first_line(const Shown& s) {
                         s.indices.empty() ? fmt::to_string(s.job.array_index) : s.indices);
     if (s.job.array_at_once > 0) text += fmt::format("ArrayTaskThrottle={} ", s.job.array_at_once);
   }
-  return text + fmt::format("JobName={}", s.job.spec->name);
+  return text + fmt::format("JobName={}", harmless(name_of(s.job, s.indices)));
 }
 
 void add_state(const Shown& s, const ControlStyle& style, std::vector<std::string>& lines) {

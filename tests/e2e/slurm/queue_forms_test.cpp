@@ -111,6 +111,20 @@ TEST(Squeue, FindsTheJobsOfAnAccount) {
   EXPECT_EQ(scheduler.sent("POST", "/api/v1/jobs/actions")["ids"], json::array({12}));
 }
 
+TEST(Squeue, AJobOfAGridIsCalledByItsParameters) {
+  PlayedScheduler scheduler;
+  const json spec = {{"name", "train"},
+                     {"user", "ann"},
+                     {"queue", "gpu"},
+                     {"array", "0-1"},
+                     {"grid", {"lr=0.1,0.01", "seed=3"}}};
+  scheduler.set_job({{"number", 12}, {"array", 12}, {"array_index", 1}, {"spec", spec}});
+  EXPECT_EQ(scheduler.sh("squeue -h -j 12_1 -o '%i %j'").out, "12_1 train lr=0.01 seed=3\n");
+  EXPECT_EQ(scheduler.sh("sacct -X -n -P -j 12_1 -o jobname").out, "train lr=0.01 seed=3\n");
+  EXPECT_THAT(scheduler.sh("scontrol show job 12_1").out,
+              HasSubstr("JobName=train lr=0.01 seed=3\n"));
+}
+
 TEST(Squeue, SortsAsAsked) {
   PlayedScheduler scheduler;
   scheduler.set_job(
