@@ -1,9 +1,13 @@
 #include "client/slurm/facts.h"
 
 #include <algorithm>
+#include <charconv>
+
+#include <pwd.h>
 
 #include <fmt/format.h>
 
+#include "base/split.h"
 #include "client/script_variable.h"
 #include "client/slurm/format.h"
 #include "model/grid.h"
@@ -146,13 +150,48 @@ std::string shown_id(const JobRow& job, const std::string& indices) {
   return indices.empty() ? job.slurm_id() : fmt::format("{}_[{}]", job.array, indices);
 }
 
-std::string state_names() {
+namespace {
+
+/// Slurm's words for the states that jobs have here.
+std::vector<std::string> state_list() {
   std::vector<std::string> words;
   for (int i = 0; i < static_cast<int>(LiveState::Unknown); ++i) {
     std::string word(slurm_name(static_cast<LiveState>(i)));
     if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
   }
-  return fmt::format("{}\n", fmt::join(words, " "));
+  return words;
+}
+
+}  // namespace
+
+std::string state_names() { return fmt::format("{}\n", fmt::join(state_list(), " ")); }
+
+Result<States> parse_slurm_states(std::string_view text) {
+  for (const std::string_view word : split(text, ',')) {
+    if (word == "all" || word == "ALL" || !states_from(word).empty()) continue;
+    Error error;
+    error.messages.push_back(fmt::format("error: Invalid job state specified: {}", word));
+    error.messages.push_back(fmt::format("error: Valid job states include: {}",
+                                         lower(fmt::format("{}", fmt::join(state_list(), ",")))));
+    return tl::unexpected<Error>(std::move(error));
+  }
+  return parse_states(text);
+}
+
+std::vector<std::string> unknown_users(const std::vector<std::string>& users,
+                                       std::span<const JobRow> jobs) {
+  std::vector<std::string> unknown;
+  for (const std::string& user : users) {
+    // Who has only a token need not be known on this machine.
+    const bool has_jobs = std::ranges::any_of(jobs, [&](const JobRow& job) {
+      return job.spec->user == user || account_of(job.spec->user).uid == user;
+    });
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(user.data(), user.data() + user.size(), number);
+    const bool is_number = error == std::errc{} && end == user.data() + user.size();
+    if (!has_jobs && !is_number && ::getpwnam(user.c_str()) == nullptr) unknown.push_back(user);
+  }
+  return unknown;
 }
 
 std::string_view state_word(StepState state) {

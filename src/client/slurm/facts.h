@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "client/answers.h"
+#include "client/selection.h"
 #include "client/slurm/words.h"
 
 namespace berth::client::slurm {
@@ -53,6 +56,11 @@ struct AccountedExit {
 [[nodiscard]] std::string command_of(const JobRow& job);
 /// "12_[2-5%2]" or "12_3" or "12".
 [[nodiscard]] std::string shown_id(const JobRow& job, const std::string& indices);
+/// "PD,running" of a command of Slurm's; who is wrong is told Slurm's words.
+[[nodiscard]] Result<States> parse_slurm_states(std::string_view text);
+/// Those of `users` whom neither this machine knows nor any of these jobs names.
+[[nodiscard]] std::vector<std::string> unknown_users(const std::vector<std::string>& users,
+                                                     std::span<const JobRow> jobs);
 /// A line with every word for a state of a job that jobs have here.
 [[nodiscard]] std::string state_names();
 /// Of a step: RUNNING, COMPLETED …

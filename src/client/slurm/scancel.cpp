@@ -103,7 +103,7 @@ Result<Wanted> wanted_of(const Parsed& parsed) {
   action.queue = parsed.value("partition");
   wanted.accounts = parsed.value("account");
   if (parsed.has("state")) {
-    BERTH_TRY(auto states, parse_states(parsed.value("state")));
+    BERTH_TRY(auto states, parse_slurm_states(parsed.value("state")));
     for (const LiveState state : states.states) action.states.emplace_back(to_string(state));
   }
   BERTH_TRY_VOID(take_signal(parsed, action));

@@ -77,6 +77,27 @@ constexpr auto kSummary = "%9P %.5a %.10l %.16F %N";
 constexpr auto kReasons = "%20E %9u %19H %N";
 constexpr auto kReasonsLong = "%20E %12U %19H %6t %N";
 
+/// Slurm's words for states of nodes, of which nodes have only some here.
+constexpr std::array<std::string_view, 35> kNodeStates{
+    "all",        "alloc",        "allocated",     "blocked",     "cloud",    "comp",
+    "completing", "down",         "drain",         "drained",     "draining", "drng",
+    "fail",       "failing",      "future",        "idle",        "maint",    "mix",
+    "mixed",      "no_respond",   "npc",           "perfctrs",    "planned",  "plnd",
+    "power_down", "powered_down", "powering_down", "powering_up", "reboot",   "reboot^",
+    "reserved",   "resv",         "unk",           "unknown",     "error"};
+
+Result<void> check_states(const std::string& list) {
+  const std::string words = lower(list);
+  for (const std::string_view word : split(words, ',')) {
+    if (word.empty() || std::ranges::find(kNodeStates, word) != kNodeStates.end()) continue;
+    Error error;
+    error.messages.push_back(fmt::format("error: Bad state string: \"{}\"", word));
+    error.messages.push_back(fmt::format("error: valid states: {}", fmt::join(kNodeStates, ",")));
+    return tl::unexpected<Error>(std::move(error));
+  }
+  return {};
+}
+
 bool is_dead(const NodeView& node) { return node.state == "down"; }
 
 bool is_wanted(const NodeView& node, const Parsed& parsed,
@@ -367,6 +388,8 @@ int run_sinfo(std::span<const std::string> words, Console& console) {
   if (const auto code = lists(parsed, console)) return *code;
   const auto format = format_of(parsed);
   if (!format) return console.complain(kMisuse, format.error());
+  if (const auto states = check_states(parsed.value("states")); !states)
+    return console.complain(kMisuse, states.error());
   double every = 0;
   if (const std::string text = parsed.value("iterate"); !text.empty()) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), every);

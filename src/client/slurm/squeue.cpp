@@ -158,7 +158,7 @@ Result<Request> request_of(const Parsed& parsed) {
   BERTH_TRY_VOID(check_parser(parsed.value("json")));
   JobQuery& query = request.query;
   if (parsed.has("states")) {
-    BERTH_TRY(auto states, parse_states(parsed.value("states")));
+    BERTH_TRY(auto states, parse_slurm_states(parsed.value("states")));
     query.states = std::move(states.states);
     query.any_state = states.any;
   } else if (parsed.has("start") || parsed.has("steps")) {
@@ -251,13 +251,16 @@ bool needs_whole_rows(const Request& request, const Parsed& parsed) {
 }
 
 Result<std::vector<JobRow>> jobs_of(Scheduler& scheduler, const Request& request,
-                                    const Parsed& parsed, const ClusterView& cluster) {
+                                    const Parsed& parsed, const ClusterView& cluster,
+                                    const Console& console) {
   JobQuery query = request.query;
   query.rows = needs_whole_rows(request, parsed)            ? Rows::WithJson
                : parsed.has("array") || parsed.has("steps") ? Rows::Brief
                                                             : Rows::Folded;
   if (query.ids.empty()) query.ended_since = unix_now() - kRemembered;
   BERTH_TRY(JobRows page, scheduler.jobs(query));
+  for (const std::string& user : unknown_users(request.users, page.jobs))
+    console.note(fmt::format("error: Invalid user: {}", user));
   if (query.ids.size() == 1 && page.jobs.empty() && query.any_state)
     return fail("slurm_load_jobs error: Invalid job id specified");  // scripts wait for this
   const bool shows_ended = parsed.has("states");
@@ -289,7 +292,8 @@ Result<std::string> step_page(Scheduler& scheduler, const Request& request, cons
   return text;
 }
 
-Result<std::string> page_of(Scheduler& scheduler, const Request& request, const Parsed& parsed) {
+Result<std::string> page_of(Scheduler& scheduler, const Request& request, const Parsed& parsed,
+                            const Console& console) {
   BERTH_TRY(const ClusterView cluster, scheduler.cluster());
   if (parsed.has("clusters") && !is_listed(parsed.value("clusters"), cluster.name) &&
       parsed.value("clusters") != "all")
@@ -297,7 +301,7 @@ Result<std::string> page_of(Scheduler& scheduler, const Request& request, const 
                             cluster.name));
   BERTH_TRY(const auto nodes, scheduler.nodes());
   const NodeTypes types = types_of(nodes);
-  BERTH_TRY(const auto jobs, jobs_of(scheduler, request, parsed, cluster));
+  BERTH_TRY(const auto jobs, jobs_of(scheduler, request, parsed, cluster, console));
   const std::int64_t now = unix_now();
   const auto lines = parsed.has("array") || parsed.has("array-unique") || parsed.has("json")
                          ? one_line_each(jobs)
@@ -376,7 +380,7 @@ int run_squeue(std::span<const std::string> words, Console& console) {
     request->query.ids = *std::move(ids);
   }
   while (true) {
-    const auto text = page_of(scheduler, *request, parsed);
+    const auto text = page_of(scheduler, *request, parsed, console);
     if (!text) return console.complain(kFailure, text.error());
     if (!console.put(*text) || request->every <= 0) return console.done();
     std::this_thread::sleep_for(std::chrono::duration<double>(request->every));

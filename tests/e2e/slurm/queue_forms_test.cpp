@@ -125,6 +125,37 @@ TEST(Squeue, AJobOfAGridIsCalledByItsParameters) {
               HasSubstr("JobName=train lr=0.01 seed=3\n"));
 }
 
+TEST(Squeue, SaysWhatIsWrongInSlurmsWords) {
+  PlayedScheduler scheduler;
+  Ran ran = scheduler.sh("squeue -h -u nosuch");
+  EXPECT_EQ(ran.exit, 0);  // as Slurm's
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err, "squeue: error: Invalid user: nosuch\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -u ann -o %i").err, "");  // known by her jobs alone
+  ran = scheduler.sh("sacct -u nosuch");
+  EXPECT_EQ(ran.exit, 1);
+  EXPECT_EQ(ran.err, "sacct: error: Invalid user id: nosuch\n");
+  for (const char* command : {"squeue -t nonsense", "sacct -s nonsense", "scancel -t nonsense"}) {
+    ran = scheduler.sh(command);
+    EXPECT_EQ(ran.exit, 2) << command;
+    EXPECT_THAT(ran.err, HasSubstr("error: Invalid job state specified: nonsense\n"));
+    EXPECT_THAT(ran.err, HasSubstr("include: pending,running,suspended,completing,completed,"));
+  }
+  ran = scheduler.sh("sinfo -t idle,nonsense");
+  EXPECT_EQ(ran.exit, 2);
+  EXPECT_THAT(ran.err, HasSubstr("sinfo: error: Bad state string: \"nonsense\"\n"));
+  EXPECT_EQ(scheduler.sh("sinfo -h -t IDLE,maint -p day -o %N").out, "n2\n");
+}
+
+TEST(Squeue, TellsEveryColumnAtOnce) {
+  PlayedScheduler scheduler;
+  const std::string out = scheduler.sh("squeue -j 12 -o %all").out;
+  EXPECT_THAT(out, testing::StartsWith("ACCOUNT|"));
+  EXPECT_THAT(out, HasSubstr("|NODELIST(REASON)|"));
+  EXPECT_THAT(out, HasSubstr("\nann|"));
+  EXPECT_THAT(scheduler.sh("sinfo -o %all").out, HasSubstr("|PARTITION|"));
+}
+
 TEST(Squeue, SortsAsAsked) {
   PlayedScheduler scheduler;
   scheduler.set_job(
