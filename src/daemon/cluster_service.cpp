@@ -179,8 +179,15 @@ std::vector<ShareView> ClusterService::shares(const Caller& caller) {
     count(entry("user", job.spec->user), gpus);
     if (!job.spec->group.empty()) count(entry("group", job.spec->group), gpus);
   });
+  double all_shares = 0, all_gpu_seconds = 0;
+  for (const auto& [key, share] : by_key) {
+    all_shares += share.shares;
+    all_gpu_seconds += share.gpu_seconds;
+  }
   std::vector<ShareView> shares;
   for (auto& [key, share] : by_key) {
+    share.all_shares = all_shares;
+    share.all_gpu_seconds = all_gpu_seconds;
     const bool visible =
         caller.role != Role::User || share.kind == "group" || share.name == caller.user;
     if (visible) shares.push_back(std::move(share));

@@ -294,6 +294,8 @@ struct Fields<ShareView> {
     v("job_limit", s.job_limit, "0: none");
     v("gpu_seconds_limit", s.gpu_seconds_limit, "0: none");
     v("members", s.members, "of a group, beside what the machine and the configuration say");
+    v("all_shares", s.all_shares, "of everybody together, also of who is not shown");
+    v("all_gpu_seconds", s.all_gpu_seconds, "the same");
   }
 };
 

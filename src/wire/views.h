@@ -227,6 +227,9 @@ struct ShareView {
   double gpu_seconds_limit = 0;
   std::vector<std::string>
       members{};  // of a group, beside what the machine and the configuration say
+  // Of all users and groups together, also of those that the caller does not see.
+  double all_shares = 0;
+  double all_gpu_seconds = 0;
 };
 
 struct TokenView {

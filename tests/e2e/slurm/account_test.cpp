@@ -137,6 +137,20 @@ TEST(Sacct, SaysWhoCancelledAndWhatRanBefore) {
             "12|PREEMPTED|00:01:00|n2|0:15\n12|RUNNING|00:01:05|n1|0:0\n");
 }
 
+// Who may see only himself is told what part of the whole he is.
+TEST(Sshare, SharesAreThoseOfTheWhole) {
+  PlayedScheduler scheduler;
+  scheduler.first = [](const Asked& asked) -> Told {
+    if (!asked.path().ends_with("/shares")) return {.status = 0};
+    return {
+        .body =
+            R"({"shares":[{"kind":"user","name":"ann","shares":1,"gpu_seconds":600,"gpus_now":0,"jobs_now":0,
+      "waiting":0,"gpu_limit":0,"job_limit":0,"gpu_seconds_limit":0,"all_shares":2,"all_gpu_seconds":2400}]})"};
+  };
+  EXPECT_EQ(scheduler.sh("sshare -a -n -P -o user,normshares,rawusage,effectvusage,fairshare").out,
+            "||2400|1.000000|\nann|0.500000|600|0.250000|0.707107\n");
+}
+
 TEST(Sacct, OutOfMemoryHasSlurmsExitCode) {
   PlayedScheduler scheduler;
   scheduler.set_job({{"number", 9}, {"state", "out-of-memory"}, {"exit_code", 137}});
