@@ -52,6 +52,10 @@ class FilledService final : public Service {
     job.last_started = 1'700'000'000'000'003;
     job.ended = 1'700'000'000'000'004;
     job.run_seconds = 12.5;
+    job.last_run_seconds = 7.25;
+    job.suspended_seconds = 1.5;
+    job.suspended = 1'700'000'000'000'005;
+    job.tasks = 4;
     job.gpu_seconds = 1e9 / 3;
     set_energy(job, 123'456'789);
     job.attempts = 3;
