@@ -4,6 +4,10 @@
 #include <map>
 #include <tuple>
 
+#include <fmt/format.h>
+
+#include "client/slurm/words.h"
+
 namespace berth::client {
 
 std::vector<QueueLine> folded_arrays(std::span<const JobRow> jobs) {
@@ -27,7 +31,10 @@ std::vector<QueueLine> folded_arrays(std::span<const JobRow> jobs) {
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::ranges::sort(arrays[i].indices);
-    if (!arrays[i].indices.empty()) lines[i].indices = to_text(arrays[i]);
+    if (arrays[i].indices.empty()) continue;
+    // As Slurm writes it: two neighbours are a range.
+    lines[i].indices = slurm::index_ranges(arrays[i].indices);
+    if (arrays[i].at_once > 0) lines[i].indices += fmt::format("%{}", arrays[i].at_once);
   }
   return lines;
 }

@@ -6,7 +6,7 @@ namespace berth {
 
 namespace {
 
-double run_seconds_of(const ExitRecord* exit, const Attempt& attempt, Time until) {
+double held_seconds(const ExitRecord* exit, const Attempt& attempt, Time until) {
   if (exit != nullptr && exit->begun_clock > 0 && exit->ended_clock >= exit->begun_clock)
     return static_cast<double>(exit->ended_clock - exit->begun_clock) * 1e-6;
   if (exit != nullptr && !exit->was_started) return 0;
@@ -106,14 +106,18 @@ EndRecord AttemptEnds::record(const Attempt& attempt, const Verdict& verdict,
     record.max_rss_kib = exit->max_rss_kib;
     record.steps = exit->steps;
   }
+  double held = 0;
   if (verdict.outcome != Outcome::NotStarted) {
-    record.run_seconds = run_seconds_of(exit, attempt, until.value_or(parts_.clock.now()));
-    record.gpu_seconds =
-        std::max(0.0, record.run_seconds * attempt.gpus + attempt.extra_gpu_seconds);
+    held = held_seconds(exit, attempt, until.value_or(parts_.clock.now()));
+    if (exit != nullptr)
+      record.suspended_seconds =
+          std::clamp(static_cast<double>(exit->suspended_micros) * 1e-6, 0.0, held);
+    record.run_seconds = held - record.suspended_seconds;
+    // Who is suspended keeps its devices.
+    record.gpu_seconds = std::max(0.0, held * attempt.gpus + attempt.extra_gpu_seconds);
   }
   if (parts_.joules)
-    record.joules =
-        parts_.joules(attempt.job, attempt.since + seconds_to_duration(record.run_seconds));
+    record.joules = parts_.joules(attempt.job, attempt.since + seconds_to_duration(held));
   record.why = verdict.why;
   return record;
 }

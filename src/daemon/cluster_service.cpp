@@ -44,7 +44,11 @@ ClusterView ClusterService::cluster() {
   view.gpus = static_cast<std::int32_t>(parts_.cluster.total_gpus());
   for (const NodeView& node : nodes()) view.gpus_used += node.gpus_used;
   for (const QueueOptions& queue : parts_.admission.options().queues)
-    view.queues.push_back({.name = queue.name, .max_time_limit = queue.max_time_limit});
+    view.queues.push_back({.name = queue.name,
+                           .max_time_limit = queue.max_time_limit,
+                           .default_time_limit = queue.default_time_limit > 0
+                                                     ? queue.default_time_limit
+                                                     : queue.max_time_limit});
   view.passes = figures.passes;
   view.last_pass_seconds = figures.last_pass_seconds;
   view.worst_pass_seconds = figures.worst_pass_seconds;
@@ -85,22 +89,24 @@ std::vector<NodeView> ClusterService::nodes() {
     at[node.name] = views.size();
     views.push_back(std::move(view));
   }
-  for (const auto& [job, held] : parts_.board.held_devices()) {
-    for (const HeldDevices& here : held) {
-      const auto found = at.find(here.node);
-      if (found == at.end()) continue;
-      NodeView& view = views[found->second];
-      view.cpus_used += static_cast<std::int32_t>(here.cores.size());
-      for (const std::int32_t device : here.devices) {
-        if (static_cast<std::size_t>(device) < view.devices.size())
-          view.devices[static_cast<std::size_t>(device)].push_back(job);
-      }
+  std::vector<bool> is_in_use(views.size());
+  for (const StatusBoard::Holding& held : parts_.board.holdings()) {
+    const auto found = at.find(held.where.node);
+    if (found == at.end()) continue;
+    NodeView& view = views[found->second];
+    is_in_use[found->second] = true;
+    // A description may have shrunk since: nobody is told of more than there is.
+    view.cpus_used = std::min(view.cpus, view.cpus_used + held.cores);
+    for (const std::int32_t device : held.where.devices) {
+      if (static_cast<std::size_t>(device) < view.devices.size())
+        view.devices[static_cast<std::size_t>(device)].push_back(held.job);
     }
   }
-  for (NodeView& view : views) {
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    NodeView& view = views[i];
     view.gpus_used = static_cast<std::int32_t>(
         std::ranges::count_if(view.devices, [](const auto& jobs) { return !jobs.empty(); }));
-    if (view.state == "drained" && view.gpus_used > 0) view.state = "draining";
+    if (view.state == "drained" && is_in_use[i]) view.state = "draining";
   }
   return views;
 }
@@ -173,8 +179,15 @@ std::vector<ShareView> ClusterService::shares(const Caller& caller) {
     count(entry("user", job.spec->user), gpus);
     if (!job.spec->group.empty()) count(entry("group", job.spec->group), gpus);
   });
+  double all_shares = 0, all_gpu_seconds = 0;
+  for (const auto& [key, share] : by_key) {
+    all_shares += share.shares;
+    all_gpu_seconds += share.gpu_seconds;
+  }
   std::vector<ShareView> shares;
   for (auto& [key, share] : by_key) {
+    share.all_shares = all_shares;
+    share.all_gpu_seconds = all_gpu_seconds;
     const bool visible =
         caller.role != Role::User || share.kind == "group" || share.name == caller.user;
     if (visible) shares.push_back(std::move(share));

@@ -12,7 +12,7 @@ namespace berth {
 
 namespace {
 
-bool is_met(DependencyKind kind, Outcome outcome) {
+bool is_satisfied(DependencyKind kind, Outcome outcome) {
   switch (kind) {
     case DependencyKind::AfterOk:
     case DependencyKind::AfterCorr: return outcome == Outcome::Completed;
@@ -24,9 +24,8 @@ bool is_met(DependencyKind kind, Outcome outcome) {
   return true;
 }
 
-std::string never_text(const Dependency& dependency, Outcome outcome) {
-  return fmt::format("{}:{} can never be met: job {} {}", to_string(dependency.kind),
-                     dependency.job, dependency.job, to_string(outcome));
+std::string never_text(const Dependency& asked, std::string_view why) {
+  return fmt::format("{}:{} can never be met: {}", to_string(asked.kind), to_text(asked), why);
 }
 
 /// An array may have thousands.
@@ -46,13 +45,34 @@ bool asks_singleton(const JobSpec& spec) {
 
 }  // namespace
 
-void DependencyGate::add(const LedgerJob& job) {
+bool DependencyGate::Row::depends() const {
+  const auto is_met = [](const Wait& wait) { return wait.is_met(); };
+  if (waits.empty()) return false;
+  return spec->any_dependency ? std::ranges::none_of(waits, is_met)
+                              : !std::ranges::all_of(waits, is_met);
+}
+
+std::string DependencyGate::Row::hopeless() const {
+  const auto never_met = [](const Wait& wait) { return !wait.never.empty(); };
+  if (spec->any_dependency && !std::ranges::all_of(waits, never_met)) return {};
+  const auto found = std::ranges::find_if(waits, never_met);
+  return found == waits.end() ? std::string() : found->never;
+}
+
+std::vector<JobNumber> DependencyGate::Row::unmet() const {
+  std::set<JobNumber> all;
+  for (const Wait& wait : waits) all.insert(wait.open.begin(), wait.open.end());
+  return {all.begin(), all.end()};
+}
+
+void DependencyGate::add(const LedgerJob& job, Origin origin) {
   Row& row = rows_[job.number];
   row.spec = job.spec;
   row.array = job.array;
   row.array_index = job.array_index;
+  row.submitted = job.submitted;
   row.started = job.first_start;
-  set_dependencies(job.number, row);
+  set_dependencies(job.number, row, origin);
   add_name(job.number, *row.spec);
 }
 
@@ -63,7 +83,7 @@ void DependencyGate::change(const LedgerJob& job) {
   if (!row.never.empty()) row.is_unsatisfiable = false;  // it was kept: another chance
   row.never.clear();
   row.spec = job.spec;
-  set_dependencies(job.number, row);
+  set_dependencies(job.number, row, Origin::New);
   add_name(job.number, *row.spec);
 }
 
@@ -80,82 +100,94 @@ void DependencyGate::remove_singleton(const JobSpec& spec) {
 
 std::vector<JobNumber> DependencyGate::targets(const Dependency& dependency, const Row& row) const {
   NamedJob named;
-  std::optional<LedgerJob> past;
+  std::optional<PastJob> past;
   if (const auto live = rows_.find(dependency.job); live != rows_.end()) {
     named.array = live->second.array;
     if (live->second.spec->array) named.indices = &*live->second.spec->array;
-  } else if (past_of_ && (past = past_of_(dependency.job)) && past->spec) {
-    named.array = past->array;
-    if (past->spec->array) named.indices = &*past->spec->array;
+  } else if (past_of_ && (past = past_of_(dependency.job)) && past->job.spec) {
+    named.array = past->job.array;
+    if (past->job.spec->array) named.indices = &*past->job.spec->array;
   }
   return targets_of(dependency, named,
                     row.array != 0 ? std::optional{row.array_index} : std::nullopt);
 }
 
-void DependencyGate::set_dependencies(JobNumber job, Row& row) {
-  row.waits_for.clear();
-  row.unmet.clear();
-  row.is_one_met = false;
+void DependencyGate::set_dependencies(JobNumber job, Row& row, Origin origin) {
+  row.waits.clear();
   std::erase_if(due_, [&](const auto& entry) { return std::get<1>(entry) == job; });
-  std::string never;
   for (const Dependency& asked : row.spec->dependencies) {
     if (asked.kind == DependencyKind::Singleton) continue;
-    // Where one of several is enough, one job of an array must not stand for all of them.
-    const auto all = row.spec->any_dependency && asked.index == kWholeArray
-                         ? std::vector<JobNumber>{asked.job}
-                         : targets(asked, row);
-    if (all.empty())
-      never = fmt::format("{}:{} can never be met: that array has no such index",
-                          to_string(asked.kind), to_text(asked));
-    for (const JobNumber target : all)
-      row.waits_for.push_back({.kind = asked.kind, .job = target, .minutes = asked.minutes});
+    row.waits.push_back({.asked = asked, .targets = targets(asked, row)});
+    begin_wait(job, row.waits.back());
   }
-  for (const Dependency& dependency : row.waits_for) {
-    const auto target = rows_.find(dependency.job);
-    if (target == rows_.end()) {
-      settle_past(job, dependency, row, never);
+  std::string why = row.hopeless();
+  if (why.empty()) return;
+  const bool stays = origin == Origin::Recovered && is_of_an_older_version(row);
+  give_up_on(job, std::move(why), stays ? GivenUp::Stays : GivenUp::IsEnded);
+}
+
+void DependencyGate::begin_wait(JobNumber job, Wait& wait) {
+  const Dependency& asked = wait.asked;
+  if (wait.targets.empty()) wait.never = never_text(asked, "that array has no such index");
+  wait.open.insert(wait.targets.begin(), wait.targets.end());
+  for (const JobNumber target : wait.targets) {
+    const auto live = rows_.find(target);
+    if (live == rows_.end()) {
+      settle_past(job, wait, target);
       continue;
     }
-    const auto started = target->second.started;
-    if (dependency.kind == DependencyKind::After && started && dependency.minutes == 0) {
-      row.is_one_met = true;
-      continue;
-    }
-    row.unmet.push_back(dependency.job);
-    if (dependency.kind == DependencyKind::After && started)
-      due_.emplace(*started + std::chrono::minutes{dependency.minutes}, job, dependency.job);
+    const auto started = live->second.started;
+    if (asked.kind != DependencyKind::After || !started)
+      dependants_[target].push_back(job);
+    else if (asked.minutes == 0)
+      wait.open.erase(target);
     else
-      dependants_[dependency.job].push_back(job);
+      due_.emplace(*started + std::chrono::minutes{asked.minutes}, job, target);
   }
-  const bool hopeless =
-      !never.empty() && (!row.spec->any_dependency || (row.unmet.empty() && !row.is_one_met));
-  if (hopeless) give_up_on(job, std::move(never));
 }
 
 /// Of a job that is over, or never was.
-void DependencyGate::settle_past(JobNumber job, const Dependency& dependency, Row& row,
-                                 std::string& never) {
-  const auto outcome = outcome_of_(dependency.job);
-  if (outcome && dependency.minutes > 0 && past_of_) {
-    const auto past = past_of_(dependency.job);
-    if (past && past->first_start) {
-      row.unmet.push_back(dependency.job);
-      due_.emplace(*past->first_start + std::chrono::minutes{dependency.minutes}, job,
-                   dependency.job);
+void DependencyGate::settle_past(JobNumber job, Wait& wait, JobNumber target) {
+  const auto outcome = outcome_of_(target);
+  if (outcome && wait.asked.minutes > 0 && past_of_) {
+    const auto past = past_of_(target);
+    if (past && past->job.first_start) {
+      due_.emplace(*past->job.first_start + std::chrono::minutes{wait.asked.minutes}, job, target);
       return;
     }
   }
-  if (!outcome)
-    never = fmt::format("job {} does not exist", dependency.job);
-  else if (is_met(dependency.kind, *outcome))
-    row.is_one_met = true;
+  if (outcome)
+    wait.settle(target, *outcome);
   else
-    never = never_text(dependency, *outcome);
+    wait.never = fmt::format("job {} does not exist", target);
 }
 
-bool DependencyGate::depends(const Row& row) noexcept {
-  if (row.spec->any_dependency) return !row.unmet.empty() && !row.is_one_met;
-  return !row.unmet.empty();
+/// One of its jobs is over. An array has failed as a whole if one of its jobs did, and is known to
+/// have done so once all are over.
+void DependencyGate::Wait::settle(JobNumber target, Outcome outcome) {
+  if (open.erase(target) == 0 || !never.empty()) return;
+  has_failed = has_failed || outcome != Outcome::Completed;
+  if (asked.kind == DependencyKind::AfterNotOk) {
+    if (open.empty() && !has_failed)
+      never = never_text(asked, targets.size() == 1
+                                    ? fmt::format("job {} {}", target, to_string(outcome))
+                                    : fmt::format("all jobs of array {} completed", asked.job));
+  } else if (!is_satisfied(asked.kind, outcome)) {
+    never = never_text(asked, fmt::format("job {} {}", target, to_string(outcome)));
+  }
+}
+
+/// Earlier versions took the number of an array for its first job alone, and let wait who was
+/// submitted after another of its jobs had failed. An upgrade does not end them.
+bool DependencyGate::is_of_an_older_version(const Row& row) const {
+  if (!past_of_) return false;
+  return std::ranges::any_of(row.waits, [&](const Wait& wait) {
+    if (wait.never.empty() || wait.targets.size() < 2) return false;
+    return std::ranges::any_of(wait.targets, [&](JobNumber target) {
+      const auto past = rows_.contains(target) ? std::nullopt : past_of_(target);
+      return past && !is_satisfied(wait.asked.kind, past->outcome) && past->ended <= row.submitted;
+    });
+  });
 }
 
 bool DependencyGate::is_singleton_blocked(JobNumber job, const Row& row) const {
@@ -164,23 +196,13 @@ bool DependencyGate::is_singleton_blocked(JobNumber job, const Row& row) const {
   return siblings != by_name_.end() && *siblings->second.begin() < job;
 }
 
-void DependencyGate::give_up_on(JobNumber job, std::string why) {
+void DependencyGate::give_up_on(JobNumber job, std::string why, GivenUp what) {
   Row& row = rows_.at(job);
   if (std::exchange(row.is_unsatisfiable, true)) return;
-  // Who waits for a whole array stays, as under Slurm: earlier versions took its number for the first
-  // job alone, and an upgrade must not end what they let wait.
-  const bool is_of_an_array = row.waits_for.size() > row.spec->dependencies.size();
-  if (row.spec->keep_unmet || is_of_an_array)
+  if (row.spec->keep_unmet || what == GivenUp::Stays)
     row.never = std::move(why);
   else
     unsatisfiable_.push_back({job, std::move(why)});
-}
-
-void DependencyGate::meet(JobNumber waiting, JobNumber target, std::set<JobNumber>& recheck) {
-  Row& row = rows_.at(waiting);
-  std::erase(row.unmet, target);
-  row.is_one_met = true;
-  recheck.insert(waiting);
 }
 
 void DependencyGate::started(JobNumber job, Time now, std::set<JobNumber>& recheck) {
@@ -192,12 +214,14 @@ void DependencyGate::started(JobNumber job, Time now, std::set<JobNumber>& reche
   for (const JobNumber other : waiting->second) {
     const auto row = rows_.find(other);
     if (row == rows_.end()) continue;
-    for (const Dependency& on : row->second.waits_for) {
-      if (on.job != job || on.kind != DependencyKind::After) continue;
-      if (on.minutes == 0)
-        meet(other, job, recheck);
-      else
-        due_.emplace(now + std::chrono::minutes{on.minutes}, other, job);
+    for (Wait& wait : row->second.waits) {
+      if (wait.asked.kind != DependencyKind::After || !wait.open.contains(job)) continue;
+      if (wait.asked.minutes > 0) {
+        due_.emplace(now + std::chrono::minutes{wait.asked.minutes}, other, job);
+      } else {
+        wait.open.erase(job);
+        recheck.insert(other);
+      }
     }
   }
 }
@@ -206,7 +230,11 @@ void DependencyGate::take_due(Time now, std::set<JobNumber>& recheck) {
   while (!due_.empty() && std::get<0>(*due_.begin()) <= now) {
     const auto [time, waiting, target] = *due_.begin();
     due_.erase(due_.begin());
-    if (rows_.contains(waiting)) meet(waiting, target, recheck);
+    const auto row = rows_.find(waiting);
+    if (row == rows_.end()) continue;
+    for (Wait& wait : row->second.waits)
+      if (wait.asked.kind == DependencyKind::After) wait.open.erase(target);
+    recheck.insert(waiting);
   }
 }
 
@@ -238,28 +266,25 @@ void DependencyGate::settle(JobNumber waiting, JobNumber target, Outcome outcome
   const auto dependant = rows_.find(waiting);
   if (dependant == rows_.end()) return;
   Row& row = dependant->second;
-  for (const Dependency& dependency : row.waits_for) {
-    if (dependency.job != target) continue;
-    // It opens by time, however long the job itself has run.
-    const bool by_time = std::ranges::any_of(due_, [&](const auto& entry) {
-      return std::get<1>(entry) == waiting && std::get<2>(entry) == target;
-    });
-    if (by_time) continue;
-    if (is_met(dependency.kind, outcome)) {
-      meet(waiting, target, recheck);
+  // It opens by time, however long the job itself has run.
+  const bool by_time = std::ranges::any_of(due_, [&](const auto& entry) {
+    return std::get<1>(entry) == waiting && std::get<2>(entry) == target;
+  });
+  for (Wait& wait : row.waits) {
+    if (!wait.open.contains(target) || (by_time && wait.asked.kind == DependencyKind::After))
       continue;
-    }
-    std::erase(row.unmet, target);
-    const bool hopeless = !row.spec->any_dependency || (row.unmet.empty() && !row.is_one_met);
-    if (hopeless) give_up_on(waiting, never_text(dependency, outcome));
+    wait.settle(target, outcome);
+    if (wait.never.empty()) recheck.insert(waiting);
   }
+  if (std::string why = row.hopeless(); !why.empty())
+    give_up_on(waiting, std::move(why), GivenUp::IsEnded);
 }
 
 bool DependencyGate::is_open(JobNumber job) const {
   const auto found = rows_.find(job);
   if (found == rows_.end()) return true;
   const Row& row = found->second;
-  return !row.is_unsatisfiable && !depends(row) && !is_singleton_blocked(job, row);
+  return !row.is_unsatisfiable && !row.depends() && !is_singleton_blocked(job, row);
 }
 
 bool DependencyGate::is_kept_unmet(JobNumber job) const {
@@ -277,19 +302,21 @@ void DependencyGate::explain(JobNumber job, std::vector<ShutGate>& shut) const {
   const auto found = rows_.find(job);
   if (found == rows_.end()) return;
   const Row& row = found->second;
-  const auto of = static_cast<std::int64_t>(row.waits_for.size());
+  std::int64_t of = 0;
+  for (const Wait& wait : row.waits) of += std::ssize(wait.targets);
+  const std::vector<JobNumber> unmet = row.unmet();
   if (!row.never.empty()) {
     shut.push_back({.kind = GateKind::Dependency,
                     .text = row.never + "; it stays until it is changed or cancelled",
-                    .numbers = {{"unmet", static_cast<std::int64_t>(row.unmet.size())}, {"of", of}},
-                    .jobs = row.unmet});
-  } else if (depends(row)) {
+                    .numbers = {{"unmet", std::ssize(unmet)}, {"of", of}},
+                    .jobs = unmet});
+  } else if (row.depends()) {
     shut.push_back({.kind = GateKind::Dependency,
                     .text = fmt::format(
-                        "waits for job{} {}{}", row.unmet.size() == 1 ? "" : "s", listed(row.unmet),
-                        row.spec->any_dependency && row.unmet.size() > 1 ? " (one of them)" : ""),
-                    .numbers = {{"unmet", static_cast<std::int64_t>(row.unmet.size())}, {"of", of}},
-                    .jobs = row.unmet});
+                        "waits for job{} {}{}", unmet.size() == 1 ? "" : "s", listed(unmet),
+                        row.spec->any_dependency && row.waits.size() > 1 ? " (one of them)" : ""),
+                    .numbers = {{"unmet", std::ssize(unmet)}, {"of", of}},
+                    .jobs = unmet});
   }
   if (is_singleton_blocked(job, row)) {
     const auto& siblings = by_name_.at({row.spec->user, row.spec->name});

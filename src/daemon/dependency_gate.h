@@ -30,12 +30,15 @@ class DependencyGate {
  public:
   /// How a job that is over ended; nothing if there never was such a job.
   using OutcomeOf = std::function<std::optional<Outcome>(JobNumber)>;
-  /// The same job in full: of which array it was, and when it began. Absent: there are no arrays.
-  using PastOf = std::function<std::optional<LedgerJob>(JobNumber)>;
+  /// The same job in full: of which array it was, when it began and ended. Absent: there are no
+  /// arrays.
+  using PastOf = std::function<std::optional<PastJob>(JobNumber)>;
   explicit DependencyGate(OutcomeOf outcome_of, PastOf past_of = {})
       : outcome_of_(std::move(outcome_of)), past_of_(std::move(past_of)) {}
 
-  void add(const LedgerJob& job);
+  /// From another life of the scheduler, or just submitted.
+  enum class Origin : std::uint8_t { Recovered, New };
+  void add(const LedgerJob& job, Origin origin = Origin::New);
   /// Its request was changed. What it waited for before is forgotten; that it is unsatisfiable is
   /// not, since its end is under way.
   void change(const LedgerJob& job);
@@ -58,28 +61,42 @@ class DependencyGate {
   void explain(JobNumber job, std::vector<ShutGate>& shut) const;
 
  private:
+  /// One dependency of a request. It means one job, or all of an array.
+  struct Wait {
+    Dependency asked{};
+    std::vector<JobNumber> targets{};
+    std::set<JobNumber> open{};  // those of them that have yet to start or to end
+    bool has_failed = false;     // one of them did not complete
+    std::string never{};         // why it can never be met
+    [[nodiscard]] bool is_met() const noexcept { return open.empty() && never.empty(); }
+    void settle(JobNumber target, Outcome outcome);
+  };
   struct Row {
     std::shared_ptr<const JobSpec> spec;
     JobNumber array = 0;
     std::int32_t array_index = 0;
+    Time submitted{};
     std::optional<Time> started{};
-    std::vector<Dependency> waits_for{};  // of its request, arrays job by job
-    std::vector<JobNumber> unmet{};
-    bool is_one_met = false;
+    std::vector<Wait> waits{};
     bool is_unsatisfiable = false;  // it is about to be ended, unless it is kept
     std::string never{};            // of one that is kept
+    [[nodiscard]] bool depends() const;
+    /// Why it can never begin; empty: it still can.
+    [[nodiscard]] std::string hopeless() const;
+    [[nodiscard]] std::vector<JobNumber> unmet() const;
   };
   using NameKey = std::pair<std::string, std::string>;  // user, job name
 
-  void set_dependencies(JobNumber job, Row& row);
-  void settle_past(JobNumber job, const Dependency& dependency, Row& row, std::string& never);
+  void set_dependencies(JobNumber job, Row& row, Origin origin);
+  void begin_wait(JobNumber job, Wait& wait);
+  void settle_past(JobNumber job, Wait& wait, JobNumber target);
+  [[nodiscard]] bool is_of_an_older_version(const Row& row) const;
   [[nodiscard]] std::vector<JobNumber> targets(const Dependency& dependency, const Row& row) const;
   void add_name(JobNumber job, const JobSpec& spec);
   void remove_singleton(const JobSpec& spec);
-  void meet(JobNumber waiting, JobNumber target, std::set<JobNumber>& recheck);
   void settle(JobNumber waiting, JobNumber target, Outcome outcome, std::set<JobNumber>& recheck);
-  void give_up_on(JobNumber job, std::string why);
-  [[nodiscard]] static bool depends(const Row& row) noexcept;
+  enum class GivenUp : std::uint8_t { IsEnded, Stays };
+  void give_up_on(JobNumber job, std::string why, GivenUp what);
   [[nodiscard]] bool is_singleton_blocked(JobNumber job, const Row& row) const;
 
   OutcomeOf outcome_of_;

@@ -5,13 +5,13 @@
 
 namespace berth {
 
-void Gates::add(const LedgerJob& job, Time now, std::int64_t wall) {
+void Gates::add(const LedgerJob& job, Time now, std::int64_t wall, DependencyGate::Origin origin) {
   Row& row = rows_[job.number];
   row.spec = job.spec;
   row.array = job.array;
   holds_.set(job);
   times_.add(job.number, *job.spec, now, wall);
-  dependencies_.add(job);
+  dependencies_.add(job, origin);
   recheck_.insert(job.number);
   if (job.attempt) enter(job.number, row);  // it runs: it has passed all gates before
 }

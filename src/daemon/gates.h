@@ -33,7 +33,8 @@ class Gates {
 
   /// A job that is not over. `wall` is the Unix time in microseconds at `now`: begin times are told
   /// by people's clock.
-  void add(const LedgerJob& job, Time now, std::int64_t wall);
+  void add(const LedgerJob& job, Time now, std::int64_t wall,
+           DependencyGate::Origin origin = DependencyGate::Origin::New);
   /// A job that an engine from before has let in already: it is not asked again.
   void let_in(JobNumber job);
   /// It was changed by its user or an operator.

@@ -51,7 +51,8 @@ void JobFeed::begin(const std::vector<LedgerJob>& jobs, const std::set<NodeId>& 
   if (parts_.power != nullptr) parts_.power->begin_engine(parts_.manages_power, events_);
   now_ = parts_.clock.now();
   const std::int64_t wall = parts_.clock.wall();
-  for (const LedgerJob& job : jobs) parts_.gates.add(job, now_, wall);
+  for (const LedgerJob& job : jobs)
+    parts_.gates.add(job, now_, wall, DependencyGate::Origin::Recovered);
   for (const LedgerJob& job : jobs) {  // cancelled, and nobody had the time to end it
     if (job.attempt || job.stopping != Wish::Cancel) continue;
     end_without_attempt(job.number, Outcome::Cancelled, "cancelled");
@@ -110,7 +111,8 @@ void JobFeed::resume_jobs(const Resumed& from) {
 /// Wishes that were written down and not heard, ends that were found, jobs that are over.
 void JobFeed::catch_up(const std::vector<LedgerJob>& jobs) {
   const std::int64_t wall = parts_.clock.wall();
-  for (const LedgerJob& job : jobs) parts_.gates.add(job, now_, wall);
+  for (const LedgerJob& job : jobs)
+    parts_.gates.add(job, now_, wall, DependencyGate::Origin::Recovered);
   for (const auto& [job, slot] : slots_.all()) parts_.gates.let_in(job);
   for (const AttemptEnd& end : parts_.supervisor.take_found_ends()) tell_end(end);
   for (const auto& [job, slot] : std::map(slots_.all().begin(), slots_.all().end())) {

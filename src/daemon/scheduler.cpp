@@ -275,10 +275,10 @@ Result<Scheduler::Next> Scheduler::run_engine() {
                 if (!past || !*past) return std::nullopt;
                 return (*past)->outcome;
               },
-              [&](JobNumber job) -> std::optional<LedgerJob> {
+              [&](JobNumber job) -> std::optional<PastJob> {
                 auto past = parts_.store.past(job);
                 if (!past || !*past) return std::nullopt;
-                return std::move((*past)->job);
+                return *std::move(*past);
               }};
   shares_.set_limits(gates);
   BERTH_TRY_VOID(shares_.set_uses(gates, parts_.options.half_life));

@@ -1,6 +1,7 @@
 #include "daemon/status_board.h"
 
 #include <algorithm>
+#include <charconv>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -171,6 +172,15 @@ PaceView pace_view(const ProgressEstimate& progress, std::int64_t later) {
 
 namespace {
 
+/// Ours, or those of its #SBATCH lines, which it starts itself.
+std::int32_t tasks_of(const JobSpec& spec) {
+  const auto asked = spec.env.find("SLURM_NTASKS");
+  if (spec.tasks > 1 || spec.ranks || asked == spec.env.end()) return spec.tasks;
+  std::int32_t tasks = 0;
+  std::from_chars(asked->second.data(), asked->second.data() + asked->second.size(), tasks);
+  return std::max(1, tasks);
+}
+
 /// What is on record of a job, whether it is over or not.
 JobView recorded_view(const LedgerJob& job) {
   JobView view;
@@ -187,6 +197,7 @@ JobView recorded_view(const LedgerJob& job) {
   view.attempts = job.attempts;
   view.preemptions = job.preemptions;
   view.failures = job.failures;
+  if (job.spec) view.tasks = tasks_of(*job.spec);
   return view;
 }
 
@@ -219,9 +230,15 @@ JobView StatusBoard::view_of(const LedgerJob& job, std::int64_t wall, Rows rows)
     if (note != notes_.end() && note->second.cores && view.where.size() == 1)
       view.where.front().cores = *note->second.cores;
     view.granted = job.attempt->gpus;
-    const double seconds =
-        static_cast<double>(std::max<std::int64_t>(0, wall - job.attempt->wall)) * 1e-6;
-    view.run_seconds += seconds;
+    const auto since = [&](std::int64_t then) {
+      return static_cast<double>(std::max<std::int64_t>(0, wall - then)) * 1e-6;
+    };
+    const double seconds = since(job.attempt->wall);
+    view.suspended = job.attempt->suspended_wall;
+    view.suspended_seconds = job.attempt->suspended_seconds;
+    if (view.suspended != 0) view.suspended_seconds += since(view.suspended);
+    view.last_run_seconds = std::max(0.0, seconds - view.suspended_seconds);
+    view.run_seconds += view.last_run_seconds;
     view.gpu_seconds += std::max(0.0, seconds * job.attempt->gpus + job.attempt->extra_gpu_seconds);
   }
   if (paths_ && rows == Rows::Whole) std::tie(view.output, view.error) = paths_(job);
@@ -234,8 +251,11 @@ JobView StatusBoard::past_view(const PastJob& past, Rows rows) const {
   JobView view = recorded_view(job);
   view.state = final_state(past.outcome);
   view.reason = past.why;
-  view.last_started = job.first_start_wall;
+  view.last_started = past.last_start_wall != 0 ? past.last_start_wall : job.first_start_wall;
   view.ended = past.ended_wall;
+  // Of a job of an older version that ran once all is one.
+  view.last_run_seconds = past.last_run_seconds.value_or(job.attempts > 1 ? 0 : job.run_seconds);
+  view.suspended_seconds = past.suspended_seconds;
   view.where = past.where;
   view.exit_code = past.exit_code;
   view.signal = past.signal;
@@ -352,11 +372,34 @@ void StatusBoard::for_each(const std::function<void(const LedgerJob&)>& visit) c
   for (const auto& [number, job] : ledger_.jobs()) visit(job);
 }
 
-std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> StatusBoard::held_devices() const {
+namespace {
+
+/// Its share of the cores it asked for, where the machine has none left to bind it to.
+std::int32_t cores_asked(const JobSpec& spec, const HeldDevices& here) {
+  const auto devices = static_cast<std::int32_t>(here.devices.size());
+  if (spec.cpus <= 0) return 0;
+  return spec.gpus == 0 ? spec.cpus : std::max(1, spec.cpus * devices / spec.gpus);
+}
+
+}  // namespace
+
+std::vector<StatusBoard::Holding> StatusBoard::holdings() const {
   const std::shared_lock lock{mutex_};
-  std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> held;
-  for (const JobNumber number : live_attempts_)
-    held.emplace_back(number, ledger_.find(number)->attempt->where);
+  std::vector<Holding> held;
+  for (const JobNumber number : live_attempts_) {
+    const LedgerJob& job = *ledger_.find(number);
+    const auto note = notes_.find(number);
+    for (const HeldDevices& where : job.attempt->where) {
+      Holding holding{.job = number, .where = where};
+      // Bound anew since its start.
+      if (note != notes_.end() && note->second.cores && job.attempt->where.size() == 1)
+        holding.where.cores = *note->second.cores;
+      holding.cores = holding.where.cores.empty()
+                          ? cores_asked(*job.spec, where)
+                          : static_cast<std::int32_t>(holding.where.cores.size());
+      held.push_back(std::move(holding));
+    }
+  }
   return held;
 }
 

@@ -65,7 +65,13 @@ class StatusBoard final {
   [[nodiscard]] std::optional<std::string> setting(const std::string& key) const;
   /// In order of number, while nobody writes.
   void for_each(const std::function<void(const LedgerJob&)>& visit) const;
-  [[nodiscard]] std::vector<std::pair<JobNumber, std::vector<HeldDevices>>> held_devices() const;
+  /// What a job holds on one node.
+  struct Holding {
+    JobNumber job = 0;
+    HeldDevices where;
+    std::int32_t cores = 0;  // that it is bound to or, where it is bound to none, that it asked for
+  };
+  [[nodiscard]] std::vector<Holding> holdings() const;
   struct RunningJob {
     JobNumber job = 0;
     std::int64_t pid = 0;  // 0: not known

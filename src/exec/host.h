@@ -78,6 +78,7 @@ struct ExitRecord {
   std::string boot_id;           // of the boot whose clock the next two are
   std::int64_t begun_clock = 0;  // microseconds since boot; 0: never began
   std::int64_t ended_clock = 0;
+  std::int64_t suspended_micros = 0;  // in which it was suspended by command
   double cpu_seconds = 0;
   std::int64_t max_rss_kib = 0;
   bool out_of_memory = false;     // a process of it was killed for want of memory

@@ -140,6 +140,7 @@ bool read_into(ExitRecord& record, const Field& field) {
   read.bytes("boot", record.boot_id);
   read.number("begun", record.begun_clock, 0, kMaxClock);
   read.number("ended", record.ended_clock, 0, kMaxClock);
+  read.number("suspended", record.suspended_micros, 0, kMaxClock);
   read.number("max_rss_kib", record.max_rss_kib, 0, kMaxClock);
   read.flag("out_of_memory", record.out_of_memory);
   read.number("peak_kib", record.peak_kib, 0, kMaxClock);
@@ -217,6 +218,7 @@ std::string encode_exit(const ExitRecord& record) {
   out.add("boot", record.boot_id);
   out.add("begun", record.begun_clock);
   out.add("ended", record.ended_clock);
+  out.add("suspended", record.suspended_micros);
   out.add("cpu_micros", std::int64_t{std::llround(record.cpu_seconds * 1e6)});
   out.add("max_rss_kib", record.max_rss_kib);
   out.add("out_of_memory", std::int64_t{record.out_of_memory});

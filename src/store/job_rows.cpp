@@ -20,8 +20,8 @@ constexpr std::string_view kColumns =
     "number, spec, array, array_index, submitted, submitted_wall, is_held, held_by, held_why, "
     "stopping, attempt_generation, attempt_counter, is_suspended, attempts, failures, preemptions, "
     "first_start, first_start_wall, gpu_seconds, run_seconds, is_frozen, frozen_by, frozen_why, "
-    "made_way, joules";
-constexpr int kColumnCount = 25;
+    "made_way, joules, suspended_wall, suspended_seconds";
+constexpr int kColumnCount = 27;
 constexpr int kAttemptColumn = kColumnCount;    // held, gpus, begun, begun_wall of the live attempt
 constexpr int kExtraColumn = kColumnCount + 4;  // of a live attempt that had another size before
 constexpr int kPastColumn = kColumnCount + 5;   // outcome … held of a job that is over
@@ -69,6 +69,8 @@ Result<LiveAttempt> read_attempt(const Statement& row, JobNumber job) {
   attempt.wall = row.integer(kAttemptColumn + 3);
   attempt.is_suspended = row.integer(12) != 0;
   if (!row.is_null(kExtraColumn)) attempt.extra_gpu_seconds = row.real(kExtraColumn);
+  attempt.suspended_wall = row.integer(25);
+  attempt.suspended_seconds = row.real(26);
   return attempt;
 }
 
@@ -153,7 +155,14 @@ Result<std::shared_ptr<const JobSpec>> SpecRows::get(std::int64_t id) {
 std::string job_query(Side side) { return query(table_of(side), ""); }
 
 std::string past_query() {
-  return query("jobs", ", j.outcome, j.exit_code, j.signal, j.ended, j.ended_wall, j.why, j.held");
+  // The last attempt, by the index of a job's attempts.
+  std::string more = ", j.outcome, j.exit_code, j.signal, j.ended, j.ended_wall, j.why, j.held";
+  for (const std::string_view column : {"begun_wall", "run_seconds", "suspended_seconds"})
+    more += fmt::format(
+        ", (SELECT l.{} FROM attempts l WHERE l.job = j.number "
+        "ORDER BY l.generation DESC, l.counter DESC LIMIT 1)",
+        column);
+  return query("jobs", more);
 }
 
 std::int64_t spec_of(const Statement& row) { return row.integer(1); }
@@ -200,6 +209,9 @@ Result<PastJob> read_past(const Statement& row, SpecRows& specs) {
   past.ended_wall = row.integer(kPastColumn + 4);
   past.why = row.text(kPastColumn + 5);
   BERTH_TRY(past.where, read_held(row.text(kPastColumn + 6)));
+  if (!row.is_null(kPastColumn + 7)) past.last_start_wall = row.integer(kPastColumn + 7);
+  if (!row.is_null(kPastColumn + 8)) past.last_run_seconds = row.real(kPastColumn + 8);
+  if (!row.is_null(kPastColumn + 9)) past.suspended_seconds = row.real(kPastColumn + 9);
   return past;
 }
 
@@ -227,7 +239,9 @@ void bind_job(Statement& statement, const LedgerJob& job, std::optional<std::int
                  job.failures, job.preemptions, first_start, job.first_start_wall, job.gpu_seconds,
                  job.run_seconds, job.is_frozen, std::string_view(job.frozen_by),
                  std::string_view(job.frozen_why),
-                 std::string_view(fmt::format("{}", fmt::join(job.made_way, " "))), job.joules);
+                 std::string_view(fmt::format("{}", fmt::join(job.made_way, " "))), job.joules,
+                 job.attempt ? job.attempt->suspended_wall : std::int64_t{0},
+                 job.attempt ? job.attempt->suspended_seconds : 0.0);
 }
 
 Result<std::vector<HeldDevices>> read_held(std::string_view text) {

@@ -197,9 +197,11 @@ struct Ledger::Folder {
       case Wish::Release: release(*job); break;
       case Wish::Suspend:
         is_person(wish) ? freeze(*job, wish) : void(job->attempt->is_suspended = true);
+        mark_suspension(*job);
         break;
       case Wish::Resume:
         is_person(wish) ? thaw(*job) : void(job->attempt->is_suspended = false);
+        mark_suspension(*job);
         break;
       case Wish::Cancel:
       case Wish::Preempt:
@@ -211,6 +213,18 @@ struct Ledger::Folder {
         break;
     }
     return told(*job);
+  }
+  /// It may be suspended twice, by a person and because its slice of time is over.
+  void mark_suspension(LedgerJob& job) const {
+    if (!job.attempt) return;
+    LiveAttempt& attempt = *job.attempt;
+    const bool is_suspended = job.is_frozen || attempt.is_suspended;
+    if (is_suspended == (attempt.suspended_wall != 0)) return;
+    if (!is_suspended)
+      attempt.suspended_seconds +=
+          static_cast<double>(std::max<std::int64_t>(0, record.wall - attempt.suspended_wall)) *
+          1e-6;
+    attempt.suspended_wall = is_suspended ? std::max<std::int64_t>(1, record.wall) : 0;
   }
   static void make_way(LedgerJob& job, const std::vector<JobNumber>& rivals) {
     for (const JobNumber rival : rivals) {
@@ -247,6 +261,7 @@ struct Ledger::Folder {
     BERTH_TRY(LedgerJob * job, alive(end.job));
     BERTH_TRY_VOID(check_end(*job, end));
     std::vector<HeldDevices> where;
+    const std::int64_t last_start = job->attempt ? job->attempt->wall : 0;
     if (job->attempt) where = close_attempt(*job, end);
     if (!end.is_final) {
       // Its user may have cancelled it while it was on its way back into the queue: that stands.
@@ -266,6 +281,9 @@ struct Ledger::Folder {
     past.ended_wall = record.wall;
     past.why = end.why;
     past.where = std::move(where);
+    past.last_start_wall = last_start;
+    if (last_start != 0) past.last_run_seconds = end.run_seconds;
+    past.suspended_seconds = end.suspended_seconds;
     return change;
   }
   static Result<void> check_end(const LedgerJob& job, const EndRecord& end) {
@@ -278,7 +296,8 @@ struct Ledger::Folder {
       return fail(fmt::format("job {}: completed without an attempt, or to run again", end.job));
     if (end.outcome == Outcome::Rejected && has_run)
       return fail(fmt::format("job {}: rejected while it runs", end.job));
-    if (!is_amount(end.gpu_seconds) || !is_amount(end.run_seconds) || !is_amount(end.joules))
+    if (!is_amount(end.gpu_seconds) || !is_amount(end.run_seconds) || !is_amount(end.joules) ||
+        !is_amount(end.suspended_seconds))
       return fail(fmt::format("job {}: its time is no amount", end.job));
     if (!has_run && (end.gpu_seconds != 0 || end.run_seconds != 0))
       return fail(fmt::format("job {}: time charged without an attempt", end.job));

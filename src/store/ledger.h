@@ -28,6 +28,10 @@ struct LiveAttempt {
   std::int64_t wall = 0;         // of the intent
   bool is_suspended = false;     // by the scheduler: its slice of time is over
   double extra_gpu_seconds = 0;  // beyond `gpus` for its whole time: it had another size before
+  /// Since when it has been suspended, by whomever, and for how long before. For people: not part of
+  /// the digest, for rows of older versions do not know it.
+  std::int64_t suspended_wall = 0;  // 0: it is not
+  double suspended_seconds = 0;
 };
 
 struct LedgerJob {
@@ -65,7 +69,10 @@ struct PastJob {
   Time ended;
   std::int64_t ended_wall = 0;
   std::string why;
-  std::vector<HeldDevices> where;  // of the last attempt
+  std::vector<HeldDevices> where;  // of the last attempt, as the next three
+  std::int64_t last_start_wall = 0;
+  std::optional<double> last_run_seconds{};  // older versions did not write it down
+  double suspended_seconds = 0;
 };
 
 class Ledger {

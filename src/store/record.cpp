@@ -53,6 +53,7 @@ json body_of(const EndRecord& r) {
             {"run_seconds", r.run_seconds},
             {"why", r.why}};
   if (!r.attempt.is_none()) body["attempt"] = to_text(r.attempt);
+  if (r.suspended_seconds != 0) body["suspended_seconds"] = r.suspended_seconds;
   if (r.joules != 0) body["joules"] = r.joules;
   if (r.cpu_seconds != 0) body["cpu_seconds"] = r.cpu_seconds;
   if (r.max_rss_kib != 0) body["max_rss_kib"] = r.max_rss_kib;
@@ -228,6 +229,7 @@ Result<RecordBody> read_end(BodyReader reader) {
   reader.take("signal", r.signal);
   reader.take("gpu_seconds", r.gpu_seconds);
   reader.take("run_seconds", r.run_seconds);
+  reader.take("suspended_seconds", r.suspended_seconds);
   reader.take("joules", r.joules);
   reader.take("why", r.why);
   reader.take("cpu_seconds", r.cpu_seconds);

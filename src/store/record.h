@@ -80,10 +80,11 @@ struct EndRecord {
   bool is_final = true;
   std::int32_t exit_code = 0;
   std::int32_t signal = 0;
-  double gpu_seconds = 0;  // held by this attempt
-  double run_seconds = 0;
-  double joules = 0;  // that this attempt is charged
-  std::string why{};  // for people; may be empty
+  double gpu_seconds = 0;        // held by this attempt
+  double run_seconds = 0;        // in which it was not suspended
+  double suspended_seconds = 0;  // in which it was
+  double joules = 0;             // that this attempt is charged
+  std::string why{};             // for people; may be empty
   double cpu_seconds = 0;
   std::int64_t max_rss_kib = 0;  // of its largest process
   std::vector<StepView> steps{};

@@ -114,8 +114,19 @@ ALTER TABLE attempts ADD COLUMN max_rss_kib INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN steps TEXT NOT NULL DEFAULT '';
 )sql";
 
-constexpr std::array<const char*, 5> kMigrations{kVersion1, kVersion2, kVersion3, kVersion4,
-                                                 kVersion5};
+// How long an attempt ran and stood still. Of one that lives: since when it has stood still, and for
+// how long before.
+constexpr const char* kVersion6 = R"sql(
+ALTER TABLE attempts ADD COLUMN run_seconds REAL;
+ALTER TABLE attempts ADD COLUMN suspended_seconds REAL NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN suspended_wall INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN suspended_seconds REAL NOT NULL DEFAULT 0;
+ALTER TABLE base_jobs ADD COLUMN suspended_wall INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE base_jobs ADD COLUMN suspended_seconds REAL NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array<const char*, 6> kMigrations{kVersion1, kVersion2, kVersion3,
+                                                 kVersion4, kVersion5, kVersion6};
 
 /// An empty file, or one of ours; anything else belongs to somebody.
 Result<void> check_owner(Database& database, std::int64_t version, const std::string& path) {

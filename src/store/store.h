@@ -37,6 +37,8 @@ struct AttemptRow {  // of any job, past or live
   std::int32_t exit_code = 0;
   std::int32_t signal = 0;
   double gpu_seconds = 0;
+  std::optional<double> run_seconds{};  // older versions did not write it down
+  double suspended_seconds = 0;
   std::string why;
   double cpu_seconds = 0;
   std::int64_t max_rss_kib = 0;

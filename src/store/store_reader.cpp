@@ -103,6 +103,8 @@ Result<AttemptRow> read_attempt(const Statement& row) {
   attempt.why = row.text(9);
   attempt.cpu_seconds = row.real(10);
   attempt.max_rss_kib = row.integer(11);
+  if (!row.is_null(13)) attempt.run_seconds = row.real(13);
+  attempt.suspended_seconds = row.real(14);
   if (const auto steps = row.text(12); !steps.empty())
     attempt.steps = steps_from_json(nlohmann::json::parse(steps, nullptr, false));
   return attempt;
@@ -118,8 +120,8 @@ Result<std::unique_ptr<StoreReader>> StoreReader::open(Database database) {
             db.prepare(past_query() + "WHERE j.number = ? AND j.outcome IS NOT NULL"));
   BERTH_TRY(reader->attempts_,
             db.prepare("SELECT generation, counter, held, begun_wall, outcome, ended_wall, "
-                       "exit_code, signal, gpu_seconds, why, cpu_seconds, max_rss_kib, steps FROM "
-                       "attempts WHERE job = ? "
+                       "exit_code, signal, gpu_seconds, why, cpu_seconds, max_rss_kib, steps, "
+                       "run_seconds, suspended_seconds FROM attempts WHERE job = ? "
                        "ORDER BY generation, counter"));
   BERTH_TRY(reader->by_key_, db.prepare("SELECT number FROM keys WHERE user = ? AND key = ?"));
   BERTH_TRY(reader->usage_,

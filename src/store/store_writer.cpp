@@ -20,7 +20,7 @@ constexpr std::string_view kUpdateJob =
     "attempt_generation = ?11, attempt_counter = ?12, is_suspended = ?13, attempts = ?14, "
     "failures = ?15, preemptions = ?16, first_start = ?17, first_start_wall = ?18, "
     "gpu_seconds = ?19, run_seconds = ?20, is_frozen = ?21, frozen_by = ?22, frozen_why = ?23, "
-    "made_way = ?24, joules = ?25 "
+    "made_way = ?24, joules = ?25, suspended_wall = ?26, suspended_seconds = ?27 "
     "WHERE number = ?1";
 
 // A change has the job as it is, or as it was when it ended.
@@ -59,7 +59,7 @@ Result<void> StoreWriter::prepare() {
       {&end_attempt_,
        "UPDATE attempts SET outcome = ?3, ended_wall = ?4, exit_code = ?5, signal = ?6, "
        "gpu_seconds = ?7, why = ?8, user = ?9, \"group\" = ?10, cpu_seconds = ?11, "
-       "max_rss_kib = ?12, steps = ?13 "
+       "max_rss_kib = ?12, steps = ?13, run_seconds = ?14, suspended_seconds = ?15 "
        "WHERE generation = ?1 AND counter = ?2"},
       {&resize_attempt_,
        "UPDATE attempts SET held = ?3, gpus = ?4, gpu_seconds = ?5 "
@@ -151,7 +151,8 @@ struct StoreWriter::TableWriter {
       BERTH_TRY_VOID(writer.end_attempt_.run(
           end.attempt.generation, end.attempt.counter, to_string(end.outcome), item.wall,
           end.exit_code, end.signal, end.gpu_seconds, std::string_view(end.why), user, group,
-          end.cpu_seconds, end.max_rss_kib, std::string_view(steps)));
+          end.cpu_seconds, end.max_rss_kib, std::string_view(steps), end.run_seconds,
+          end.suspended_seconds));
       BERTH_TRY_VOID(writer.usage_.run(user, group, end.gpu_seconds));
       writer.ended_.push_back({item.wall, {job.spec->user, job.spec->group, end.gpu_seconds}});
     }

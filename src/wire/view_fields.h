@@ -138,12 +138,16 @@ struct Fields<JobView> {
     v("started", or_null(j.started), "the first start");
     v("last_started", or_null(j.last_started));
     v("ended", or_null(j.ended));
-    v("run_seconds", j.run_seconds);
+    v("run_seconds", j.run_seconds, "in which it was not suspended, over all attempts");
+    v("last_run_seconds", j.last_run_seconds, "of the last attempt");
+    v("suspended_seconds", j.suspended_seconds, "of the last attempt, in which it was suspended");
+    v("suspended", or_null(j.suspended), "since when it is");
     v("gpu_seconds", j.gpu_seconds);
     v("energy_kwh", j.energy_kwh, "charged so far");
     v("attempts", j.attempts);
     v("preemptions", j.preemptions);
     v("failures", j.failures);
+    v("tasks", j.tasks, "of its gang, or those that a batch script asked for and srun starts");
     v("where", j.where);
     v("granted", j.granted, "devices it holds now");
     v("exit_code", j.exit_code);
@@ -243,6 +247,7 @@ struct Fields<QueueView> {
   static void visit(Queue& q, Visit& v) {
     v("name", q.name);
     v("max_time_limit", q.max_time_limit, "seconds; 0: none");
+    v("default_time_limit", q.default_time_limit, "seconds, of jobs that ask for none; 0: none");
   }
 };
 
@@ -289,6 +294,8 @@ struct Fields<ShareView> {
     v("job_limit", s.job_limit, "0: none");
     v("gpu_seconds_limit", s.gpu_seconds_limit, "0: none");
     v("members", s.members, "of a group, beside what the machine and the configuration say");
+    v("all_shares", s.all_shares, "of everybody together, also of who is not shown");
+    v("all_gpu_seconds", s.all_gpu_seconds, "the same");
   }
 };
 

@@ -110,12 +110,16 @@ struct JobView {
   std::int64_t started = 0;    // the first start
   std::int64_t last_started = 0;
   std::int64_t ended = 0;
-  double run_seconds = 0;  // so far
+  double run_seconds = 0;  // so far, over all attempts
+  double last_run_seconds = 0;
+  double suspended_seconds = 0;  // of the last attempt, in which it stood still
+  std::int64_t suspended = 0;    // since when it has stood still; 0: it does not
   double gpu_seconds = 0;
   double energy_kwh = 0;  // charged so far
   std::int32_t attempts = 0;
   std::int32_t preemptions = 0;
   std::int32_t failures = 0;
+  std::int32_t tasks = 0;          // its gang, or those it says that its steps will have
   std::vector<HeldDevices> where;  // now, or at the last attempt
   std::int32_t granted = 0;        // devices it holds now
   std::int32_t exit_code = 0;
@@ -191,7 +195,8 @@ struct NodeView {
 
 struct QueueView {
   std::string name;
-  std::int64_t max_time_limit = 0;  // seconds; 0: none
+  std::int64_t max_time_limit = 0;      // seconds; 0: none
+  std::int64_t default_time_limit = 0;  // of jobs that ask for none
 };
 
 struct ClusterView {
@@ -222,6 +227,9 @@ struct ShareView {
   double gpu_seconds_limit = 0;
   std::vector<std::string>
       members{};  // of a group, beside what the machine and the configuration say
+  // Of all users and groups together, also of those that the caller does not see.
+  double all_shares = 0;
+  double all_gpu_seconds = 0;
 };
 
 struct TokenView {

@@ -34,6 +34,12 @@ TEST(ArrayFold, OneLineForThoseThatWaitAlike) {
   EXPECT_EQ(shown(one_line_each(jobs)), (Texts{"20_0", "20_2", "20_3", "20_4", "20_5"}));
 }
 
+TEST(ArrayFold, TwoNeighboursAreARange) {
+  const std::vector<JobRow> jobs{part(1, LiveState::Pending, WaitCode::Resources),
+                                 part(2, LiveState::Pending, WaitCode::Resources)};
+  EXPECT_EQ(shown(folded_arrays(jobs)), (Texts{"1-2%2"}));
+}
+
 TEST(ArrayFold, OtherReasonsEarlierAttemptsAndOtherJobsStandAlone) {
   std::vector<JobRow> jobs{part(1, LiveState::Pending, WaitCode::Resources),
                            part(2, LiveState::Blocked, WaitCode::ArrayLimit),

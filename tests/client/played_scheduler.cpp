@@ -46,7 +46,7 @@ json job(std::uint64_t number, const std::string& name, const std::string& user,
 constexpr auto kCluster =
     R"({"name":"test","policy":"las","settings":{"quantum":"60"},"version":"0.1.0","generation":3,"started":1,"uptime_seconds":7200,
         "pending":2,"running":1,"held":0,"gpus":8,"gpus_used":2,
-        "queues":[{"name":"gpu","max_time_limit":0},{"name":"day","max_time_limit":86400}],"passes":9,"last_pass_seconds":0.001,
+        "queues":[{"name":"gpu","max_time_limit":0},{"name":"day","max_time_limit":86400,"default_time_limit":3600}],"passes":9,"last_pass_seconds":0.001,
         "worst_pass_seconds":0.01,"trouble":""})";
 constexpr auto kNodes =
     R"({"nodes":[{"name":"n1","state":"up","reason":"","type":"a100","gpus":4,"gpus_used":2,"cpus":16,"cpus_used":8,

@@ -165,13 +165,107 @@ TEST(DependencyGate, AnArrayThatIsOverIsKnownByWhatIsOnRecordOfIt) {
                         if (number == 10) return Outcome::Failed;
                         return Outcome::Completed;
                       },
-                      [](JobNumber number) -> std::optional<LedgerJob> {
-                        return in_array(number, 10, 1, array_of("1-2"));
+                      [](JobNumber number) -> std::optional<PastJob> {
+                        PastJob past;
+                        past.job = in_array(number, 10, 1, array_of("1-2"));
+                        return past;
                       }};
   gate.add(job_of(20, after("afterok:10_2")));  // job 11
   EXPECT_TRUE(gate.is_open(20));
   gate.add(job_of(21, after("afterok:10")));
   EXPECT_FALSE(gate.is_open(21));
+}
+
+TEST(DependencyGate, WhoWaitsForAnArrayThatFailedIsGivenUp) {
+  DependencyGate gate{[](JobNumber) { return std::nullopt; }};
+  gate.add(in_array(10, 10, 1, array_of("1-2")));
+  gate.add(in_array(11, 10, 2, array_of("1-2")));
+  gate.add(job_of(20, after("afterok:10")));
+  std::set<JobNumber> recheck;
+  gate.ended(11, Outcome::Failed, recheck);  // the other one still waits
+  std::vector<UnsatisfiableJob> never;
+  gate.take_unsatisfiable(never);
+  ASSERT_EQ(never.size(), 1U);
+  EXPECT_EQ(never[0].job, 20U);
+  EXPECT_EQ(never[0].why, "afterok:10 can never be met: job 11 failed");
+}
+
+TEST(DependencyGate, AnArrayHasFailedOnceItIsOverAndOneOfItFailed) {
+  DependencyGate gate{[](JobNumber) { return std::nullopt; }};
+  gate.add(in_array(10, 10, 1, array_of("1-2")));
+  gate.add(in_array(11, 10, 2, array_of("1-2")));
+  gate.add(job_of(20, after("afternotok:10")));
+  std::set<JobNumber> recheck;
+  gate.ended(10, Outcome::Failed, recheck);
+  EXPECT_FALSE(gate.is_open(20));
+  gate.ended(11, Outcome::Completed, recheck);
+  EXPECT_FALSE(gate.has_unsatisfiable());
+  EXPECT_TRUE(gate.is_open(20));
+}
+
+TEST(DependencyGate, AnArrayThatCompletedHasNotFailed) {
+  DependencyGate gate{[](JobNumber) { return std::nullopt; }};
+  gate.add(in_array(10, 10, 1, array_of("1-2")));
+  gate.add(in_array(11, 10, 2, array_of("1-2")));
+  gate.add(job_of(20, after("afternotok:10")));
+  std::set<JobNumber> recheck;
+  gate.ended(10, Outcome::Completed, recheck);
+  EXPECT_FALSE(gate.has_unsatisfiable());
+  gate.ended(11, Outcome::Completed, recheck);
+  std::vector<UnsatisfiableJob> never;
+  gate.take_unsatisfiable(never);
+  ASSERT_EQ(never.size(), 1U);
+  EXPECT_EQ(never[0].why, "afternotok:10 can never be met: all jobs of array 10 completed");
+}
+
+TEST(DependencyGate, OneOfSeveralArraysIsEnoughButThatOneWhole) {
+  DependencyGate gate{[](JobNumber) { return std::nullopt; }};
+  for (const JobNumber array : {10U, 20U})
+    for (const JobNumber index : {1U, 2U})
+      gate.add(
+          in_array(array + index - 1, array, static_cast<std::int32_t>(index), array_of("1-2")));
+  JobSpec spec;
+  const auto asked = parse_dependencies("afterok:10?afterok:20");
+  spec.dependencies = asked->all;
+  spec.any_dependency = true;
+  gate.add(job_of(30, spec));
+  std::set<JobNumber> recheck;
+  gate.ended(10, Outcome::Completed, recheck);
+  gate.ended(20, Outcome::Failed, recheck);  // the second array can no longer do
+  EXPECT_FALSE(gate.is_open(30));
+  EXPECT_FALSE(gate.has_unsatisfiable());
+  gate.ended(11, Outcome::Completed, recheck);
+  EXPECT_TRUE(gate.is_open(30));
+}
+
+// Its scheduler ended between the end of the array and that of who waits for it; an older version
+// let wait who was submitted after a job of the array had failed.
+TEST(DependencyGate, AfterARestartOnlyWhatAnOlderVersionLeftStays) {
+  DependencyGate gate{[](JobNumber number) -> std::optional<Outcome> {
+                        return number == 11 ? Outcome::Failed : Outcome::Completed;
+                      },
+                      [](JobNumber number) -> std::optional<PastJob> {
+                        PastJob past;
+                        past.job = in_array(number, 10, 1, array_of("1-2"));
+                        past.outcome = number == 11 ? Outcome::Failed : Outcome::Completed;
+                        past.ended = Time{std::chrono::seconds{100}};
+                        return past;
+                      }};
+  LedgerJob before = job_of(20, after("afterok:10"));
+  before.submitted = Time{std::chrono::seconds{50}};
+  LedgerJob later = job_of(21, after("afterok:10"));
+  later.submitted = Time{std::chrono::seconds{150}};
+  gate.add(before, DependencyGate::Origin::Recovered);
+  gate.add(later, DependencyGate::Origin::Recovered);
+  std::vector<UnsatisfiableJob> never;
+  gate.take_unsatisfiable(never);
+  ASSERT_EQ(never.size(), 1U);
+  EXPECT_EQ(never[0].job, 20U);
+  EXPECT_TRUE(gate.is_kept_unmet(21));
+  later.number = 22;
+  gate.add(later);
+  EXPECT_FALSE(gate.is_kept_unmet(22));
+  EXPECT_TRUE(gate.has_unsatisfiable());
 }
 
 TEST(DependencyGate, ADelayBeginsWithTheStart) {
@@ -193,9 +287,10 @@ TEST(DependencyGate, ADelayBeginsWithTheStart) {
 
 TEST(DependencyGate, ADelayHoldsAlsoAfterAJobThatIsOver) {
   DependencyGate gate{[](JobNumber) { return Outcome::Completed; },
-                      [](JobNumber number) -> std::optional<LedgerJob> {
-                        LedgerJob past = job_of(number);
-                        past.first_start = Time{std::chrono::seconds{100}};
+                      [](JobNumber number) -> std::optional<PastJob> {
+                        PastJob past;
+                        past.job = job_of(number);
+                        past.job.first_start = Time{std::chrono::seconds{100}};
                         return past;
                       }};
   gate.add(job_of(2, after("after:1+5")));

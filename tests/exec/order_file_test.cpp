@@ -114,6 +114,7 @@ TEST(ExitFile, ComesBackAsItWas) {
   record.boot_id = "b";
   record.begun_clock = 1;
   record.ended_clock = 2;
+  record.suspended_micros = 1;
   record.cpu_seconds = 1.5;
   record.max_rss_kib = 4096;
   const std::string bytes = encode_exit(record);
@@ -121,6 +122,7 @@ TEST(ExitFile, ComesBackAsItWas) {
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(encode_exit(*read), bytes);
   EXPECT_EQ(read->why, record.why);
+  EXPECT_EQ(read->suspended_micros, 1);
   EXPECT_EQ(read->stopped, Stopped::Killed);
   EXPECT_DOUBLE_EQ(read->cpu_seconds, 1.5);
   for (std::size_t size = 0; size < bytes.size(); ++size)

@@ -69,6 +69,34 @@ TEST_F(LedgerTest, ChangesAreRefusedWhole) {
   EXPECT_EQ(ledger.find(job)->spec->priority, 0);
 }
 
+// A second passes with each record.
+TEST_F(LedgerTest, CountsHowLongAnAttemptIsSuspendedByWhomever) {
+  const JobNumber job = submit();
+  const AttemptId attempt = start(job);
+  take(WishRecord{job, Wish::Suspend, "ann", ""});
+  const std::int64_t since = ledger.find(job)->attempt->suspended_wall;
+  EXPECT_EQ(since, now.time_since_epoch().count() + 1'000);
+  take(WishRecord{job, Wish::Suspend, kSchedulerName, ""});
+  take(WishRecord{job, Wish::Resume, "ann", ""});  // its slice is over all the same
+  EXPECT_EQ(ledger.find(job)->attempt->suspended_wall, since);
+  take(WishRecord{job, Wish::Resume, kSchedulerName, ""});
+  EXPECT_EQ(ledger.find(job)->attempt->suspended_wall, 0);
+  EXPECT_EQ(ledger.find(job)->attempt->suspended_seconds, 3);
+  take(EndRecord{.job = job, .attempt = attempt, .outcome = Outcome::Requeued, .is_final = false});
+  const std::int64_t again = now.time_since_epoch().count() + 1'001'000;
+  const AttemptId second = start(job);
+  EXPECT_EQ(ledger.find(job)->attempt->suspended_seconds, 0);
+  const auto change = take(EndRecord{.job = job,
+                                     .attempt = second,
+                                     .outcome = Outcome::Completed,
+                                     .run_seconds = 4,
+                                     .suspended_seconds = 2});
+  ASSERT_TRUE(change.past);
+  EXPECT_EQ(change.past->last_start_wall, again);
+  EXPECT_EQ(change.past->last_run_seconds, 4);
+  EXPECT_EQ(change.past->suspended_seconds, 2);
+}
+
 TEST_F(LedgerTest, AKeyIsOneJobWhileItLives) {
   JobSpec spec;
   spec.user = "ann";

@@ -100,6 +100,47 @@ TYPED_TEST(StoreTest, RecoversWhatWasCommitted) {
   }
 }
 
+TYPED_TEST(StoreTest, RemembersTheLastRunAndWhatItStoodStill) {
+  this->add(LifeRecord{.generation = 1});
+  const JobNumber job = this->add(SubmitRecord{1, {}}).job;
+  const AttemptId first{1, 1}, second{1, 2};
+  this->add(IntentRecord{.job = job, .attempt = first, .where = {{"n1", {0}, {}}}, .gpus = 1});
+  this->add(WishRecord{job, Wish::Suspend, "ann", ""});
+  const std::int64_t since = this->wall;
+  this->commit();
+  this->reopen();
+  EXPECT_EQ(this->ledger.find(job)->attempt->suspended_wall, since);
+  this->add(WishRecord{job, Wish::Resume, "ann", ""});
+  this->commit();
+  this->reopen();
+  EXPECT_EQ(this->ledger.find(job)->attempt->suspended_seconds, 1);
+  this->add(EndRecord{.job = job,
+                      .attempt = first,
+                      .outcome = Outcome::Requeued,
+                      .is_final = false,
+                      .run_seconds = 9});
+  this->add(IntentRecord{.job = job, .attempt = second, .where = {{"n1", {0}, {}}}, .gpus = 1});
+  const std::int64_t start = this->wall;
+  this->add(EndRecord{.job = job,
+                      .attempt = second,
+                      .outcome = Outcome::Completed,
+                      .run_seconds = 4,
+                      .suspended_seconds = 2});
+  this->commit();
+  for (int round = 0; round < 2; ++round, this->reopen()) {
+    const auto past = this->store->past(job);
+    ASSERT_TRUE(past && *past);
+    EXPECT_EQ((*past)->last_start_wall, start);
+    EXPECT_EQ((*past)->last_run_seconds, 4);
+    EXPECT_EQ((*past)->suspended_seconds, 2);
+    EXPECT_EQ((*past)->job.run_seconds, 13);
+    const auto attempts = this->store->attempts(job);
+    ASSERT_TRUE(attempts && attempts->size() == 2);
+    EXPECT_EQ(attempts->front().run_seconds, 9);
+    EXPECT_EQ(attempts->back().suspended_seconds, 2);
+  }
+}
+
 TYPED_TEST(StoreTest, AnswersAboutPastJobs) {
   this->add(LifeRecord{.generation = 1});
   JobSpec spec;

@@ -105,6 +105,8 @@ void SimStore::Tables::add(const Record& record, const Ledger::Change& change) {
     row.exit_code = end->exit_code;
     row.signal = end->signal;
     row.gpu_seconds = end->gpu_seconds;
+    row.run_seconds = end->run_seconds;
+    row.suspended_seconds = end->suspended_seconds;
     row.why = end->why;
     const JobSpec& spec = change.past ? *change.past->job.spec : *change.live->spec;
     ended.push_back({record.wall, {spec.user, spec.group, end->gpu_seconds}});

@@ -52,6 +52,10 @@ class FilledService final : public Service {
     job.last_started = 1'700'000'000'000'003;
     job.ended = 1'700'000'000'000'004;
     job.run_seconds = 12.5;
+    job.last_run_seconds = 7.25;
+    job.suspended_seconds = 1.5;
+    job.suspended = 1'700'000'000'000'005;
+    job.tasks = 4;
     job.gpu_seconds = 1e9 / 3;
     set_energy(job, 123'456'789);
     job.attempts = 3;
@@ -171,7 +175,7 @@ class FilledService final : public Service {
     cluster.held = 7;
     cluster.gpus = 16;
     cluster.gpus_used = 9;
-    cluster.queues = {{"gpu", 3'600}, {"long", 0}};
+    cluster.queues = {{"gpu", 3'600, 600}, {"long", 0, 0}};
     cluster.passes = 1'000;
     cluster.last_pass_seconds = 0.001;
     cluster.worst_pass_seconds = 0.25;

@@ -1,17 +1,25 @@
 #include "client/slurm/facts.h"
 
 #include <algorithm>
+#include <charconv>
+
+#include <pwd.h>
 
 #include <fmt/format.h>
 
+#include "base/split.h"
 #include "client/script_variable.h"
 #include "client/slurm/format.h"
+#include "model/grid.h"
 
 namespace berth::client::slurm {
 
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000;
+
+/// Slurm's signal that no process can get.
+constexpr AccountedExit kOutOfMemory{.code = 0, .signal = 125};
 
 /// Behind "cancelled by ", up to a colon with why.
 std::string who_cancelled(const JobRow& job) {
@@ -55,8 +63,15 @@ Resources allocated(const JobRow& job, const NodeTypes& types) {
   return has;
 }
 
+std::int32_t tasks_of(const JobRow& job) { return std::max({1, job.tasks, job.spec->tasks}); }
+
 std::string partition_of(const JobRow& job) {
   return job.spec->queue.empty() ? "all" : job.spec->queue;
+}
+
+std::string name_of(const JobRow& job, const std::string& indices) {
+  // Several of them on one line have only the name in common.
+  return indices.empty() ? shown_name(*job.spec, job.array_index) : job.spec->name;
 }
 
 std::string account_name(const JobRow& job) {
@@ -82,6 +97,8 @@ std::int64_t eligible_of(const JobRow& job) {
 }
 
 double elapsed_of(const JobRow& job, std::int64_t now) {
+  if (!is_waiting(job.state) && job.last_run_seconds > 0) return job.last_run_seconds;
+  // An older scheduler tells of all runs together.
   const std::int64_t start = start_of(job);
   if (is_waiting(job.state) || job.attempts <= 1 || start == 0)
     return is_waiting(job.state) ? 0 : job.run_seconds;
@@ -92,9 +109,11 @@ double elapsed_of(const JobRow& job, std::int64_t now) {
 
 std::int64_t end_of(const JobRow& job, std::int64_t now) {
   if (job.ended > 0) return job.ended;
-  if (is_waiting(job.state) || job.spec->time_limit <= 0 || start_of(job) == 0) return 0;
-  const double left = static_cast<double>(job.spec->time_limit) - job.run_seconds;
-  return (now + static_cast<std::int64_t>(std::max(0.0, left))) * kSecond;
+  const std::int64_t start = start_of(job);
+  if (is_waiting(job.state) || job.spec->time_limit <= 0 || start == 0) return 0;
+  // While it is suspended the limit stands still.
+  const auto stood = static_cast<std::int64_t>(job.suspended_seconds);
+  return std::max(now * kSecond, start + (job.spec->time_limit + stood) * kSecond);
 }
 
 std::string accounted_state(const JobRow& job) {
@@ -106,6 +125,16 @@ std::string accounted_state(const JobRow& job) {
 
 AccountedExit accounted_exit(const JobRow& job) {
   if (job.state == LiveState::Cancelled || job.state == LiveState::TimedOut) return {};
+  return shown_exit(job);
+}
+
+AccountedExit accounted_exit(const StepView& step) {
+  if (step.state == StepState::OutOfMemory) return kOutOfMemory;
+  return {.code = step.exit_code, .signal = step.signal};
+}
+
+AccountedExit shown_exit(const JobRow& job) {
+  if (job.state == LiveState::OutOfMemory) return kOutOfMemory;
   return {.code = job.exit_code, .signal = job.signal};
 }
 
@@ -121,13 +150,48 @@ std::string shown_id(const JobRow& job, const std::string& indices) {
   return indices.empty() ? job.slurm_id() : fmt::format("{}_[{}]", job.array, indices);
 }
 
-std::string state_names() {
+namespace {
+
+/// Slurm's words for the states that jobs have here.
+std::vector<std::string> state_list() {
   std::vector<std::string> words;
   for (int i = 0; i < static_cast<int>(LiveState::Unknown); ++i) {
     std::string word(slurm_name(static_cast<LiveState>(i)));
     if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
   }
-  return fmt::format("{}\n", fmt::join(words, " "));
+  return words;
+}
+
+}  // namespace
+
+std::string state_names() { return fmt::format("{}\n", fmt::join(state_list(), " ")); }
+
+Result<States> parse_slurm_states(std::string_view text) {
+  for (const std::string_view word : split(text, ',')) {
+    if (word == "all" || word == "ALL" || !states_from(word).empty()) continue;
+    Error error;
+    error.messages.push_back(fmt::format("error: Invalid job state specified: {}", word));
+    error.messages.push_back(fmt::format("error: Valid job states include: {}",
+                                         lower(fmt::format("{}", fmt::join(state_list(), ",")))));
+    return tl::unexpected<Error>(std::move(error));
+  }
+  return parse_states(text);
+}
+
+std::vector<std::string> unknown_users(const std::vector<std::string>& users,
+                                       std::span<const JobRow> jobs) {
+  std::vector<std::string> unknown;
+  for (const std::string& user : users) {
+    // Who has only a token need not be known on this machine.
+    const bool has_jobs = std::ranges::any_of(jobs, [&](const JobRow& job) {
+      return job.spec->user == user || account_of(job.spec->user).uid == user;
+    });
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(user.data(), user.data() + user.size(), number);
+    const bool is_number = error == std::errc{} && end == user.data() + user.size();
+    if (!has_jobs && !is_number && ::getpwnam(user.c_str()) == nullptr) unknown.push_back(user);
+  }
+  return unknown;
 }
 
 std::string_view state_word(StepState state) {

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "client/answers.h"
+#include "client/selection.h"
 #include "client/slurm/words.h"
 
 namespace berth::client::slurm {
@@ -22,7 +25,11 @@ using NodeTypes = std::map<std::string, std::string>;
 [[nodiscard]] Resources requested(const JobRow& job);
 /// Nothing while it waits.
 [[nodiscard]] Resources allocated(const JobRow& job, const NodeTypes& types);
+/// How many tasks it has or its script said it would start.
+[[nodiscard]] std::int32_t tasks_of(const JobRow& job);
 [[nodiscard]] std::string partition_of(const JobRow& job);
+/// What people call it, with its parameters if it is one of a grid: "train lr=0.1 seed=1".
+[[nodiscard]] std::string name_of(const JobRow& job, const std::string& indices);
 /// Its group's share, or its user's own.
 [[nodiscard]] std::string account_name(const JobRow& job);
 [[nodiscard]] std::string nodes_of(const JobRow& job);
@@ -39,12 +46,21 @@ using NodeTypes = std::map<std::string, std::string>;
 struct AccountedExit {
   std::int32_t code = 0, signal = 0;
 };
-/// Who was stopped has no exit code of its own: the signal stands with its batch step.
+/// Who was stopped has no exit code of its own: the signal stands with its batch step. Out of memory
+/// is 0:125.
 [[nodiscard]] AccountedExit accounted_exit(const JobRow& job);
+[[nodiscard]] AccountedExit accounted_exit(const StepView& step);
+/// The same as scontrol and squeue have it, where a job that was stopped keeps its signal.
+[[nodiscard]] AccountedExit shown_exit(const JobRow& job);
 /// What it runs: a path for a script, otherwise its words.
 [[nodiscard]] std::string command_of(const JobRow& job);
 /// "12_[2-5%2]" or "12_3" or "12".
 [[nodiscard]] std::string shown_id(const JobRow& job, const std::string& indices);
+/// "PD,running" of a command of Slurm's; who is wrong is told Slurm's words.
+[[nodiscard]] Result<States> parse_slurm_states(std::string_view text);
+/// Those of `users` whom neither this machine knows nor any of these jobs names.
+[[nodiscard]] std::vector<std::string> unknown_users(const std::vector<std::string>& users,
+                                                     std::span<const JobRow> jobs);
 /// A line with every word for a state of a job that jobs have here.
 [[nodiscard]] std::string state_names();
 /// Of a step: RUNNING, COMPLETED …

@@ -57,9 +57,24 @@ std::string in_rows(const std::vector<std::string>& words, std::size_t width, st
   return text;
 }
 
+/// Every letter, with bars between.
+Format every_column(std::span<const ColumnName> known) {
+  Format parts;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (known[i].letter == 0) continue;
+    FormatPart part;
+    part.before = parts.empty() ? "" : "|";
+    part.column = i;
+    part.is_whole = known[i].is_whole;
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 }  // namespace
 
 Result<Format> parse_format(std::string_view text, std::span<const ColumnName> known) {
+  if (text == "%all") return every_column(known);
   Format parts;
   FormatPart part;
   for (std::size_t i = 0; i < text.size(); ++i) {

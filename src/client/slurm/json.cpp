@@ -131,7 +131,7 @@ void add_resources(Json& json, const JobRow& job, const NodeTypes& types) {
   const JobSpec& spec = *job.spec;
   const Resources asks = requested(job), has = allocated(job, types);
   const bool runs = has.nodes > 0;
-  const std::int32_t tasks = std::max(1, spec.tasks);
+  const std::int32_t tasks = tasks_of(job);
   json["cpus"] = set_number(runs ? has.cpus : asks.cpus);
   json["cpus_per_task"] = set_number(std::max(1, asks.cpus / tasks));
   json["node_count"] = set_number(runs ? has.nodes : 1);
@@ -178,8 +178,8 @@ void add_state(Json& json, const JobRow& job) {
   json["nice"] = 0;
   json["requeue"] = spec.requeue;
   json["restart_cnt"] = std::max(0, job.attempts - 1);
-  json["exit_code"] = exit_code_json(job.exit_code, job.signal);
-  json["derived_exit_code"] = exit_code_json(job.exit_code, 0);
+  json["exit_code"] = exit_code_json(shown_exit(job).code, shown_exit(job).signal);
+  json["derived_exit_code"] = exit_code_json(shown_exit(job).code, 0);
   json["dependency"] =
       spec.dependencies.empty() ? "" : to_text(spec.dependencies, spec.any_dependency);
   json["failed_node"] = "";

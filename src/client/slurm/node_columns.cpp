@@ -18,7 +18,9 @@ struct Column {
   std::string_view unset = {};
 };
 
-bool is_out(const NodeView& node) { return node.state == "down" || node.state == "drained"; }
+bool is_out(const NodeView& node) {
+  return node.state == "down" || node.state == "drained" || node.state == "draining";
+}
 
 std::string names(const NodeItem& i) {
   std::vector<std::string> all;
@@ -54,6 +56,11 @@ std::string time_limit(const Partition& partition) {
   return most > 0 ? clock_span(static_cast<double>(most)) : "infinite";
 }
 
+std::string default_time(const Partition& partition) {
+  const std::int64_t usual = partition.queue.default_time_limit;
+  return usual > 0 ? clock_span(static_cast<double>(usual)) : "n/a";
+}
+
 // clang-format off
 constexpr std::array kColumns{
     Column{{"allocmem", 0, "ALLOCMEM"}, [](const NodeItem& i) -> std::string { return fmt::to_string(i.memory_used(*i.group.front())); }},
@@ -65,7 +72,7 @@ constexpr std::array kColumns{
     Column{{"cpus", 'c', "CPUS"}, [](const NodeItem& i) -> std::string { return fmt::to_string(i.group.front()->cpus); }},
     Column{{"cpusload", 'O', "CPU_LOAD"}, nullptr, "N/A"},
     Column{{"cpusstate", 'C', "CPUS(A/I/O/T)"}, [](const NodeItem& i) -> std::string { return cpus_by_state(i); }},
-    Column{{"defaulttime", 'L', "DEFAULTTIME"}, nullptr, "n/a"},
+    Column{{"defaulttime", 'L', "DEFAULTTIME"}, [](const NodeItem& i) -> std::string { return default_time(i.partition); }},
     Column{{"disk", 'd', "TMP_DISK"}, nullptr, "0"},
     Column{{"extra", 0, "EXTRA"}, nullptr, "(null)"},
     Column{{"features", 'f', "AVAIL_FEATURES"}, [](const NodeItem& i) -> std::string { return feature(i); }},
@@ -119,19 +126,33 @@ constexpr auto kNames = names_of(kColumns);
 
 std::string node_state(const NodeView& node, StateWord word) {
   const bool is_short = word == StateWord::Short;
-  const std::int32_t used = node.gpus > 0 ? node.gpus_used : node.cpus_used;
-  const std::int32_t all = node.gpus > 0 ? node.gpus : node.cpus;
   if (node.state == "down") return "down";
-  if (node.state == "drained") {
-    if (is_short) return used > 0 ? "drng" : "drain";
-    return used > 0 ? "draining" : "drained";
-  }
+  // An older scheduler says drained of both.
+  const bool is_in_use = node.gpus_used > 0 || node.cpus_used > 0;
+  if (node.state == "draining" || (node.state == "drained" && is_in_use))
+    return is_short ? "drng" : "draining";
+  if (node.state == "drained") return is_short ? "drain" : "drained";
   if (node.state == "off") return "idle~";
   if (node.state == "booting") return "idle#";
   if (node.state == "suspending") return "idle%";
-  if (used == 0 && node.cpus_used == 0) return "idle";
-  if (used >= all) return is_short ? "alloc" : "allocated";
+  if (!is_in_use) return "idle";
+  if (is_full(node)) return is_short ? "alloc" : "allocated";
   return is_short ? "mix" : "mixed";
+}
+
+bool is_full(const NodeView& node) {
+  return (node.gpus > 0 && node.gpus_used >= node.gpus) ||
+         (node.cpus > 0 && node.cpus_used >= node.cpus);
+}
+
+std::vector<std::string> state_words(const NodeView& node) {
+  const std::string state = node_state(node, StateWord::Long);
+  if (state == "drained") return {"IDLE", "DRAIN"};
+  if (state == "draining") return {is_full(node) ? "ALLOCATED" : "MIXED", "DRAIN"};
+  if (state == "idle~") return {"IDLE", "POWERED_DOWN"};
+  if (state == "idle#") return {"IDLE", "POWERING_UP"};
+  if (state == "idle%") return {"IDLE", "POWERING_DOWN"};
+  return {upper(state)};
 }
 
 std::string gres_of(const NodeView& node) {
@@ -163,7 +184,7 @@ std::string node_value(const NodeItem& item, std::size_t column) {
     if (name.name == "nodes") return "0";
     if (name.name == "nodelist" || name.name == "nodehost") return "";
     if (kColumns[column].value != nullptr && name.letter != 'P' && name.letter != 'R' &&
-        name.letter != 'l')
+        name.letter != 'l' && name.letter != 'L')
       return "n/a";
   }
   return kColumns[column].value != nullptr ? kColumns[column].value(item)

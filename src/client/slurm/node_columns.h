@@ -37,6 +37,10 @@ struct NodeItem {
 enum class StateWord : bool { Short, Long };
 /// Idle, in part or fully used; with devices by devices, otherwise by cores.
 [[nodiscard]] std::string node_state(const NodeView& node, StateWord word);
+/// All its devices or all its cores are taken.
+[[nodiscard]] bool is_full(const NodeView& node);
+/// The state and what is laid over it: MIXED and DRAIN.
+[[nodiscard]] std::vector<std::string> state_words(const NodeView& node);
 /// "gpu:a100:4"; without GPUs "(null)".
 [[nodiscard]] std::string gres_of(const NodeView& node);
 /// "gpu:a100:2(IDX:0-1)"

@@ -28,7 +28,7 @@ std::string cpus(const QueueItem& i) {
 }
 
 std::string cpus_per_task(const QueueItem& i) {
-  return fmt::to_string(std::max(1, requested(i.job).cpus / std::max(1, i.job.spec->tasks)));
+  return fmt::to_string(std::max(1, requested(i.job).cpus / tasks_of(i.job)));
 }
 
 std::string time_limit(const QueueItem& i) {
@@ -89,11 +89,11 @@ constexpr std::array kJobColumns{
     JobColumn{{"deadline", 0, "DEADLINE"}, [](const QueueItem& i) -> std::string { return moment_or(i.job.spec->deadline.value_or(0) * 1'000'000, "N/A"); }},
     JobColumn{{"delayboot", 0, "DELAY_BOOT"}, nullptr, "0:00"},
     JobColumn{{"dependency", 'E', "DEPENDENCY"}, [](const QueueItem& i) -> std::string { return or_null(to_text(i.job.spec->dependencies, i.job.spec->any_dependency)); }},
-    JobColumn{{"derivedec", 0, "DERIVED_EC"}, [](const QueueItem& i) -> std::string { return exit_pair(i.job.exit_code, 0); }},
+    JobColumn{{"derivedec", 0, "DERIVED_EC"}, [](const QueueItem& i) -> std::string { return exit_pair(shown_exit(i.job).code, 0); }},
     JobColumn{{"eligibletime", 0, "ELIGIBLE_TIME"}, [](const QueueItem& i) -> std::string { return moment_or(eligible_of(i.job), "N/A"); }},
     JobColumn{{"endtime", 'e', "END_TIME"}, [](const QueueItem& i) -> std::string { return moment_or(end_of(i.job, i.now), "N/A"); }},
     JobColumn{{"excnodes", 'x', "EXC_NODES"}, nullptr, ""},
-    JobColumn{{"exit_code", 0, "EXIT_CODE"}, [](const QueueItem& i) -> std::string { return exit_pair(i.job.exit_code, i.job.signal); }},
+    JobColumn{{"exit_code", 0, "EXIT_CODE"}, [](const QueueItem& i) -> std::string { return exit_pair(shown_exit(i.job).code, shown_exit(i.job).signal); }},
     JobColumn{{"feature", 'f', "FEATURES"}, nullptr, "(null)"},
     JobColumn{{"groupid", 'G', "GROUP"}, [](const QueueItem& i) -> std::string { return account_of(i.job.spec->user).gid; }},
     JobColumn{{"groupname", 'g', "GROUP"}, [](const QueueItem& i) -> std::string { return account_of(i.job.spec->user).group; }},
@@ -112,17 +112,17 @@ constexpr std::array kJobColumns{
     JobColumn{{"minmemory", 'm', "MIN_MEMORY"}, [](const QueueItem& i) -> std::string { return amount(static_cast<double>(i.job.spec->memory_mib), 'M'); }},
     JobColumn{{"mintime", 0, "TIME_MIN"}, nullptr, "0:00"},
     JobColumn{{"mintmpdisk", 'd', "MIN_TMP_DISK"}, nullptr, "0"},
-    JobColumn{{"name", 'j', "NAME"}, [](const QueueItem& i) -> std::string { return i.job.spec->name; }},
+    JobColumn{{"name", 'j', "NAME"}, [](const QueueItem& i) -> std::string { return name_of(i.job, i.indices); }},
     JobColumn{{"network", 0, "NETWORK"}, nullptr, "(null)"},
     JobColumn{{"nice", 'y', "NICE"}, [](const QueueItem& i) -> std::string { return fmt::to_string(-std::min(0, i.job.spec->priority)); }},
     JobColumn{{"nodelist", 'N', "NODELIST"}, [](const QueueItem& i) -> std::string { return holds(i) ? nodes_of(i.job) : ""; }},
     JobColumn{{"ntpercore", 0, "NTASKS_PER_CORE"}, nullptr, "N/A"},
-    JobColumn{{"ntpernode", 0, "NTASKS_PER_NODE"}, [](const QueueItem& i) -> std::string { return fmt::to_string(std::max(1, i.job.spec->tasks)); }},
+    JobColumn{{"ntpernode", 0, "NTASKS_PER_NODE"}, [](const QueueItem& i) -> std::string { return fmt::to_string(tasks_of(i.job)); }},
     JobColumn{{"ntpersocket", 0, "NTASKS_PER_SOCKET"}, nullptr, "N/A"},
     JobColumn{{"ntperboard", 0, "NTASKS_PER_BOARD"}, nullptr, "0"},
     JobColumn{{"numcpus", 'C', "CPUS"}, [](const QueueItem& i) -> std::string { return cpus(i); }},
     JobColumn{{"numnodes", 'D', "NODES"}, [](const QueueItem& i) -> std::string { return fmt::to_string(std::max<std::size_t>(1, i.job.where.size())); }},
-    JobColumn{{"numtasks", 0, "TASKS"}, [](const QueueItem& i) -> std::string { return fmt::to_string(std::max(1, i.job.spec->tasks)); }},
+    JobColumn{{"numtasks", 0, "TASKS"}, [](const QueueItem& i) -> std::string { return fmt::to_string(tasks_of(i.job)); }},
     JobColumn{{"origin", 0, "ORIGIN"}, nullptr, "NA"},
     JobColumn{{"originraw", 0, "ORIGIN_RAW"}, nullptr, "NA"},
     JobColumn{{"oversubscribe", 'h', "OVER_SUBSCRIBE"}, [](const QueueItem& i) -> std::string { return i.job.spec->exclusive ? "NO" : "OK"; }},

@@ -164,7 +164,7 @@ Result<Question> question_of(const Parsed& parsed) {
   question.accounts = list_of(parsed.value("accounts"));
   BERTH_TRY(question.nodes, expanded_hosts(parsed.value("nodelist")));
   if (parsed.has("state")) {
-    BERTH_TRY(const auto states, parse_states(parsed.value("state")));
+    BERTH_TRY(const auto states, parse_slurm_states(parsed.value("state")));
     if (!states.any) question.states = states.states;
   }
   question.is_empty =
@@ -231,6 +231,8 @@ Result<Record> look(Scheduler& scheduler, const Question& question, const Parsed
     query.ids = *std::move(ids);
   }
   BERTH_TRY(JobRows rows, scheduler.jobs(query));
+  if (const auto unknown = unknown_users(question.users, rows.jobs); !unknown.empty())
+    return fail(fmt::format("error: Invalid user id: {}", unknown.front()));
   for (JobRow& job : rows.jobs)
     if (is_wanted(job, question)) record.jobs.push_back(std::move(job));
   std::vector<JobNumber> started;

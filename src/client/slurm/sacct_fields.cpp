@@ -11,7 +11,8 @@ namespace berth::client::slurm {
 namespace {
 
 double elapsed(const AccountRow& r, const AccountFacts& f) {
-  if (r.step != nullptr) return step_seconds(*r.step, f.now);
+  // No step runs longer than its job, which may have been suspended.
+  if (r.step != nullptr) return std::min(step_seconds(*r.step, f.now), elapsed_of(r.job, f.now));
   if (r.attempt != nullptr)
     return static_cast<double>(std::max<std::int64_t>(0, r.attempt->ended - r.attempt->begun)) /
            1e6;
@@ -54,7 +55,10 @@ std::int64_t end(const AccountRow& r) {
 }
 
 std::string exit_code(const AccountRow& r) {
-  if (r.step != nullptr) return exit_pair(r.step->exit_code, r.step->signal);
+  if (r.step != nullptr) {
+    const AccountedExit exit = accounted_exit(*r.step);
+    return exit_pair(exit.code, exit.signal);
+  }
   if (r.attempt != nullptr) return exit_pair(r.attempt->exit_code, r.attempt->signal);
   const AccountedExit exit = accounted_exit(r.job);
   return exit_pair(exit.code, exit.signal);
@@ -137,10 +141,10 @@ constexpr std::array kFields{
     Field{{"ConsumedEnergy", 14}, Of::Jobs, [](R r, F f) -> std::string { return r.job.energy_kwh > 0 ? amount(joules(r), 0, f.units) : ""; }},
     Field{{"ConsumedEnergyRaw", 17}, Of::Jobs, [](R r, F) -> std::string { return r.job.energy_kwh > 0 ? fmt::format("{:.0f}", joules(r)) : ""; }},
     Field{{"Container", 19}},
-    Field{{"CPUTime", 10}, Of::Both, [](R r, F f) -> std::string { return day_clock(elapsed(r, f) * cpus(r, f)); }},
+    Field{{"CPUTime", 10}, Of::Both, [](R r, F f) -> std::string { return day_clock(std::floor(elapsed(r, f)) * cpus(r, f)); }},
     Field{{"CPUTimeRAW", 10}, Of::Both, [](R r, F f) -> std::string { return fmt::format("{:.0f}", std::floor(elapsed(r, f)) * cpus(r, f)); }},
     Field{{"DBIndex", 21}, Of::Jobs, [](R r, F) -> std::string { return fmt::to_string(r.job.number); }},
-    Field{{"DerivedExitCode", 15}, Of::Jobs, [](R r, F) -> std::string { return exit_pair(r.job.exit_code, 0); }},
+    Field{{"DerivedExitCode", 15}, Of::Jobs, [](R r, F) -> std::string { return exit_pair(shown_exit(r.job).code, 0); }},
     Field{{"Elapsed", 10}, Of::Both, [](R r, F f) -> std::string { return day_clock(elapsed(r, f)); }},
     Field{{"ElapsedRaw", 10}, Of::Both, [](R r, F f) -> std::string { return fmt::format("{:.0f}", std::floor(elapsed(r, f))); }},
     Field{{"Eligible", 19}, Of::Both, [](R r, F) -> std::string { return moment_or(r.step != nullptr ? r.step->begun : eligible_of(r.job), "Unknown"); }},
@@ -153,7 +157,7 @@ constexpr std::array kFields{
     Field{{"Group", 9}, Of::Jobs, [](R r, F) -> std::string { return account_of(r.job.spec->user).group; }},
     Field{{"JobID", 12, true}, Of::Both, [](R r, F) -> std::string { return job_id(r, shown_id(r.job, r.indices)); }},
     Field{{"JobIDRaw", 12, true}, Of::Both, [](R r, F) -> std::string { return job_id(r, fmt::to_string(r.indices.empty() ? r.job.number : r.job.array)); }},
-    Field{{"JobName", 10}, Of::Both, [](R r, F) -> std::string { return r.step != nullptr ? r.step->name : r.job.spec->name; }},
+    Field{{"JobName", 10}, Of::Both, [](R r, F) -> std::string { return r.step != nullptr ? r.step->name : name_of(r.job, r.indices); }},
     Field{{"Layout", 9}},
     Field{{"Licenses", 10}},
     Field{{"MaxDiskRead", 12}},
@@ -181,7 +185,7 @@ constexpr std::array kFields{
     Field{{"NTasks", 8}, Of::Steps, [](R r, F) -> std::string { return fmt::to_string(r.step->tasks); }},
     Field{{"Partition", 10}, Of::Jobs, [](R r, F) -> std::string { return partition_of(r.job); }},
     Field{{"Planned", 10}, Of::Jobs, [](R r, F f) -> std::string { return day_clock(planned(r, f)); }},
-    Field{{"PlannedCPU", 10}, Of::Jobs, [](R r, F f) -> std::string { return day_clock(planned(r, f) * requested(r.job).cpus); }},
+    Field{{"PlannedCPU", 10}, Of::Jobs, [](R r, F f) -> std::string { return day_clock(std::floor(planned(r, f)) * requested(r.job).cpus); }},
     Field{{"PlannedCPURAW", 13}, Of::Jobs, [](R r, F f) -> std::string { return fmt::format("{:.0f}", std::floor(planned(r, f)) * requested(r.job).cpus); }},
     Field{{"Priority", 10}, Of::Jobs, [](R r, F) -> std::string { return fmt::to_string(r.job.spec->priority); }},
     Field{{"QOS", 10}, Of::Jobs, [](R, F) -> std::string { return std::string(kQos); }},
@@ -207,7 +211,7 @@ constexpr std::array kFields{
     Field{{"StdOut", 20}, Of::Jobs, [](R r, F) -> std::string { return r.job.output; }},
     Field{{"Submit", 19}, Of::Both, [](R r, F) -> std::string { return moment_or(r.step != nullptr ? r.step->begun : r.job.submitted, "Unknown"); }},
     Field{{"SubmitLine", 20}, Of::Jobs, [](R r, F) -> std::string { return submit_line(r); }},
-    Field{{"Suspended", 10}, Of::Both, [](R, F) -> std::string { return std::string("00:00:00"); }},
+    Field{{"Suspended", 10}, Of::Both, [](R r, F) -> std::string { return day_clock(r.attempt != nullptr ? 0 : r.job.suspended_seconds); }},
     Field{{"SystemComment", 15}},
     Field{{"SystemCPU", 10}},
     Field{{"Timelimit", 10}, Of::Jobs, [](R r, F) -> std::string { return time_limit(r); }},

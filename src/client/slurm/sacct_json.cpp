@@ -35,7 +35,7 @@ Json step_json(const AccountRow& row, const AccountFacts& facts) {
         {"start", set_moment(step.begun)},
         {"suspended", 0},
         {"total", split_seconds(step.cpu_seconds)}}},
-      {"exit_code", exit_code_json(step.exit_code, step.signal)},
+      {"exit_code", exit_code_json(accounted_exit(step).code, accounted_exit(step).signal)},
       {"nodes", {{"count", row.job.where.size()}, {"range", nodes_of(row.job)}, {"list", names}}},
       {"tasks", {{"count", step.tasks}}},
       {"pid", step.pid > 0 ? fmt::to_string(step.pid) : ""},

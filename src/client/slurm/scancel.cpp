@@ -75,6 +75,7 @@ struct Wanted {
   std::vector<std::string> jobs;
   std::vector<StepName> steps;
   std::vector<std::string> nodes;
+  std::string accounts;
   bool is_empty = false;  // asked for what nobody has
 };
 
@@ -100,9 +101,9 @@ Result<Wanted> wanted_of(const Parsed& parsed) {
   action.user = parsed.has("me") ? std::string(kMe) : parsed.value("user");
   action.name = parsed.has("name") ? parsed.value("name") : parsed.value("jobname");
   action.queue = parsed.value("partition");
-  action.group = parsed.value("account");
+  wanted.accounts = parsed.value("account");
   if (parsed.has("state")) {
-    BERTH_TRY(auto states, parse_states(parsed.value("state")));
+    BERTH_TRY(auto states, parse_slurm_states(parsed.value("state")));
     for (const LiveState state : states.states) action.states.emplace_back(to_string(state));
   }
   BERTH_TRY_VOID(take_signal(parsed, action));
@@ -120,22 +121,21 @@ Result<Wanted> wanted_of(const Parsed& parsed) {
       wanted.steps.push_back({operand.substr(0, dot), operand.substr(dot + 1)});
   }
   const bool selects = !action.user->empty() || !action.name->empty() || !action.queue->empty() ||
-                       !action.group->empty() || !action.states.empty() || !wanted.nodes.empty() ||
-                       parsed.has("qos") || parsed.has("reservation") || parsed.has("wckey");
+                       !wanted.accounts.empty() || !action.states.empty() ||
+                       !wanted.nodes.empty() || parsed.has("qos") || parsed.has("reservation") ||
+                       parsed.has("wckey");
   if (parsed.operands.empty() && !selects)
     return fail("No job identification provided (as in scancel 12, or -u, -n, -p, -t, -w)");
   return wanted;
 }
 
-/// What the scheduler does not choose by itself: nodes, and a question before each.
+/// What the scheduler does not choose by itself: accounts, which are groups or users, nodes, and a
+/// question before each.
 Result<std::vector<JobNumber>> picked(Scheduler& scheduler, const Wanted& wanted,
                                       const Parsed& parsed) {
   const JobAction& action = wanted.action;
-  JobQuery query{.user = *action.user,
-                 .group = *action.group,
-                 .queue = *action.queue,
-                 .name = *action.name,
-                 .ids = action.ids};
+  JobQuery query{
+      .user = *action.user, .queue = *action.queue, .name = *action.name, .ids = action.ids};
   for (const std::string& state : action.states)
     if (const auto known = live_state_from(state)) query.states.push_back(*known);
   BERTH_TRY(const JobRows rows, scheduler.jobs(query));
@@ -145,7 +145,7 @@ Result<std::vector<JobNumber>> picked(Scheduler& scheduler, const Wanted& wanted
         wanted.nodes.empty() || std::ranges::any_of(job.where, [&](const HeldDevices& held) {
           return std::ranges::find(wanted.nodes, held.node) != wanted.nodes.end();
         });
-    if (!is_there) continue;
+    if (!is_there || !is_listed(wanted.accounts, account_name(job))) continue;
     if (parsed.has("interactive")) {
       std::cerr << fmt::format("Cancel job_id={} name={} partition={} [y/n]? ", job.slurm_id(),
                                harmless(job.spec->name), partition_of(job));
@@ -229,7 +229,7 @@ int run_scancel(std::span<const std::string> words, Console& console) {
   auto ids = resolve_jobs(scheduler, wanted->jobs, BareNumber::WholeArray);
   if (!ids) return console.complain(kFailure, ids.error());
   wanted->action.ids = *std::move(ids);
-  if (parsed.has("interactive") || !wanted->nodes.empty()) {
+  if (parsed.has("interactive") || !wanted->nodes.empty() || !wanted->accounts.empty()) {
     auto numbers = picked(scheduler, *wanted, parsed);
     if (!numbers) return console.complain(kFailure, numbers.error());
     if (numbers->empty()) return code;

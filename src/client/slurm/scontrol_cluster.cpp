@@ -48,17 +48,6 @@ std::string queue_names(const ClusterView& cluster) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-/// "IDLE+DRAIN": the state and what is laid over it.
-std::string state_words(const NodeView& node) {
-  const std::string state = node_state(node, StateWord::Long);
-  if (state == "drained") return "IDLE+DRAIN";
-  if (state == "draining") return "MIXED+DRAIN";
-  if (state == "idle~") return "IDLE+POWERED_DOWN";
-  if (state == "idle#") return "IDLE+POWERING_UP";
-  if (state == "idle%") return "IDLE+POWERING_DOWN";
-  return upper(state);
-}
-
 std::string node_block(const NodeView& node, const Seen& seen, const ControlStyle& style) {
   const auto held = seen.memory.find(node.name);
   const std::int64_t memory = held != seen.memory.end() ? held->second : 0;
@@ -81,8 +70,9 @@ std::string node_block(const NodeView& node, const Seen& seen, const ControlStyl
                               seen.cluster.version));
   lines.push_back(fmt::format("RealMemory={} AllocMem={} FreeMem=N/A Sockets=1 Boards=1",
                               node.memory_mib, memory));
-  lines.push_back(fmt::format(
-      "State={} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A", state_words(node)));
+  lines.push_back(
+      fmt::format("State={} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A",
+                  fmt::join(state_words(node), "+")));
   lines.push_back(fmt::format("Partitions={} ", queue_names(seen.cluster)));
   lines.push_back(
       fmt::format("BootTime=None SlurmdStartTime={}", moment_or(seen.cluster.started, "None")));
@@ -96,22 +86,12 @@ std::string node_block(const NodeView& node, const Seen& seen, const ControlStyl
 
 Json node_json(const NodeView& node, const Seen& seen) {
   const auto held = seen.memory.find(node.name);
-  Json states = Json::array();
-  std::string word;
-  for (const char c : state_words(node) + "+") {
-    if (c != '+') {
-      word += c;
-      continue;
-    }
-    states.push_back(word);
-    word.clear();
-  }
   Json partitions = Json::array();
   for (const QueueView& queue : queues_of(seen.cluster)) partitions.push_back(queue.name);
   return {{"name", node.name},
           {"hostname", node.name},
           {"address", node.name},
-          {"state", states},
+          {"state", state_words(node)},
           {"reason", node.reason},
           {"cpus", node.cpus},
           {"effective_cpus", node.cpus},
@@ -145,12 +125,16 @@ std::string partition_block(const QueueView& queue, bool is_default, const Seen&
   }
   const std::string most =
       queue.max_time_limit > 0 ? day_clock(static_cast<double>(queue.max_time_limit)) : "UNLIMITED";
+  const std::string usual = queue.default_time_limit > 0
+                                ? day_clock(static_cast<double>(queue.default_time_limit))
+                                : "NONE";
   return record(
       {fmt::format("PartitionName={}", queue.name),
        "AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
        fmt::format("AllocNodes=ALL Default={} QoS=N/A", is_default ? "YES" : "NO"),
-       "DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO ExclusiveTopo=NO GraceTime=0 "
-       "Hidden=NO",
+       fmt::format("DefaultTime={} DisableRootJobs=NO ExclusiveUser=NO ExclusiveTopo=NO "
+                   "GraceTime=0 Hidden=NO",
+                   usual),
        fmt::format("MaxNodes=UNLIMITED MaxTime={} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED "
                    "MaxCPUsPerSocket=UNLIMITED",
                    most),

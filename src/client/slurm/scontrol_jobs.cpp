@@ -1,5 +1,6 @@
 // scontrol show job and show step.
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -39,11 +40,12 @@ std::string first_line(const Shown& s) {
                         s.indices.empty() ? fmt::to_string(s.job.array_index) : s.indices);
     if (s.job.array_at_once > 0) text += fmt::format("ArrayTaskThrottle={} ", s.job.array_at_once);
   }
-  return text + fmt::format("JobName={}", s.job.spec->name);
+  return text + fmt::format("JobName={}", harmless(name_of(s.job, s.indices)));
 }
 
 void add_state(const Shown& s, const ControlStyle& style, std::vector<std::string>& lines) {
   const JobSpec& spec = *s.job.spec;
+  const AccountedExit exit = shown_exit(s.job);
   const Account account = account_of(spec.user);
   lines.push_back(fmt::format("UserId={}({}) GroupId={}({}) MCS_label=N/A", account.user,
                               account.uid, account.group, account.gid));
@@ -54,9 +56,9 @@ void add_state(const Shown& s, const ControlStyle& style, std::vector<std::strin
                               or_null(to_text(spec.dependencies, spec.any_dependency))));
   lines.push_back(fmt::format("Requeue={} Restarts={} BatchFlag=1 Reboot=0 ExitCode={}",
                               spec.requeue ? 1 : 0, std::max(0, s.job.attempts - 1),
-                              exit_pair(s.job.exit_code, s.job.signal)));
+                              exit_pair(exit.code, exit.signal)));
   if (style.has_details)
-    lines.push_back(fmt::format("DerivedExitCode={}", exit_pair(s.job.exit_code, 0)));
+    lines.push_back(fmt::format("DerivedExitCode={}", exit_pair(exit.code, 0)));
 }
 
 void add_times(const Shown& s, std::vector<std::string>& lines) {
@@ -71,7 +73,10 @@ void add_times(const Shown& s, std::vector<std::string>& lines) {
                               moment_or(start_of(job), "Unknown"),
                               moment_or(end_of(job, s.now), "Unknown"),
                               moment_or(job.spec->deadline.value_or(0) * 1'000'000, "N/A")));
-  lines.emplace_back("SuspendTime=None SecsPreSuspend=0 LastSchedEval=N/A Scheduler=Berth");
+  const double ran = job.suspended_seconds > 0 ? elapsed_of(job, s.now) : 0;
+  lines.push_back(
+      fmt::format("SuspendTime={} SecsPreSuspend={:.0f} LastSchedEval=N/A Scheduler=Berth",
+                  moment_or(job.suspended, "None"), std::floor(ran)));
 }
 
 /// With -d: which devices and cores on which node.
@@ -96,7 +101,7 @@ void add_resources(const Shown& s, const ControlStyle& style, std::vector<std::s
   const JobSpec& spec = *s.job.spec;
   const Resources asks = requested(s.job), has = allocated(s.job, s.types);
   const bool runs = has.nodes > 0;
-  const std::int32_t tasks = std::max(1, spec.tasks);
+  const std::int32_t tasks = tasks_of(s.job);
   lines.push_back(fmt::format("Partition={} AllocNode:Sid=N/A:0", partition_of(s.job)));
   lines.push_back(
       fmt::format("ReqNodeList={} ExcNodeList=(null)", or_null(folded_hosts(spec.nodes))));

@@ -1,6 +1,7 @@
 // seff: how much of what it had a job has used.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -58,7 +59,7 @@ std::string report(const JobRow& job, const std::vector<StepView>& steps, const 
   if (has.nodes == 0)
     return text + fmt::format("Efficiency not available for jobs in the {} state.\n", state);
   const double wall = elapsed_of(job, unix_now());
-  const double processors = wall * has.cpus;
+  const double processors = std::floor(wall) * has.cpus;  // as sacct's CPUTime
   const double used = cpu_seconds_of(steps);
   std::int64_t memory = 0;
   for (const StepView& step : steps) memory = std::max(memory, step.max_rss_kib);

@@ -77,6 +77,27 @@ constexpr auto kSummary = "%9P %.5a %.10l %.16F %N";
 constexpr auto kReasons = "%20E %9u %19H %N";
 constexpr auto kReasonsLong = "%20E %12U %19H %6t %N";
 
+/// Slurm's words for states of nodes, of which nodes have only some here.
+constexpr std::array<std::string_view, 35> kNodeStates{
+    "all",        "alloc",        "allocated",     "blocked",     "cloud",    "comp",
+    "completing", "down",         "drain",         "drained",     "draining", "drng",
+    "fail",       "failing",      "future",        "idle",        "maint",    "mix",
+    "mixed",      "no_respond",   "npc",           "perfctrs",    "planned",  "plnd",
+    "power_down", "powered_down", "powering_down", "powering_up", "reboot",   "reboot^",
+    "reserved",   "resv",         "unk",           "unknown",     "error"};
+
+Result<void> check_states(const std::string& list) {
+  const std::string words = lower(list);
+  for (const std::string_view word : split(words, ',')) {
+    if (word.empty() || std::ranges::find(kNodeStates, word) != kNodeStates.end()) continue;
+    Error error;
+    error.messages.push_back(fmt::format("error: Bad state string: \"{}\"", word));
+    error.messages.push_back(fmt::format("error: valid states: {}", fmt::join(kNodeStates, ",")));
+    return tl::unexpected<Error>(std::move(error));
+  }
+  return {};
+}
+
 bool is_dead(const NodeView& node) { return node.state == "down"; }
 
 bool is_wanted(const NodeView& node, const Parsed& parsed,
@@ -87,8 +108,11 @@ bool is_wanted(const NodeView& node, const Parsed& parsed,
   if (parsed.has("responding") && is_dead(node)) return false;
   if (!wanted_nodes.empty() && std::ranges::find(wanted_nodes, node.name) == wanted_nodes.end())
     return false;
-  return states == "all" || is_listed(states, node_state(node, StateWord::Short)) ||
-         is_listed(states, node_state(node, StateWord::Long));
+  const std::string state = node_state(node, StateWord::Long);
+  // Slurm's "drain" is both, those that still run something and those that do not.
+  const bool drains = state == "draining" && is_listed(states, "drain");
+  return states == "all" || drains || is_listed(states, node_state(node, StateWord::Short)) ||
+         is_listed(states, state);
 }
 
 struct Answer {
@@ -230,13 +254,14 @@ Json partition_json(const Partition& partition, const Answer& answer) {
     ++all.nodes;
   }
   const std::int64_t most = partition.queue.max_time_limit;
+  const std::int64_t usual = partition.queue.default_time_limit;
   return {{"nodes",
            {{"allowed_allocation", ""},
             {"configured", folded_names(std::move(names))},
             {"total", answer.nodes.size()}}},
           {"tres", {{"billing_weights", ""}, {"configured", tres(all, TresOrder::Table)}}},
           {"cpus", {{"task_binding", 0}, {"total", all.cpus}}},
-          {"defaults", {{"time", no_number()}}},
+          {"defaults", {{"time", usual > 0 ? set_number((usual + 59) / 60) : no_number()}}},
           {"maximums",
            {{"time", most > 0 ? set_number((most + 59) / 60) : infinite_number()},
             {"nodes", infinite_number()},
@@ -245,17 +270,6 @@ Json partition_json(const Partition& partition, const Answer& answer) {
           {"name", partition.queue.name},
           {"priority", {{"job_factor", 1}, {"tier", 1}}},
           {"partition", {{"state", Json::array({"UP"})}}}};
-}
-
-/// The words of a state: "drained" is IDLE and DRAIN.
-Json state_words(const NodeView& node) {
-  const std::string state = node_state(node, StateWord::Long);
-  if (state == "drained") return Json::array({"IDLE", "DRAIN"});
-  if (state == "draining") return Json::array({"MIXED", "DRAIN"});
-  if (state == "idle~") return Json::array({"IDLE", "POWERED_DOWN"});
-  if (state == "idle#") return Json::array({"IDLE", "POWERING_UP"});
-  if (state == "idle%") return Json::array({"IDLE", "POWERING_DOWN"});
-  return Json::array({upper(state)});
 }
 
 Json range(std::int64_t value) { return {{"minimum", value}, {"maximum", value}}; }
@@ -374,6 +388,8 @@ int run_sinfo(std::span<const std::string> words, Console& console) {
   if (const auto code = lists(parsed, console)) return *code;
   const auto format = format_of(parsed);
   if (!format) return console.complain(kMisuse, format.error());
+  if (const auto states = check_states(parsed.value("states")); !states)
+    return console.complain(kMisuse, states.error());
   double every = 0;
   if (const std::string text = parsed.value("iterate"); !text.empty()) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), every);

@@ -184,7 +184,7 @@ Result<std::string> priorities(Scheduler& scheduler, const Parsed& parsed) {
 
 constexpr std::array kShareOptions{
     OptionSpec{"accounts", 'A', Value, "NAMES", "only these accounts"},
-    OptionSpec{"all", 'a', Nothing, "", "everybody's"},
+    OptionSpec{"all", 'a', Nothing, "", "everybody's, as far as you may see them"},
     OptionSpec{"clusters", 'M', Value, "NAMES", "of this cluster: there is one"},
     OptionSpec{"delimiter", 0, Value, "TEXT", "between values of -p and -P (|)"},
     OptionSpec{"format", 'o', Value, "FIELDS", "as in account,user,rawusage%12"},
@@ -267,6 +267,10 @@ Result<std::string> share_page(Scheduler& scheduler, const Parsed& parsed) {
     all.shares += share.shares;
     all.used += share.gpu_seconds;
   }
+  // A user sees only his own and the groups', and is told the sum of all; an older scheduler is not
+  // so kind.
+  if (!shares.empty() && shares.front().all_shares > 0)
+    all = {.shares = shares.front().all_shares, .used = shares.front().all_gpu_seconds};
   std::vector<std::vector<std::string>> rows;
   const auto add = [&](const ShareView& share) {
     auto& row = rows.emplace_back();

@@ -160,12 +160,13 @@ void Keeper::obey(ShimCommand command) {
     case ShimAction::Suspend:
       if (phase_ != Phase::Running || is_suspended_) return;
       active_before_ = active_micros();
+      suspended_since_ = boot_clock_micros();
       is_suspended_ = true;
       return family_.suspend();
     case ShimAction::Resume:
       if (!is_suspended_) return;
+      end_suspension();
       active_since_ = rate_at_ = boot_clock_micros();
-      is_suspended_ = false;
       is_resting_ = true;  // until the clock is looked at, which is next
       return;
     case ShimAction::Signal:
@@ -304,7 +305,8 @@ void Keeper::begin_end(Ask ask, std::int64_t grace_seconds) {
     warn();
   else
     ask_everybody(SIGTERM);
-  is_suspended_ = is_resting_ = false;
+  end_suspension();
+  is_resting_ = false;
   family_.resume();  // a job that stands still could not answer
 }
 
@@ -319,6 +321,15 @@ void Keeper::kill_all() {
 std::int64_t Keeper::active_micros() const {
   if (is_suspended_) return active_before_;
   return active_before_ + boot_clock_micros() - active_since_;
+}
+
+std::int64_t Keeper::suspended_micros() const {
+  return suspended_before_ + (is_suspended_ ? boot_clock_micros() - suspended_since_ : 0);
+}
+
+void Keeper::end_suspension() {
+  suspended_before_ = suspended_micros();
+  is_suspended_ = false;
 }
 
 std::optional<std::int64_t> Keeper::next_deadline() const {
@@ -353,6 +364,7 @@ void Keeper::set_timer() {
 
 void Keeper::finish(ExitRecord& record) const {
   record.ended_clock = boot_clock_micros();
+  record.suspended_micros = suspended_micros();
   rusage used{};
   ::getrusage(RUSAGE_CHILDREN, &used);
   const auto seconds = [](const timeval& time) {
@@ -363,6 +375,7 @@ void Keeper::finish(ExitRecord& record) const {
   record.peak_kib = family_.peak_kib();
   if (has_failed_ && family_.was_out_of_memory()) {
     record.out_of_memory = true;
+    note_in_output(shim_.order, memory_note(shim_.order, node_));
     record.why = out_of_memory(shim_.order.memory_mib, record.peak_kib) +
                  (record.why.empty() ? "" : "; ") + record.why;
   }

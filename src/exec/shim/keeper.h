@@ -62,6 +62,8 @@ class Keeper {
   [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
   [[nodiscard]] std::optional<std::int64_t> next_of_limit() const;
   [[nodiscard]] std::int64_t active_micros() const;
+  [[nodiscard]] std::int64_t suspended_micros() const;
+  void end_suspension();
   void finish(ExitRecord& record) const;
 
   RunDir directory_;
@@ -87,7 +89,9 @@ class Keeper {
   std::int64_t kill_pause_ = 0;      // between looks
   std::int64_t active_before_ = 0;   // up to the last suspend
   std::int64_t active_since_ = 0;
-  bool is_suspended_ = false;  // by command
+  bool is_suspended_ = false;          // by command
+  std::int64_t suspended_since_ = 0;   // of that
+  std::int64_t suspended_before_ = 0;  // up to the last resume
   std::int64_t rate_milli_ = 1000;
   bool is_resting_ = false;   // for its rate
   std::int64_t rate_at_ = 0;  // when it rests or goes on

@@ -56,4 +56,12 @@ std::string time_limit_note(const LaunchOrder& order, const std::string& node) {
          at.data() + " DUE TO TIME LIMIT ***";
 }
 
+std::string memory_note(const LaunchOrder& order, const std::string& node) {
+  return "berth: error: *** JOB " + std::to_string(order.job) + " ON " + node +
+         " Detected oom_kill event: OUT OF MEMORY" +
+         (order.memory_mib > 0 ? ", its limit is " + std::to_string(order.memory_mib) + " MiB"
+                               : "") +
+         " ***";
+}
+
 }  // namespace berth

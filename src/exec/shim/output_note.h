@@ -15,4 +15,7 @@ void note_in_output(const LaunchOrder& order, const std::string& line);
 /// words that people search logs for.
 [[nodiscard]] std::string time_limit_note(const LaunchOrder& order, const std::string& node);
 
+/// "berth: error: *** JOB 12 ON n1 Detected oom_kill event: OUT OF MEMORY, its limit is 50 MiB ***"
+[[nodiscard]] std::string memory_note(const LaunchOrder& order, const std::string& node);
+
 }  // namespace berth

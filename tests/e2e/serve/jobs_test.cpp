@@ -247,6 +247,9 @@ TEST_F(Jobs, WhoRunsOutOfMemoryIsToldSo) {
   EXPECT_TRUE(end.at("reason").get<std::string>().starts_with(
       "out of memory: its limit is 64 MiB, it used up to 6"))
       << end.at("reason");
+  EXPECT_NE(output_of(job).find("Detected oom_kill event: OUT OF MEMORY, its limit is 64 MiB"),
+            std::string::npos)
+      << output_of(job);
 }
 
 TEST_F(Jobs, TheSchedulersOwnValuesStayWithIt) {

@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+
+#include <fmt/format.h>
 
 #include "client/played_scheduler.h"
 #include "project_paths.h"
@@ -122,8 +125,63 @@ TEST(Sacct, SaysWhoCancelledAndWhatRanBefore) {
        "outcome":"preempted","exit_code":0,"signal":15,"gpu_seconds":60,"why":""},
       {"id":"1.2","where":[],"begun":1763300100000000,"ended":null,"outcome":null,"exit_code":0,"signal":0,"gpu_seconds":0,"why":""}]})"};
   };
+  // Whole seconds are multiplied, so that the three agree.
+  scheduler.set_job(
+      {{"number", 12},
+       {"run_seconds", 65.9},
+       {"where", {{{"node", "n1"}, {"devices", {0, 1}}, {"cores", {0, 1, 2, 3, 4, 5, 6, 7}}}}}});
+  EXPECT_EQ(scheduler.sh("sacct -j 12 -X -n -P -o elapsed,ncpus,cputime,cputimeraw").out,
+            "00:01:05|8|00:08:40|520\n");
+  EXPECT_THAT(scheduler.sh("seff 12").out, testing::HasSubstr("of 00:08:40 core-walltime"));
   EXPECT_EQ(scheduler.sh("sacct -D -j 12 -X -n -P -o jobid,state,elapsed,nodelist,exitcode").out,
             "12|PREEMPTED|00:01:00|n2|0:15\n12|RUNNING|00:01:05|n1|0:0\n");
+}
+
+// Who may see only himself is told what part of the whole he is.
+TEST(Sshare, SharesAreThoseOfTheWhole) {
+  PlayedScheduler scheduler;
+  scheduler.first = [](const Asked& asked) -> Told {
+    if (!asked.path().ends_with("/shares")) return {.status = 0};
+    return {
+        .body =
+            R"({"shares":[{"kind":"user","name":"ann","shares":1,"gpu_seconds":600,"gpus_now":0,"jobs_now":0,
+      "waiting":0,"gpu_limit":0,"job_limit":0,"gpu_seconds_limit":0,"all_shares":2,"all_gpu_seconds":2400}]})"};
+  };
+  EXPECT_EQ(scheduler.sh("sshare -a -n -P -o user,normshares,rawusage,effectvusage,fairshare").out,
+            "||2400|1.000000|\nann|0.500000|600|0.250000|0.707107\n");
+}
+
+TEST(Sacct, OutOfMemoryHasSlurmsExitCode) {
+  PlayedScheduler scheduler;
+  scheduler.set_job({{"number", 9}, {"state", "out-of-memory"}, {"exit_code", 137}});
+  EXPECT_EQ(scheduler.sh("sacct -j 9 -X -n -P -o state,exitcode,derivedexitcode").out,
+            "OUT_OF_MEMORY|0:125|0:0\n");
+  EXPECT_THAT(scheduler.sh("scontrol show job 9").out, HasSubstr("ExitCode=0:125"));
+}
+
+TEST(Sacct, TellsOfTheLastRunWithoutWhatItStoodStill) {
+  PlayedScheduler scheduler;
+  scheduler.set_job({{"number", 12},
+                     {"attempts", 2},
+                     {"started", 1'763'300'000'000'000},
+                     {"last_started", 1'763'300'040'000'000},
+                     {"run_seconds", 65.0},
+                     {"last_run_seconds", 25.5},
+                     {"suspended_seconds", 10.0},
+                     {"suspended", 1'763'300'060'000'000}});
+  EXPECT_EQ(scheduler.sh("sacct -j 12 -X -n -P -o start,elapsed,suspended").out,
+            "2025-11-16T13:34:00|00:00:25|00:00:10\n");
+  // No step is longer than its job.
+  EXPECT_EQ(scheduler.sh("sacct -j 12.batch -n -P -o elapsed").out, "00:00:25\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 12 -o '%M %L'").out, "0:25 1:59:34\n");
+  const std::string shown = scheduler.sh("scontrol show job 12").out;
+  EXPECT_THAT(shown, HasSubstr("RunTime=00:00:25 "));
+  EXPECT_THAT(shown, HasSubstr("SuspendTime=2025-11-16T13:34:20 SecsPreSuspend=25 "));
+  // The end of this run: two hours after its start, and what it stood still.
+  const std::int64_t start = std::time(nullptr) - 100;
+  scheduler.set_job({{"number", 12}, {"last_started", start * 1'000'000}});
+  EXPECT_EQ(scheduler.sh("date +%s -d \"$(squeue -h -j 12 -o %e)\"").out,
+            fmt::format("{}\n", start + 7'200 + 10));
 }
 
 TEST(Sacct, SpeaksSlurmsJson) {

@@ -99,6 +99,63 @@ TEST(Squeue, SpeaksSlurmsJson) {
   EXPECT_EQ(scheduler.sh("squeue --json=v0.0.38").exit, 2);
 }
 
+// Who is in no group is his own account, as %a shows.
+TEST(Squeue, FindsTheJobsOfAnAccount) {
+  PlayedScheduler scheduler;
+  scheduler.set_job(
+      {{"number", 14},
+       {"spec", {{"name", "later"}, {"user", "ann"}, {"queue", "gpu"}, {"group", "ml"}}}});
+  EXPECT_EQ(scheduler.sh("squeue -h -A ann -o '%A %a'").out, "12 ann\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -A ml,ann -S i -o '%A %a'").out, "12 ann\n14 ml\n");
+  EXPECT_EQ(scheduler.sh("scancel -A ann").exit, 0);
+  EXPECT_EQ(scheduler.sent("POST", "/api/v1/jobs/actions")["ids"], json::array({12}));
+}
+
+TEST(Squeue, AJobOfAGridIsCalledByItsParameters) {
+  PlayedScheduler scheduler;
+  const json spec = {{"name", "train"},
+                     {"user", "ann"},
+                     {"queue", "gpu"},
+                     {"array", "0-1"},
+                     {"grid", {"lr=0.1,0.01", "seed=3"}}};
+  scheduler.set_job({{"number", 12}, {"array", 12}, {"array_index", 1}, {"spec", spec}});
+  EXPECT_EQ(scheduler.sh("squeue -h -j 12_1 -o '%i %j'").out, "12_1 train lr=0.01 seed=3\n");
+  EXPECT_EQ(scheduler.sh("sacct -X -n -P -j 12_1 -o jobname").out, "train lr=0.01 seed=3\n");
+  EXPECT_THAT(scheduler.sh("scontrol show job 12_1").out,
+              HasSubstr("JobName=train lr=0.01 seed=3\n"));
+}
+
+TEST(Squeue, SaysWhatIsWrongInSlurmsWords) {
+  PlayedScheduler scheduler;
+  Ran ran = scheduler.sh("squeue -h -u nosuch");
+  EXPECT_EQ(ran.exit, 0);  // as Slurm's
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err, "squeue: error: Invalid user: nosuch\n");
+  EXPECT_EQ(scheduler.sh("squeue -h -u ann -o %i").err, "");  // known by her jobs alone
+  ran = scheduler.sh("sacct -u nosuch");
+  EXPECT_EQ(ran.exit, 1);
+  EXPECT_EQ(ran.err, "sacct: error: Invalid user id: nosuch\n");
+  for (const char* command : {"squeue -t nonsense", "sacct -s nonsense", "scancel -t nonsense"}) {
+    ran = scheduler.sh(command);
+    EXPECT_EQ(ran.exit, 2) << command;
+    EXPECT_THAT(ran.err, HasSubstr("error: Invalid job state specified: nonsense\n"));
+    EXPECT_THAT(ran.err, HasSubstr("include: pending,running,suspended,completing,completed,"));
+  }
+  ran = scheduler.sh("sinfo -t idle,nonsense");
+  EXPECT_EQ(ran.exit, 2);
+  EXPECT_THAT(ran.err, HasSubstr("sinfo: error: Bad state string: \"nonsense\"\n"));
+  EXPECT_EQ(scheduler.sh("sinfo -h -t IDLE,maint -p day -o %N").out, "n2\n");
+}
+
+TEST(Squeue, TellsEveryColumnAtOnce) {
+  PlayedScheduler scheduler;
+  const std::string out = scheduler.sh("squeue -j 12 -o %all").out;
+  EXPECT_THAT(out, testing::StartsWith("ACCOUNT|"));
+  EXPECT_THAT(out, HasSubstr("|NODELIST(REASON)|"));
+  EXPECT_THAT(out, HasSubstr("\nann|"));
+  EXPECT_THAT(scheduler.sh("sinfo -o %all").out, HasSubstr("|PARTITION|"));
+}
+
 TEST(Squeue, SortsAsAsked) {
   PlayedScheduler scheduler;
   scheduler.set_job(
@@ -143,6 +200,37 @@ TEST(Sinfo, TakesTheUsualOptions) {
             "n[1-3]\nn[1-3]\n");
 }
 
+// A draining node is neither free nor forgotten.
+TEST(Sinfo, ADrainingNodeSaysSo) {
+  PlayedScheduler scheduler;
+  scheduler.first = [](const Asked& asked) -> Told {
+    if (!asked.path().ends_with("/nodes")) return {.status = 0};
+    return {.body = R"({"nodes":[
+      {"name":"n1","state":"draining","reason":"fan","type":"a100","gpus":4,"gpus_used":2,"cpus":16,
+       "cpus_used":8,"memory_mib":65536,"devices":[[12],[12],[],[]]},
+      {"name":"n2","state":"draining","reason":"fan","type":"a100","gpus":4,"gpus_used":0,"cpus":16,
+       "cpus_used":16,"memory_mib":65536,"devices":[[],[],[],[]]},
+      {"name":"n3","state":"drained","reason":"fan","type":"a100","gpus":4,"gpus_used":0,"cpus":16,
+       "cpus_used":0,"memory_mib":65536,"devices":[[],[],[],[]]}]})"};
+  };
+  EXPECT_EQ(scheduler.sh("sinfo -h -N -p day -o '%N %t %T'").out,
+            "n1 drng draining\nn2 drng draining\nn3 drain drained\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drng -o %N").out, "n[1-2]\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drained -o %N").out, "n3\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drain -o %D").out, "2\n1\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p day -o %C").out, "24/0/24/48\n");
+  EXPECT_THAT(scheduler.sh("scontrol show node n1").out, HasSubstr("State=MIXED+DRAIN"));
+  EXPECT_THAT(scheduler.sh("scontrol show node n2").out, HasSubstr("State=ALLOCATED+DRAIN"));
+  EXPECT_THAT(scheduler.sh("scontrol show node n3").out, HasSubstr("State=IDLE+DRAIN"));
+}
+
+TEST(Sinfo, APartitionTellsItsDefaultTime) {
+  PlayedScheduler scheduler;
+  EXPECT_EQ(scheduler.sh("sinfo -h -n n1 -o '%R %L'").out, "gpu n/a\nday 1:00:00\n");
+  EXPECT_THAT(scheduler.sh("scontrol show partition day").out, HasSubstr("DefaultTime=01:00:00 "));
+  EXPECT_THAT(scheduler.sh("scontrol show partition gpu").out, HasSubstr("DefaultTime=NONE "));
+}
+
 TEST(Sinfo, SpeaksSlurmsJson) {
   PlayedScheduler scheduler;
   const json answer = json::parse(scheduler.sh("sinfo --json -p day").out);
@@ -154,6 +242,7 @@ TEST(Sinfo, SpeaksSlurmsJson) {
   EXPECT_EQ(first["cpus"]["idle"], 8);
   EXPECT_EQ(first["partition"]["name"], "day");
   EXPECT_EQ(first["partition"]["maximums"]["time"]["number"], 1'440);
+  EXPECT_EQ(first["partition"]["defaults"]["time"]["number"], 60);
   EXPECT_EQ(answer["sinfo"][2]["node"]["state"], json::array({"IDLE", "DRAIN"}));
 }
 
