@@ -81,6 +81,8 @@ class Attachment {
 
  private:
   void greet();
+  [[nodiscard]] bool is_watching() const { return options_.input == InputUse::Withheld; }
+  [[nodiscard]] bool is_gone(int terminal) const;
   [[nodiscard]] bool can_read_input() const;
   void read_input();
   void hear();
@@ -92,6 +94,7 @@ class Attachment {
   void finish(AttachEnd end) {
     if (!end_) end_ = std::move(end);
   }
+  void leave(int number) { finish({.kind = AttachEnd::Kind::Left, .code = 128 + number}); }
 
   const AttachOptions& options_;
   SessionPeer host_;
@@ -99,6 +102,8 @@ class Attachment {
   std::unique_ptr<RawTerminal> raw_;  // while it is on a terminal
   bool is_welcome_ = false;
   bool is_terminal_ = false;  // the program's
+  // Asked before it can go away: afterwards nothing tells a terminal that is gone from a pipe.
+  const std::array<bool, 3> was_terminal_{::isatty(0) == 1, ::isatty(1) == 1, ::isatty(2) == 1};
   bool input_ended_ = false;
   bool is_output_open_ = true, is_error_open_ = true;
   std::size_t credit_ = 0;
@@ -112,12 +117,15 @@ AttachEnd Attachment::run() {
   while (!end_) {
     const bool reads = can_read_input();
     const auto wanted = static_cast<short>(POLLIN | (host_.has_output() ? POLLOUT : 0));
+    // A terminal is looked at even if its keys are not wanted: it may go away.
+    const int input = reads || was_terminal_[0] ? 0 : -1;
+    const auto keys = static_cast<short>(reads ? POLLIN : 0);
     std::array<pollfd, 3> fds{
-        {{host_.fd(), wanted, 0}, {signals_.fd(), POLLIN, 0}, {reads ? 0 : -1, POLLIN, 0}}};
+        {{host_.fd(), wanted, 0}, {signals_.fd(), POLLIN, 0}, {input, keys, 0}}};
     ::poll(fds.data(), fds.size(), reads || input_ended_ ? -1 : kGlance);
     while (const auto number = signals_.next()) take_signal(*number);
     if ((fds[0].revents & ~POLLOUT) != 0) hear();
-    if (fds[2].revents != 0) read_input();
+    if (fds[2].revents != 0 && !end_) reads ? read_input() : leave(SIGHUP);
     if (!host_.flush()) hear();  // its last words may still be there
   }
   raw_.reset();
@@ -128,14 +136,19 @@ void Attachment::greet() {
   const char* term = std::getenv("TERM");
   Hello hello;
   hello.takes_over = options_.takes_over;
-  hello.size = window_size(0);
-  if (hello.size == WindowSize{}) hello.size = window_size(1);
+  if (!is_watching()) {
+    hello.size = window_size(0);
+    if (hello.size == WindowSize{}) hello.size = window_size(1);
+  }
   if (term != nullptr && ::isatty(1) == 1) hello.term = term;
   host_.send(FrameKind::Hello, payload_of(hello));
-  if (!options_.reads_input) {
-    input_ended_ = true;
-    host_.send(FrameKind::EndOfInput);
-  }
+  input_ended_ = options_.input != InputUse::PassedOn;
+  if (options_.input == InputUse::Ended) host_.send(FrameKind::EndOfInput);
+}
+
+/// Whether that stream was a terminal and nobody is at its other end any more.
+bool Attachment::is_gone(int terminal) const {
+  return was_terminal_[static_cast<std::size_t>(terminal)] && ::isatty(terminal) == 0;
 }
 
 /// A process in the background that reads its terminal is stopped.
@@ -150,6 +163,9 @@ void Attachment::read_input() {
   const ssize_t got = ::read(0, block.data(), std::min(block.size(), credit_));
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (got <= 0) {
+    // Of a terminal only a key ends the input; an error, or an end after which it is none, means
+    // that it is gone.
+    if (was_terminal_[0] && (got < 0 || is_gone(0))) return leave(SIGHUP);
     input_ended_ = true;
     return host_.send(FrameKind::EndOfInput);
   }
@@ -173,7 +189,8 @@ void Attachment::obey(const Frame& said) {
     case FrameKind::Welcome:
       is_welcome_ = true;
       is_terminal_ = welcome_from(said.payload).value_or(Welcome{}).is_terminal;
-      if (is_terminal_) raw_ = std::make_unique<RawTerminal>(0);
+      // Who only watches keeps the keys, Ctrl-C above all.
+      if (is_terminal_ && !is_watching()) raw_ = std::make_unique<RawTerminal>(0);
       return;
     case FrameKind::Refused:
       return finish({.kind = AttachEnd::Kind::Refused, .text = harmless(said.payload)});
@@ -189,6 +206,8 @@ void Attachment::obey(const Frame& said) {
 
 void Attachment::show(int fd, bool& is_open, std::string_view text) {
   if (!is_open || put_all(fd, text)) return;
+  if (is_gone(fd)) return leave(SIGHUP);
+  if (is_watching()) return leave(SIGPIPE);
   is_open = false;
   host_.send(FrameKind::OutputClosed, std::string(1, static_cast<char>(fd)));
 }
@@ -200,17 +219,18 @@ void Attachment::tell(const std::string& text) const {
 }
 
 void Attachment::take_signal(int number) {
-  if (number == SIGINT && !is_terminal_) return take_interrupt();
   if (number == SIGCONT || number == SIGWINCH) {
     if (number == SIGCONT && raw_) raw_->enter();
     const WindowSize size = window_size(0);
-    if (is_terminal_ && size != WindowSize{}) host_.send(FrameKind::Resize, payload_of(size));
+    if (is_terminal_ && !is_watching() && size != WindowSize{})
+      host_.send(FrameKind::Resize, payload_of(size));
     return;
   }
+  if (is_watching()) return leave(number);
+  if (number == SIGINT && !is_terminal_) return take_interrupt();
   // A terminal that is gone, or somebody who wants us gone: the session stays for a while. Without
   // a terminal a signal is meant for the program.
-  if (number == SIGHUP || (is_terminal_ && number == SIGTERM))
-    return finish({.kind = AttachEnd::Kind::Left, .code = 128 + number});
+  if (number == SIGHUP || (is_terminal_ && number == SIGTERM)) return leave(number);
   host_.send(FrameKind::Signal, std::string(1, static_cast<char>(number)));
 }
 

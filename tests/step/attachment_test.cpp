@@ -149,6 +149,75 @@ TEST(Attachment, EndOfInputOnTheTerminalIsPassedOn) {
   EXPECT_EQ(client.exit_code(), 0);
 }
 
+/// A process that is not the first of its terminal: nobody sends it a SIGHUP when that goes away.
+std::function<int()> not_leading(const std::function<int()>& body) {
+  return [body] {
+    ::signal(SIGHUP, SIG_IGN);  // of the terminal, to us alone
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(body());
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+  };
+}
+
+// A closed window is no end of input: a shell would take it for `exit`.
+TEST(Attachment, TerminalThatGoesAwayLeavesTheSession) {
+  for (const bool on_terminal : {true, false}) {
+    for (const bool is_leader : {true, false}) {
+      HostProcess host(program("echo ready; read line; echo \"<$line>\"", on_terminal));
+      const auto body = attached_to(host);
+      TerminalClient client({.rows = 40, .columns = 100}, is_leader ? body : not_leading(body));
+      ASSERT_TRUE(client.shows("ready"));
+      client.close();
+      EXPECT_EQ(client.exit_code(), 128 + SIGHUP) << on_terminal << is_leader;
+      TerminalClient again({.rows = 30, .columns = 90}, attached_to(host));
+      ASSERT_TRUE(again.shows("ready"));
+      again.type("back\r");
+      EXPECT_TRUE(again.shows("<back>")) << on_terminal << is_leader;
+      EXPECT_EQ(again.exit_code(), 0);
+    }
+  }
+}
+
+TEST(Attachment, TerminalThatGoesAwayWhileItIsWrittenToLeavesTheSession) {
+  HostProcess host(program(
+      "while :; do echo busy; sleep 0.01; done & read line; kill $!; echo \"<$line>\"", true));
+  TerminalClient client({.rows = 40, .columns = 100}, not_leading(attached_to(host)));
+  ASSERT_TRUE(client.shows("busy"));
+  client.close();
+  EXPECT_EQ(client.exit_code(), 128 + SIGHUP);
+  TerminalClient again({.rows = 30, .columns = 90}, attached_to(host));
+  again.type("back\r");
+  EXPECT_TRUE(again.shows("<back>"));
+}
+
+// The one who watches is told everything and changes nothing: no end of input, no key, no size.
+TEST(Attachment, WhoWatchesChangesNothing) {
+  HostProcess host(program("echo ready; read line; stty size; echo \"<$line>\"", true));
+  {
+    TerminalClient first({.rows = 40, .columns = 100}, attached_to(host));
+    ASSERT_TRUE(first.shows("ready"));
+    first.kill(SIGKILL);
+    ASSERT_EQ(first.exit_code(), 137);
+  }
+  {
+    TerminalClient watcher({.rows = 20, .columns = 60},
+                           attached_to(host, {.input = InputUse::Withheld}));
+    ASSERT_TRUE(watcher.shows("ready"));
+    EXPECT_FALSE(watcher.is_raw());
+    watcher.type("ignored\r\x04");
+    watcher.resize({.rows = 21, .columns = 61});
+    watcher.type("\x03");
+    EXPECT_EQ(watcher.exit_code(), 128 + SIGINT);
+  }
+  FrameClient again(host.connect());  // without a size of its own
+  again.say(FrameKind::Input, "back\r");
+  EXPECT_TRUE(again.hears_output("40 100"));
+  EXPECT_TRUE(again.hears_output("<back>"));
+  EXPECT_EQ(again.hears_exit(), 0);
+}
+
 TEST(Attachment, HostThatIsKilledIsALostConnection) {
   HostProcess host(program("echo ready; exec sleep 1000", true));
   TerminalClient client({.rows = 40, .columns = 100}, attached_to(host));

@@ -88,6 +88,8 @@ class TerminalClient {
   void type(std::string_view keys) const;
   void resize(WindowSize size) const;
   void kill(int number) const;
+  /// Its window is closed, or its ssh breaks.
+  void close() { terminal_.reset(); }
   /// Everything it has shown so far comes to hold this.
   bool shows(const std::string& text);
   [[nodiscard]] const std::string& screen() const noexcept { return screen_; }

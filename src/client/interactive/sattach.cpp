@@ -135,7 +135,7 @@ int run_sattach(std::span<const std::string> words, Console& console) {
   options.program = "sattach";
   options.what = fmt::format("job {}", target->job);
   options.takes_over = parsed.has("take");
-  options.reads_input = !parsed.has("no-input");
+  if (parsed.has("no-input")) options.input = step::InputUse::Withheld;
   const Attended end =
       attend_session(*scheduler, target->job, std::move(*connected), options, console);
   return end.code;

@@ -88,7 +88,8 @@ step::AttachOptions attach_options(const Parsed& parsed, JobNumber job) {
   options.program = kSrun.page.name;
   options.what = fmt::format("job {}", job);
   options.quits_on_interrupt = parsed.has("quit-on-interrupt") || parsed.has("disable-status");
-  options.reads_input = !parsed.has("input");  // then the tasks read it themselves
+  // Else the tasks read it themselves.
+  options.input = parsed.has("input") ? step::InputUse::Ended : step::InputUse::PassedOn;
   return options;
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 using step::TerminalClient;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr step::WindowSize kSize{.rows = 40, .columns = 100};
 
@@ -60,6 +61,7 @@ class Interactive : public testing::Test {
   }
 
   Served served_;
+  JobNumber last_job_ = 0;
 };
 
 TEST_F(Interactive, SrunRunsACommandAsIfItWereHere) {
@@ -148,6 +150,41 @@ TEST_F(Interactive, LostClientComesBackWithSattach) {
   again->type("exit 5\r");
   EXPECT_EQ(again->exit_code(), 5);
   EXPECT_TRUE(is_over_soon(1));
+}
+
+// A closed window or a broken ssh: the terminal is gone, the session is not.
+TEST_F(Interactive, ClosedTerminalDetachesAndSattachBringsTheSessionBack) {
+  for (const char* command : {"salloc --gpus=1", "srun --gpus=1 --pty bash --norc"}) {
+    const auto lost = terminal(command);
+    lost->type("remember=me; echo rea''dy=$SLURM_JOB_ID\r");
+    ASSERT_TRUE(lost->shows("ready=")) << command;
+    lost->close();
+    EXPECT_EQ(lost->exit_code(), 128 + SIGHUP) << command;
+    const auto again = terminal("sattach " + std::to_string(++last_job_));
+    again->type("echo still=$remember\r");
+    EXPECT_TRUE(again->shows("still=me")) << command;
+    // A key that is typed does end the shell, once its prompt is back.
+    EXPECT_TRUE(eventually([&] {
+      again->type("\x04");
+      return is_over(job(last_job_).state);
+    })) << command;
+    EXPECT_EQ(again->exit_code(), 0) << command;
+  }
+}
+
+TEST_F(Interactive, WhoOnlyWatchesEndsNothing) {
+  const auto lost = terminal("srun --gpus=1 --pty bash --norc");
+  lost->type("echo rea''dy\r");
+  ASSERT_TRUE(lost->shows("ready"));
+  lost->kill(SIGKILL);
+  ASSERT_EQ(lost->exit_code(), 137);
+  const Ran watched = run("timeout -s INT 2 sattach --no-input 1 </dev/null");
+  EXPECT_THAT(watched.out, HasSubstr("ready"));
+  EXPECT_THAT(watched.out, Not(HasSubstr("exit")));
+  EXPECT_EQ(job(1).state, LiveState::Running);
+  const auto again = terminal("sattach 1");
+  again->type("exit 7\r");
+  EXPECT_EQ(again->exit_code(), 7);
 }
 
 TEST_F(Interactive, KilledSchedulerIsNotMissedAndFindsTheSessionAgain) {
