@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/terminal_text.h"
+#include "client/tables.h"
 
 namespace berth::client {
 
@@ -18,36 +19,50 @@ using namespace std::chrono_literals;
 constexpr auto kSilence = 500ms;
 constexpr auto kLongestPause = 1'000ms;
 constexpr auto kSchedulerPatience = 120s;
+constexpr std::size_t kReasonColumns = 200;
 
-/// "Resources [needs 4 GPUs, 2 are free]": Slurm's word, then ours.
-std::string reason_text(const JobRow& job) {
+/// What `berth why` says first, with its numbers; empty: it knows no more, or does not answer.
+std::string first_reason(Scheduler& scheduler, JobNumber job) {
+  const auto body = scheduler.why(job);
+  if (!body) return {};
+  const auto why = why_from(*body);
+  if (!why || why->reasons.empty()) return {};
+  return clipped(why->reasons.front().text, kReasonColumns);
+}
+
+/// "Resources [1 of 4 GPUs are free]": Slurm's word, then ours.
+std::string reason_text(Scheduler& scheduler, const JobRow& job) {
   const std::string word = slurm_reason(job);
-  const std::string ours = harmless(job.reason);
+  std::string ours = harmless(job.reason);
   const auto is_same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
-  if (ours.empty() || std::ranges::equal(ours, word, is_same)) return word;
-  return fmt::format("{} [{}]", word, ours);
+  if (ours.empty() || std::ranges::equal(ours, word, is_same))
+    ours = first_reason(scheduler, job.number);
+  return ours.empty() ? word : fmt::format("{} [{}]", word, ours);
 }
 
 /// Tells what is new.
 class Voice {
  public:
-  Voice(const Console& console, bool is_quiet) : console_(console), is_quiet_(is_quiet) {}
+  Voice(Scheduler& scheduler, const Console& console, bool is_quiet)
+      : scheduler_(scheduler), console_(console), is_quiet_(is_quiet) {}
 
   void waits(const JobRow& job) {
     if (is_quiet_) return;
     if (!has_begun_)
       console_.note(fmt::format("job {} queued and waiting for resources", job.number));
     has_begun_ = true;
-    const std::string reason = reason_text(job);
-    if (reason == said_ || reason == "None") return;
-    said_ = reason;
-    console_.note(fmt::format("job {} waits: {}", job.number, reason));
+    // Asked once for each: the answer is dear, and numbers alone are not worth another line.
+    const std::string kind = slurm_reason(job) + "/" + job.reason;
+    if (kind == said_ || slurm_reason(job) == "None") return;
+    said_ = kind;
+    console_.note(fmt::format("job {} waits: {}", job.number, reason_text(scheduler_, job)));
   }
   void runs(const JobRow& job) const {
     if (has_begun_) console_.note(fmt::format("job {} has been allocated resources", job.number));
   }
 
  private:
+  Scheduler& scheduler_;
   const Console& console_;
   bool is_quiet_;
   bool has_begun_ = false;
@@ -80,7 +95,7 @@ std::optional<int> HeardInterrupts::sleep(std::chrono::milliseconds time) const 
 Result<Started> wait_for_start(Scheduler& scheduler, JobNumber job, const StartWait& how,
                                const Console& console) {
   const HeardInterrupts interrupts;
-  Voice voice(console, how.is_quiet);
+  Voice voice(scheduler, console, how.is_quiet);
   const auto begun = Clock::now();
   auto answered = begun;
   std::chrono::milliseconds pause = 30ms;

@@ -92,7 +92,7 @@ TEST_F(Interactive, WhoWaitsIsToldWhyAndCtrlCGivesUp) {
   ASSERT_TRUE(eventually([&] { return job(1).state == LiveState::Running; }));
   const auto waits = terminal("srun --gpus=2 --pty bash");
   ASSERT_TRUE(waits->shows("srun: job 2 queued and waiting for resources"));
-  ASSERT_TRUE(waits->shows("srun: job 2 waits: "));
+  ASSERT_TRUE(waits->shows("srun: job 2 waits: Resources [0 of 2 GPUs are free"));
   waits->type("\x03");
   EXPECT_EQ(waits->exit_code(), 130);
   EXPECT_THAT(waits->screen(), HasSubstr("Job allocation 2 has been revoked."));
