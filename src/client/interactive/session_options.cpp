@@ -19,9 +19,9 @@ Row own(char letter, std::string_view name, Takes takes, std::string_view value,
 }
 
 /// Of sbatch alone: what concerns files, scripts and waiting.
-constexpr std::array<std::string_view, 14> kOfSbatch{
-    "array", "wrap",      "wait",    "parsable",   "test-only", "output",      "error",
-    "input", "open-mode", "requeue", "no-requeue", "batch",     "export-file", "ignore-pbs"};
+constexpr std::array<std::string_view, 13> kOfSbatch{
+    "array",     "wrap",    "wait",       "parsable", "output",      "error",     "input",
+    "open-mode", "requeue", "no-requeue", "batch",    "export-file", "ignore-pbs"};
 
 std::vector<Row> both() {
   return {
@@ -82,6 +82,13 @@ std::vector<Row> of_srun() {
       own(0, "het-group", Value, "", ""),
       own(0, "resv-ports", Maybe, "", ""),
       own(0, "msg-timeout", Value, "", ""),
+      own(0, "bcast-exclude", Value, "", ""),
+      own(0, "send-libs", Maybe, "", ""),
+      own(0, "debugger-test", Nothing, "", ""),
+      own(0, "external-launcher", Maybe, "", ""),
+      own(0, "treewidth", Value, "", ""),
+      own(0, "wait-for-children", Nothing, "", ""),
+      {{"export-file", 0, Value, "", ""}, nullptr, "use --export"},
       own('Z', "no-allocate", Nothing, "", ""),
   };
   return rows;

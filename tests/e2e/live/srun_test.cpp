@@ -182,12 +182,24 @@ TEST_F(Srun, ReadsItsOptionsFromVariables) {
   EXPECT_THAT(log, Not(HasSubstr("code 0")));
 }
 
+TEST_F(Srun, OptionsThatMeanNothingInsideAJobAreTaken) {
+  const std::string log =
+      run("srun -n1 --nice=5 --contiguous --switches=1 --wckey=x --mail-type=ALL -k echo quiet\n"
+          "srun -n1 --bcast=/tmp/q --cpu-freq=low -S 1 echo noted\n");
+  EXPECT_THAT(log, StartsWith("quiet\n"));
+  for (const char* name : {"bcast", "cpu-freq", "core-spec"})
+    EXPECT_THAT(log, HasSubstr(std::string("srun: --") + name + " has no effect inside a job\n"));
+  EXPECT_THAT(log, EndsWith("noted\n"));
+}
+
 TEST_F(Srun, RefusesNonsense) {
   const std::string log =
       run("srun; echo code $?\n"
           "srun -n 0 true; echo code $?\n"
           "srun --gpu-bind=sideways true; echo code $?\n"
           "srun --no-such true; echo code $?\n"
+          "srun --no-requeue true; echo code $?\n"
+          "srun --test-only true; echo code $?\n"
           "srun -n1 --multi-prog /no/such/file; echo code $?\n"
           "BERTH_STEPS=/no/where srun -n1 true; echo code $?\n"
           "srun -n1 -o /no/where/x true; echo code $?\n");
