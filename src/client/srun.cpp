@@ -13,19 +13,20 @@
 #include "client/submit_command.h"
 #include "model/output_pattern.h"
 #include "step/book.h"
+#include "step/grant.h"
 
 namespace berth::client {
 
 namespace {
 
 /// Slurm's words for a step that its job cannot hold; scripts look for them.
-std::string refusal_of(const StepRequest& request, const JobWorld& world) {
-  const StepWish wish = wish_of(request);
-  const bool wants_gpus =
-      wish.gpus && static_cast<std::size_t>(*wish.gpus) > world.grant.devices.size();
-  return fmt::format("error: Unable to create step for job {}: {}", world.job,
-                     wants_gpus ? "Invalid generic resource (gres) specification"
-                                : "More processors requested than permitted");
+std::string_view slurm_words(StepRefusal::Kind kind) {
+  switch (kind) {
+    case StepRefusal::Kind::Devices: return "Invalid generic resource (gres) specification";
+    case StepRefusal::Kind::Nodes: return "Requested node configuration is not available";
+    case StepRefusal::Kind::Cores: break;
+  }
+  return "More processors requested than permitted";
 }
 
 /// A step, as soon as others have left what it needs.
@@ -93,7 +94,9 @@ int run_inside(SrunCall call, const JobWorld& world, const Environment& environm
   for (const std::string& note : call.notes) console.note(note);
   auto entry = begin_step(call, world, console);
   if (!entry) {
-    console.note(refusal_of(call.request, world));
+    if (const auto refused = refusal_of(wish_of(call.request), world.grant))
+      console.note(fmt::format("error: Unable to create step for job {}: {}", world.job,
+                               slurm_words(refused->kind)));
     return console.complain(kFailure, entry.error());
   }
   StepView ended = entry->view();
@@ -139,9 +142,12 @@ int run_srun(std::span<const std::string> words, Console& console) {
   if (parsed.has("version")) return console.put("berth " BERTH_VERSION "\n"), console.done();
   const auto context = process_context();
   if (!context) return console.complain(kFailure, context.error());
-  const auto world = world_of(context->environment);
+  auto world = world_of(context->environment);
   const bool is_other = parsed.has("jobid") && world && parsed.value("jobid") != world->job;
   if (!world || is_other) return run_srun_outside(words, console);
+  auto grant = read_grant(world->steps);
+  if (!grant) return console.complain(kFailure, grant.error());
+  world->grant = *std::move(grant);
   auto call = srun_call(with_variables(parsed, context->environment), *world);
   if (!call) return console.complain(kMisuse, call.error());
   return run_inside(*std::move(call), *world, context->environment, console);

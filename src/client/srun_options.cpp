@@ -8,6 +8,7 @@
 #include "base/split.h"
 #include "client/draft.h"
 #include "client/moment.h"
+#include "client/slurm/words.h"
 #include "model/job_spec.h"
 
 namespace berth::client {
@@ -168,6 +169,7 @@ constexpr std::array kVariables{
     Variable{"SLURM_GPU_BIND", "gpu-bind"},
     Variable{"SRUN_CPUS_PER_TASK", "cpus-per-task"},
     Variable{"SLURM_EXACT", "exact"},
+    Variable{"SLURM_OVERCOMMIT", "overcommit"},
     Variable{"SLURM_OVERLAP", "overlap"},
     Variable{"SLURM_EXPORT_ENV", "export"},
     Variable{"SRUN_EXPORT_ENV", "export"},
@@ -223,30 +225,52 @@ constexpr std::array<Text, 34> kWithoutEffect{"accel-bind",
                                               "wait-for-children",
                                               "x11"};
 
-/// "2", "a100:2": the type is the job's own.
-Result<std::int32_t> gpu_count(Text text) {
-  if (const auto colon = text.rfind(':'); colon != Text::npos) text = text.substr(colon + 1);
+/// How many, and of which types: any of them will do, for a job has devices of one type.
+struct GpuWish {
+  std::int32_t count = 0;
+  std::vector<std::string> types;
+};
+
+Result<std::int32_t> plain_count(Text text) {
   BERTH_TRY(const auto count, parse_count(text, 0, kMany));
   return static_cast<std::int32_t>(count);
 }
 
-Result<std::optional<std::int32_t>> gres_count(Text text) {
-  if (text == "none" || text == "NONE") return std::optional<std::int32_t>(0);
-  std::optional<std::int32_t> gpus;
+/// "2", "a100:2", "a100:2,v100:1".
+Result<GpuWish> gpu_wish(Text text) {
+  GpuWish wish;
+  for (Text part : split(text, ',')) {
+    if (const auto colon = part.rfind(':'); colon != Text::npos) {
+      wish.types.emplace_back(part.substr(0, colon));
+      part = part.substr(colon + 1);
+    }
+    BERTH_TRY(const auto count, plain_count(part));
+    wish.count += count;
+  }
+  return wish;
+}
+
+/// "gpu:2", "gpu:a100:2", "gpu:a100", "gpu", "none". Nothing: no word about GPUs.
+Result<std::optional<GpuWish>> gres_wish(Text text) {
+  if (text == "none" || text == "NONE") return std::optional<GpuWish>(GpuWish{});
+  std::optional<GpuWish> wish;
   for (const Text part : split(text, ',')) {
     Text rest = part;
     if (rest.starts_with("gres/") || rest.starts_with("gres:")) rest.remove_prefix(5);
-    const auto pieces = split(rest, ':');
+    auto pieces = split(rest, ':');
     if (pieces.front() != "gpu") continue;  // of other kinds a job has none
+    if (!wish) wish.emplace();
     const Text last = pieces.back();
     const bool has_count = pieces.size() > 1 && last.find_first_not_of("0123456789") == Text::npos;
+    std::int32_t count = 1;
     if (has_count) {
-      BERTH_TRY(gpus, gpu_count(last));
-    } else {
-      gpus = 1;
+      BERTH_TRY(count, plain_count(last));
+      pieces.pop_back();
     }
+    wish->count += count;
+    if (pieces.size() > 1) wish->types.emplace_back(pieces[1]);
   }
-  return gpus;
+  return wish;
 }
 
 Result<void> take_binding(StepRequest& request, Text text) {
@@ -308,11 +332,18 @@ Result<void> take_gpus(StepRequest& request, const Parsed& parsed) {
   for (const Given& given : parsed.options) {
     const Text name = given.option->name;
     if (name == "gpus" || name == "gpus-per-node") {
-      BERTH_TRY(request.gpus, gpu_count(given.value));
+      BERTH_TRY(auto wish, gpu_wish(given.value));
+      request.gpus = wish.count;
+      request.gpu_types = std::move(wish.types);
     } else if (name == "gres") {
-      BERTH_TRY(request.gpus, gres_count(given.value));
+      BERTH_TRY(auto wish, gres_wish(given.value));
+      if (!wish) continue;
+      request.gpus = wish->count;
+      request.gpu_types = std::move(wish->types);
     } else if (name == "gpus-per-task") {
-      BERTH_TRY(request.gpus_per_task, gpu_count(given.value));
+      BERTH_TRY(auto wish, gpu_wish(given.value));
+      request.gpus_per_task = wish.count;
+      request.gpu_types = std::move(wish.types);
       request.binding = GpuBinding::PerTask;
       request.binding_count = *request.gpus_per_task;
     } else if (name == "ntasks-per-gpu") {
@@ -322,6 +353,20 @@ Result<void> take_gpus(StepRequest& request, const Parsed& parsed) {
     }
   }
   if (parsed.has("gpu-bind")) BERTH_TRY_VOID(take_binding(request, parsed.value("gpu-bind")));
+  return {};
+}
+
+Result<void> take_nodes(StepRequest& request, const Parsed& parsed, const JobWorld& world) {
+  if (parsed.has("nodelist")) {
+    BERTH_TRY(request.nodes, slurm::expanded_hosts(parsed.value("nodelist")));
+  }
+  if (parsed.has("relative")) {
+    auto first = parse_count(parsed.value("relative"), 0, kMany);
+    if (!first) return fail(fmt::format("--relative: {}", first.error().text()));
+    // Nodes of the job are counted from 0.
+    if (*first >= static_cast<std::int64_t>(std::max<std::size_t>(1, world.grant.nodes.size())))
+      request.nodes.push_back(fmt::format("a node numbered {}", *first));
+  }
   return {};
 }
 
@@ -372,6 +417,7 @@ Result<SrunCall> srun_call(const Parsed& parsed, const JobWorld& world) {
   StepRequest& request = call.request;
   if (parsed.has("test-only")) return fail("--test-only: use `sbatch --test-only`");
   BERTH_TRY_VOID(take_gpus(request, parsed));
+  BERTH_TRY_VOID(take_nodes(request, parsed, world));
   BERTH_TRY(request.tasks, task_count(parsed, world, request.gpus));
   if (parsed.has("cpus-per-task")) {
     BERTH_TRY(const auto cpus, parse_count(parsed.value("cpus-per-task"), 1, kMany));
@@ -379,6 +425,7 @@ Result<SrunCall> srun_call(const Parsed& parsed, const JobWorld& world) {
   }
   request.is_exact = parsed.has("exact") || parsed.has("exclusive");
   request.overlaps = parsed.has("overlap") || parsed.has("oversubscribe");
+  request.overcommits = parsed.has("overcommit");
   if (parsed.has("export")) request.exported = parsed.value("export");
   if (parsed.operands.empty()) return fail("No command given to execute.");
   if (parsed.has("multi-prog"))

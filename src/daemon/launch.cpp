@@ -26,6 +26,12 @@ std::int32_t first_device_of(const Cluster& cluster, const std::string& node) {
   return first;
 }
 
+std::string type_of(const std::vector<HeldDevices>& where, const Cluster& cluster) {
+  if (where.empty()) return {};
+  const auto node = std::ranges::find(cluster.nodes, where.front().node, &Node::name);
+  return node == cluster.nodes.end() ? std::string{} : cluster.pools[node->pool.value].name;
+}
+
 std::string node_names(const std::vector<HeldDevices>& where) {
   std::string names;
   for (const HeldDevices& held : where) names += (names.empty() ? "" : ",") + held.node;
@@ -74,6 +80,7 @@ Result<LaunchOrder> launch_order(const LedgerJob& job, const Attempt& attempt,
   facts.attempt = attempt.id;
   facts.restarts = std::max(0, job.attempts - 1);
   facts.where = on_this_machine(attempt.where, cluster);
+  facts.gpu_type = type_of(attempt.where, cluster);
   facts.time_limit = job.spec->time_limit;
   facts.now = std::time(nullptr);
   BERTH_TRY(facts.account, find_account(job.spec->user));

@@ -10,9 +10,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/split.h"
 #include "exec/run_dir.h"
 #include "model/grid.h"
 #include "model/output_pattern.h"
+#include "step/grant.h"
 
 namespace berth {
 
@@ -117,9 +119,14 @@ void say_job(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
   if (spec.memory_mib > 0 && !by_part) env["SLURM_MEM_PER_NODE"] = fmt::to_string(spec.memory_mib);
 }
 
-void say_cores(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
+/// 0: nobody counts them.
+std::int32_t cores_of(const JobSpec& spec, const AttemptFacts& facts) {
   const auto bound = static_cast<std::int32_t>(facts.where.cores.size());
-  const std::int32_t cores = bound > 0 ? bound : spec.cpus;
+  return bound > 0 ? bound : spec.cpus;
+}
+
+void say_cores(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
+  const std::int32_t cores = cores_of(spec, facts);
   // Who names no cores is told what Slurm would give: one for each task. Programs size their pools
   // of workers by it and end if it is missing.
   const std::string told = cores > 0 ? fmt::to_string(cores) : tasks_text(env, spec);
@@ -128,6 +135,20 @@ void say_cores(Variables& env, const JobSpec& spec, const AttemptFacts& facts) {
   env["BERTH_CPUS"] = told;
   if (has_ranks(spec))
     env["SLURM_CPUS_PER_TASK"] = fmt::to_string(std::max(1, cores / std::max(1, spec.tasks)));
+}
+
+JobGrant grant_of(const JobSpec& spec, const AttemptFacts& facts) {
+  JobGrant grant;
+  grant.devices = facts.where.devices;
+  grant.gpu_type = facts.where.devices.empty() ? std::string{} : facts.gpu_type;
+  grant.cpus = cores_of(spec, facts);
+  // Who asks for cores by GPU, and for more tasks than that makes, has one for each.
+  if (spec.cpus > 0)
+    grant.most_tasks =
+        std::max<std::int32_t>(spec.cpus, std::atoi(tasks_text(spec.env, spec).c_str()));
+  for (const std::string_view node : split(facts.where.node, ','))
+    if (!node.empty()) grant.nodes.emplace_back(node);
+  return grant;
 }
 
 void say_grid(Variables& env, const GridPoint& point) {
@@ -211,6 +232,7 @@ Result<LaunchOrder> make_order(const JobSpec& asked, const AttemptFacts& facts) 
   order.gid = facts.account.gid;
   order.groups = facts.account.groups;
   order.cores = facts.where.cores;
+  order.grant = grant_text(grant_of(spec, facts));
   order.memory_mib = spec.memory_mib;
   order.time_limit = facts.time_limit;
   order.warn_seconds = spec.warn_seconds;

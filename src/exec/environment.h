@@ -25,8 +25,9 @@ struct AttemptFacts {
   JobNumber array = 0;  // number of the array's first job; 0: no array
   std::int32_t array_index = 0;
   AttemptId attempt;
-  std::int32_t restarts = 0;  // attempts before this one
-  HeldDevices where;
+  std::int32_t restarts = 0;    // attempts before this one
+  HeldDevices where;            // of several nodes the names are joined by commas
+  std::string gpu_type;         // of those devices
   std::int64_t time_limit = 0;  // seconds, after the queue's default; 0 = none
   std::int64_t now = 0;         // Unix seconds
   Account account;

@@ -43,6 +43,7 @@ struct LaunchOrder {
   std::uint32_t uid = 0, gid = 0;  // as whom it runs
   std::vector<std::uint32_t> groups;
   std::vector<std::int32_t> cores;  // bound to; empty: any
+  std::string grant;                // for its steps, as it is put on record (step/grant.h)
   std::int64_t memory_mib = 0;      // limit where the machine allows it; 0 = none
   FileLimits files;
   std::int64_t time_limit = 0;    // seconds, enforced by the shim; 0 = none

@@ -113,6 +113,7 @@ bool read_into(ShimOrder& shim, const Field& field) {
   read.number("gid", order.gid, 0, Reader::kMaxId);
   read.groups("group", order.groups);
   read.cores("cores", order.cores);
+  read.bytes("grant", order.grant);
   read.number("memory_mib", order.memory_mib, 0, kMaxSeconds);
   read.number("files_soft", order.files.soft, 0, kMaxSeconds);
   read.number("files_hard", order.files.hard, 0, kMaxSeconds);
@@ -182,6 +183,7 @@ std::string encode_order(const ShimOrder& shim) {
   out.add("gid", std::int64_t{order.gid});
   for (const std::uint32_t group : order.groups) out.add("group", std::int64_t{group});
   if (!order.cores.empty()) out.add("cores", cores_text(order.cores));
+  if (!order.grant.empty()) out.add("grant", order.grant);
   out.add("memory_mib", order.memory_mib);
   out.add("files_soft", static_cast<std::int64_t>(order.files.soft));
   out.add("files_hard", static_cast<std::int64_t>(order.files.hard));

@@ -1,6 +1,7 @@
 #include "step/book.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <set>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "wire/reader.h"
@@ -157,6 +159,7 @@ bool share_out(StepView& step, const StepWish& wish, const JobGrant& grant, cons
   if (!devices) return false;
   step.devices = *std::move(devices);
   step.cpus = wish.cpus.value_or(grant.cpus);
+  if (wish.overcommits && grant.cpus > 0) step.cpus = std::min(step.cpus, grant.cpus);
   if (grant.cpus == 0 || step.cpus == 0) return true;
   if (taken.cpus + step.cpus > grant.cpus) return false;
   if (!wish.cpus || grant.cores.empty()) return true;  // all of them, or any: nothing to bind to
@@ -166,16 +169,40 @@ bool share_out(StepView& step, const StepWish& wish, const JobGrant& grant, cons
   return true;
 }
 
-Result<void> check(const StepWish& wish, const JobGrant& grant) {
-  if (wish.gpus && static_cast<std::size_t>(*wish.gpus) > grant.devices.size())
-    return fail(
-        fmt::format("it wants {} GPUs, its job holds {}", *wish.gpus, grant.devices.size()));
-  if (wish.cpus && grant.cpus > 0 && *wish.cpus > grant.cpus)
-    return fail(fmt::format("it wants {} cores, its job holds {}", *wish.cpus, grant.cpus));
-  return {};
+bool is_same_type(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char one, char other) {
+    return std::tolower(static_cast<unsigned char>(one)) ==
+           std::tolower(static_cast<unsigned char>(other));
+  });
 }
 
 }  // namespace
+
+std::optional<StepRefusal> refusal_of(const StepWish& wish, const JobGrant& grant) {
+  using Kind = StepRefusal::Kind;
+  for (const std::string& node : wish.nodes)
+    if (std::ranges::find(grant.nodes, node) == grant.nodes.end())
+      return StepRefusal{Kind::Nodes, fmt::format("its job does not run on {}", node)};
+  if (wish.gpus && static_cast<std::size_t>(*wish.gpus) > grant.devices.size())
+    return StepRefusal{Kind::Devices, fmt::format("it wants {} GPUs, its job holds {}", *wish.gpus,
+                                                  grant.devices.size())};
+  const auto is_its_type = [&](const std::string& type) {
+    return is_same_type(type, grant.gpu_type);
+  };
+  if (!wish.gpu_types.empty() && !grant.gpu_type.empty() &&
+      std::ranges::none_of(wish.gpu_types, is_its_type))
+    return StepRefusal{Kind::Devices,
+                       fmt::format("it wants {}, its job holds {}",
+                                   fmt::join(wish.gpu_types, " or "), grant.gpu_type)};
+  if (wish.cpus && grant.cpus > 0 && *wish.cpus > grant.cpus && !wish.overcommits)
+    return StepRefusal{Kind::Cores,
+                       fmt::format("it wants {} cores, its job holds {}", *wish.cpus, grant.cpus)};
+  if (grant.most_tasks > 0 && wish.tasks > grant.most_tasks && !wish.overcommits)
+    return StepRefusal{Kind::Cores,
+                       fmt::format("it has {} tasks, its job {} cores (--overcommit allows it)",
+                                   wish.tasks, grant.most_tasks)};
+  return std::nullopt;
+}
 
 Result<void> StepEntry::finish(const StepView& ended) {
   view_ = ended;
@@ -187,7 +214,7 @@ Result<void> StepEntry::finish(const StepView& ended) {
 
 Result<std::optional<StepEntry>> StepBook::try_begin(const StepWish& wish,
                                                      const JobGrant& grant) const {
-  BERTH_TRY_VOID(check(wish, grant));
+  if (const auto refused = refusal_of(wish, grant)) return fail(refused->why);
   const Fd directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.is_open()) return fail_with_errno(directory_, "open the directory of steps");
   const Fd whole(

@@ -21,6 +21,9 @@ struct JobGrant {
   std::vector<std::int32_t> devices;
   std::vector<std::int32_t> cores;  // it is bound to; empty: it is not bound
   std::int32_t cpus = 0;            // cores it may use; 0: nobody counts them
+  std::int32_t most_tasks = 0;      // as many as it asked for cores; 0: it asked for none
+  std::string gpu_type{};           // of all its devices; empty: not known
+  std::vector<std::string> nodes{};
 };
 
 /// What a step wants of it.
@@ -28,10 +31,21 @@ struct StepWish {
   std::string id;  // "interactive"; empty: the next number
   std::string name;
   std::int32_t tasks = 1;
-  std::optional<std::int32_t> cpus;  // nothing: all
-  std::optional<std::int32_t> gpus;  // for itself; nothing: it sees all, and so do others
-  bool overlaps = false;             // takes nothing for itself
+  std::optional<std::int32_t> cpus;      // nothing: all
+  std::optional<std::int32_t> gpus;      // for itself; nothing: it sees all, and so do others
+  bool overlaps = false;                 // takes nothing for itself
+  bool overcommits = false;              // more tasks than cores
+  std::vector<std::string> gpu_types{};  // its devices are of one of these; none: of any
+  std::vector<std::string> nodes{};      // where it runs; none: wherever the job does
 };
+
+/// Why a job can never hold such a step.
+struct StepRefusal {
+  enum class Kind : std::uint8_t { Devices, Cores, Nodes };
+  Kind kind{};
+  std::string why;  // for people
+};
+[[nodiscard]] std::optional<StepRefusal> refusal_of(const StepWish& wish, const JobGrant& grant);
 
 /// A step that has begun: on record as running until finish(), or until this process is gone.
 class StepEntry {
@@ -52,7 +66,8 @@ class StepBook {
  public:
   explicit StepBook(std::string directory) : directory_(std::move(directory)) {}
 
-  /// Nothing: others use what it wants, try again later. An error: the job does not hold so much.
+  /// Nothing: others use what it wants, try again later. An error: it is refused (above), or the
+  /// directory cannot be used.
   [[nodiscard]] Result<std::optional<StepEntry>> try_begin(const StepWish& wish,
                                                            const JobGrant& grant) const;
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include <sched.h>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,17 +29,6 @@ std::string value_in(const Environment& environment, const char* name) {
 
 std::int32_t count_in(const Environment& environment, const char* name, std::int32_t otherwise) {
   return count_of(value_in(environment, name)).value_or(otherwise);
-}
-
-/// The cores we may run on, if they are fewer than the machine has: then the job is bound.
-std::vector<std::int32_t> own_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<std::int32_t> cores;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (std::int32_t core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
-  return cores;
 }
 
 std::vector<std::int32_t> some_of(const std::vector<std::int32_t>& all, std::size_t first,
@@ -107,6 +94,8 @@ void say_step(Environment& env, const StepRequest& request, const StepView& step
   env["SLURM_STEP_NUM_NODES"] = env["SLURM_NNODES"] = "1";
   env["SLURM_STEP_NODELIST"] = world.node;
   env["SLURM_GPUS_ON_NODE"] = fmt::to_string(step.devices.size());
+  if (!world.grant.devices.empty())
+    env["SLURM_JOB_GPUS"] = fmt::format("{}", fmt::join(world.grant.devices, ","));
   env["SLURM_STEP_GPUS"] = fmt::format("{}", fmt::join(step.devices, ","));
   env["SLURM_LAUNCH_NODE_IPADDR"] = env["SLURM_SRUN_COMM_HOST"] = "127.0.0.1";
   env["SLURM_NODEID"] = "0";
@@ -179,13 +168,6 @@ Result<JobWorld> world_of(const Environment& environment) {
   world.job_name = value_in(environment, "SLURM_JOB_NAME");
   world.tasks = std::clamp(count_in(environment, "SLURM_NTASKS", 1), 1, kMostTasks);
   world.shim = count_in(environment, "BERTH_SHIM", 0);
-  for (const std::string_view word : split(value_in(environment, "SLURM_JOB_GPUS"), ','))
-    if (const auto device = count_of(word)) world.grant.devices.push_back(*device);
-  world.grant.cpus = count_in(environment, "BERTH_CPUS", 0);
-  // Cores can be dealt out only if the job is bound to as many as it has.
-  const auto cores = own_cores();
-  if (world.grant.cpus > 0 && static_cast<std::int32_t>(cores.size()) == world.grant.cpus)
-    world.grant.cores = cores;
   return world;
 }
 
@@ -194,6 +176,9 @@ StepWish wish_of(const StepRequest& request) {
   wish.name = request.name;
   wish.tasks = request.tasks;
   wish.overlaps = request.overlaps;
+  wish.overcommits = request.overcommits;
+  wish.gpu_types = request.gpu_types;
+  wish.nodes = request.nodes;
   wish.gpus = request.gpus;
   if (request.gpus_per_task) wish.gpus = *request.gpus_per_task * request.tasks;
   if (request.is_exact || request.cpus_per_task)

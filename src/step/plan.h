@@ -16,17 +16,17 @@ namespace berth {
 
 using Environment = std::map<std::string, std::string>;
 
-/// The part of an environment that a job's steps live by: which job, what it holds.
+/// What a job's steps live by: which job, by its environment, and what it holds, by its record.
 struct JobWorld {
   std::string job;       // "12"
   std::string steps;     // directory
   std::string node;      // its name, for messages
   std::string job_name;  // for patterns
   std::int32_t tasks = 1;
-  JobGrant grant;
+  JobGrant grant;         // read_grant()
   std::int64_t shim = 0;  // process that signals everybody in the job; 0: not known
 };
-/// An error: this is no environment of a job.
+/// All but what it holds. An error: this is no environment of a job.
 [[nodiscard]] Result<JobWorld> world_of(const Environment& environment);
 
 /// How a step's devices are dealt to its tasks.
@@ -43,6 +43,9 @@ struct StepRequest {
   std::optional<std::int32_t> cpus_per_task, gpus, gpus_per_task;
   bool is_exact = false;  // no more cores than it asks for
   bool overlaps = false;
+  bool overcommits = false;            // more tasks than cores
+  std::vector<std::string> gpu_types;  // any of these; none: whatever the job has
+  std::vector<std::string> nodes;      // none: the job's
   GpuBinding binding = GpuBinding::All;
   std::int32_t binding_count = 1;
   std::vector<std::int32_t> binding_map;

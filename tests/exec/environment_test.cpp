@@ -10,6 +10,7 @@
 
 #include "exec/environment.h"
 #include "model/output_pattern.h"
+#include "step/grant.h"
 
 namespace berth {
 namespace {
@@ -148,6 +149,28 @@ TEST(Environment, SaysWhatSlurmWouldWhereTheRequestIsSilent) {
   EXPECT_EQ(env["SLURM_JOB_ACCOUNT"], "vision");
   EXPECT_EQ(env["SLURM_GPUS"], "2");
   EXPECT_EQ(env["SLURM_CPUS_ON_NODE"], "4");
+}
+
+TEST(Environment, WhatTheJobHoldsIsPutOnRecordForItsSteps) {
+  JobSpec job = spec();
+  AttemptFacts all = facts();
+  all.gpu_type = "a100";
+  all.where.node = "n1,n2";
+  const auto granted = [&] {
+    const auto order = make_order(job, all);
+    return order ? grant_from(order->grant).value_or(JobGrant{}) : JobGrant{};
+  };
+  EXPECT_EQ(granted().devices, (std::vector<std::int32_t>{1, 3}));
+  EXPECT_EQ(granted().nodes, (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_EQ(granted().gpu_type, "a100");
+  EXPECT_EQ(granted().cpus, 4);
+  EXPECT_EQ(granted().most_tasks, 0);  // it was given cores, but asked for none
+  job.cpus = 3;
+  EXPECT_EQ(granted().most_tasks, 3);
+  job.tasks = 1;
+  job.env = {{"SLURM_NTASKS", "6"}, {"SLURM_JOB_GPUS", "0,1,2,3"}};  // what its user says
+  EXPECT_EQ(granted().most_tasks, 6);
+  EXPECT_EQ(granted().devices, (std::vector<std::int32_t>{1, 3}));
 }
 
 TEST(Environment, AJobOfAGridHasItsParameters) {

@@ -25,6 +25,7 @@ ShimOrder example() {
   order.gid = 1001;
   order.groups = {1001, 44};
   order.cores = {0, 2, 191};
+  order.grant = "{\"devices\":[1]}\n";
   order.memory_mib = 1024;
   order.time_limit = 3600;
   order.warn_seconds = 60;
@@ -46,6 +47,7 @@ TEST(OrderFile, ComesBackAsItWas) {
   EXPECT_EQ(read->order.env, shim.order.env);
   EXPECT_EQ(read->order.groups, shim.order.groups);
   EXPECT_EQ(read->order.cores, shim.order.cores);
+  EXPECT_EQ(read->order.grant, shim.order.grant);
   EXPECT_EQ(read->order.tasks, 8);
   EXPECT_TRUE(read->order.warn_shell);
   EXPECT_EQ(read->cgroups, shim.cgroups);

@@ -162,5 +162,45 @@ TEST(StepBook, AHostileDirectoryIsReadWithoutHarm) {
   EXPECT_GE(steps[0].cpu_seconds, 0);
 }
 
+/// What a job can never hold, and in whose words it is refused.
+TEST(StepBook, RefusesWhatTheJobDoesNotHold) {
+  using Kind = StepRefusal::Kind;
+  JobGrant grant = four();
+  grant.most_tasks = 8;
+  grant.gpu_type = "a100";
+  grant.nodes = {"n0", "n1"};
+  const auto refused = [&](auto change) {
+    StepWish step;
+    change(step);
+    const auto refusal = refusal_of(step, grant);
+    return refusal ? std::optional(refusal->kind) : std::nullopt;
+  };
+  EXPECT_EQ(refused([](StepWish&) {}), std::nullopt);
+  EXPECT_EQ(refused([](StepWish& step) { step.gpus = 5; }), Kind::Devices);
+  EXPECT_EQ(refused([](StepWish& step) { step.gpu_types = {"v100"}; }), Kind::Devices);
+  EXPECT_EQ(refused([](StepWish& step) { step.gpu_types = {"v100", "A100"}; }), std::nullopt);
+  EXPECT_EQ(refused([](StepWish& step) { step.nodes = {"n1"}; }), std::nullopt);
+  EXPECT_EQ(refused([](StepWish& step) { step.nodes = {"n1", "zz"}; }), Kind::Nodes);
+  EXPECT_EQ(refused([](StepWish& step) { step.cpus = 9; }), Kind::Cores);
+  EXPECT_EQ(refused([](StepWish& step) { step.tasks = 8; }), std::nullopt);
+  EXPECT_EQ(refused([](StepWish& step) { step.tasks = 9; }), Kind::Cores);
+  const auto overcommitted = [](StepWish& step) {
+    step.tasks = 9;
+    step.cpus = 9;
+    step.overcommits = true;
+  };
+  EXPECT_EQ(refused(overcommitted), std::nullopt);
+  grant.most_tasks = 0;  // a job that named no cores has none to exceed
+  EXPECT_EQ(refused([](StepWish& step) { step.tasks = 9; }), std::nullopt);
+}
+
+TEST(StepBook, OvercommittedStepTakesNoMoreCoresThanThereAre) {
+  const TemporaryDirectory folder;
+  StepWish many = wish(9, std::nullopt);
+  many.tasks = 9;
+  many.overcommits = true;
+  EXPECT_EQ(begin(StepBook(folder.path()), many).view().cpus, 8);
+}
+
 }  // namespace
 }  // namespace berth::test

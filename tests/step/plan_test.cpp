@@ -1,7 +1,10 @@
 // Ranks, devices and environments of a step's tasks.
 #include <gtest/gtest.h>
 
+#include "base/fd.h"
+#include "step/grant.h"
 #include "step/plan.h"
+#include "support/temporary_directory.h"
 
 namespace berth::test {
 namespace {
@@ -11,8 +14,8 @@ Environment job_environment() {
           {"BERTH_STEPS", "/run/steps.1.1"},
           {"SLURMD_NODENAME", "n0"},
           {"SLURM_NTASKS", "4"},
-          {"SLURM_JOB_GPUS", "2,3,6,7"},
-          {"BERTH_CPUS", "4"},
+          {"SLURM_JOB_GPUS", "0,1,2,3,4,5,6,7"},  // wrong: the record counts
+          {"BERTH_CPUS", "64"},
           {"PATH", "/usr/bin"},
           {"SECRET", "s"},
           {"LR", "0.1"},
@@ -20,8 +23,9 @@ Environment job_environment() {
 }
 
 std::vector<TaskPlan> planned(StepRequest request, std::vector<std::int32_t> devices) {
-  const auto world = world_of(job_environment());
+  auto world = world_of(job_environment());
   EXPECT_TRUE(world);
+  world->grant.devices = {2, 3, 6, 7};
   StepView step;
   step.id = "3";
   step.tasks = request.tasks;
@@ -40,7 +44,47 @@ TEST(StepPlan, OnlyAJobOfOursHasSteps) {
   const auto world = world_of(job_environment());
   ASSERT_TRUE(world);
   EXPECT_EQ(world->tasks, 4);
-  EXPECT_EQ(world->grant.devices, (std::vector<std::int32_t>{2, 3, 6, 7}));
+  EXPECT_TRUE(world->grant.devices.empty());  // no variable says what the job holds
+  EXPECT_EQ(world->grant.cpus, 0);
+}
+
+TEST(Grant, ComesBackAsItWasPutOnRecord) {
+  const TemporaryDirectory folder;
+  EXPECT_FALSE(read_grant(folder.path()));  // nothing on record: nothing to give
+  JobGrant grant;
+  grant.devices = {2, 3};
+  grant.cpus = 1'000;
+  grant.most_tasks = 8;
+  grant.gpu_type = "a100";
+  grant.nodes = {"n0", "n1"};
+  ASSERT_TRUE(put_file(std::string(folder.path()) + "/" + kGrantFile, grant_text(grant)));
+  const auto read = read_grant(folder.path());
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->devices, grant.devices);
+  EXPECT_EQ(read->cpus, 1'000);
+  EXPECT_EQ(read->most_tasks, 8);
+  EXPECT_EQ(read->gpu_type, "a100");
+  EXPECT_EQ(read->nodes, grant.nodes);
+  EXPECT_TRUE(read->cores.empty());  // we are bound to none of so many
+}
+
+TEST(Grant, NonsenseIsNoRecord) {
+  const std::string good = grant_text({.devices = {1}, .cores = {}, .cpus = 2});
+  ASSERT_TRUE(grant_from(good));
+  for (const char* text :
+       {"", "[]", "{}", "{\"devices\":[1]}",
+        "{\"devices\":[-1],\"nodes\":[],\"cpus\":0,\"most_tasks\":0,"
+        "\"gpu_type\":\"\"}",
+        "{\"devices\":[\"1\"],\"nodes\":[],\"cpus\":0,\"most_tasks\":0,"
+        "\"gpu_type\":\"\"}",
+        "{\"devices\":[],\"nodes\":[3],\"cpus\":0,\"most_tasks\":0,"
+        "\"gpu_type\":\"\"}",
+        "{\"devices\":[],\"nodes\":[],\"cpus\":99999999999,\"most_tasks\":0,"
+        "\"gpu_type\":\"\"}",
+        "{\"devices\":[],\"nodes\":[],\"cpus\":0,\"most_tasks\":0,\"gpu_type\":1}"})
+    EXPECT_FALSE(grant_from(text)) << text;
+  for (std::size_t size = 0; size + 2 < good.size(); ++size)
+    EXPECT_FALSE(grant_from(std::string_view(good).substr(0, size))) << size;
 }
 
 TEST(StepPlan, EachTaskKnowsItsRankAndStep) {

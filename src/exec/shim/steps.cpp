@@ -10,14 +10,30 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "step/grant.h"
 
 namespace berth {
+
+namespace {
+
+/// Before the directory is its user's, so that nobody is there yet to put something in its place.
+Result<void> put_grant(int directory, const std::string& path, const std::string& grant) {
+  ::unlinkat(directory, kGrantFile, 0);
+  const Fd file(
+      ::openat(directory, kGrantFile, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400));
+  if (!file.is_open() || ::fchmod(file.get(), 0444) != 0 || !write_all(file.get(), grant))
+    return fail_with_errno(path, "put on record what the job holds");
+  return {};
+}
+
+}  // namespace
 
 Result<void> make_steps_directory(const std::string& path, const LaunchOrder& order) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_with_errno(path, "make the directory of steps");
   const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory.is_open()) return fail_with_errno(path, "open the directory of steps");
+  BERTH_TRY_VOID(put_grant(directory.get(), path, order.grant));
   if (::geteuid() == 0 && ::fchown(directory.get(), order.uid, order.gid) != 0)
     return fail_with_errno(path, "give the directory of steps to its user");
   return {};

@@ -9,7 +9,7 @@
 
 namespace berth {
 
-/// For the order's user alone.
+/// For the order's user alone, with what the job holds on record.
 [[nodiscard]] Result<void> make_steps_directory(const std::string& path, const LaunchOrder& order);
 /// Somebody holds the lock of a step there.
 [[nodiscard]] bool is_step_running(const std::string& path);

@@ -182,6 +182,53 @@ TEST_F(Srun, ReadsItsOptionsFromVariables) {
   EXPECT_THAT(log, Not(HasSubstr("code 0")));
 }
 
+/// What the job holds is on record; a variable that says more yields nothing more.
+TEST_F(Srun, NoVariableYieldsDevicesThatTheJobDoesNotHold) {
+  const std::string show = "bash -c 'echo [$CUDA_VISIBLE_DEVICES] [$SLURM_JOB_GPUS]'";
+  const std::string log =
+      run("SLURM_JOB_GPUS=0,1,2,3 srun -n1 -G 4 true; echo code $?\n"
+          "export SLURM_JOB_GPUS=2,3 BERTH_DEVICES=2,3 CUDA_VISIBLE_DEVICES=2,3\n"
+          "srun -n1 " +
+              show +
+              "\n"
+              "srun -n1 --gpus=2 " +
+              show +
+              "\n"
+              "unset SLURM_JOB_GPUS; srun -n1 " +
+              show + "\n",
+          "#SBATCH --gpus=2\n");
+  EXPECT_THAT(log, HasSubstr("it wants 4 GPUs, its job holds 2"));
+  EXPECT_THAT(log, HasSubstr("code 1\n[0,1] [0,1]\n[0,1] [0,1]\n[0,1] [0,1]\n"));
+}
+
+/// In Slurm's words, measured with 24.11.
+TEST_F(Srun, RefusesWhatItsJobDoesNotHave) {
+  const std::string log =
+      run("echo node; srun -n1 -w zz true; echo code $?\n"
+          "srun -n1 -w $SLURMD_NODENAME true && echo here\n"
+          "srun -n1 -r 1 true; echo code $?\n"
+          "srun -n1 -r 0 true && echo first\n"
+          "echo type; srun -n1 --gpus=zx81:1 true; echo code $?\n"
+          "srun -n1 --gres=gpu:zx81:1 true; echo code $?\n"
+          "echo tasks; srun -n 9 true; echo code $?\n"
+          "srun -n 9 --overlap true; echo code $?\n"
+          "srun -n 9 --overcommit true && echo crowded\n"
+          "SLURM_OVERCOMMIT=1 srun -n 9 --exact true && echo packed\n"
+          "srun -n 8 true && echo full\n",
+          "#SBATCH -c 2\n");
+  const std::string cannot = "srun: error: Unable to create step for job 1: ";
+  EXPECT_THAT(log, HasSubstr("node\n" + cannot +
+                             "Requested node configuration is not available\n"
+                             "srun: its job does not run on zz\ncode 1\nhere\n" +
+                             cannot + "Requested node configuration is not available\n"));
+  EXPECT_THAT(log, HasSubstr("code 1\nfirst\n"));
+  EXPECT_THAT(log, HasSubstr("type\n" + cannot +
+                             "Invalid generic resource (gres) specification\n"
+                             "srun: it wants zx81, its job holds "));
+  EXPECT_THAT(log, HasSubstr("tasks\n" + cannot + "More processors requested than permitted\n"));
+  EXPECT_THAT(log, EndsWith("code 1\ncrowded\npacked\nfull\n"));
+}
+
 TEST_F(Srun, OptionsThatMeanNothingInsideAJobAreTaken) {
   const std::string log =
       run("srun -n1 --nice=5 --contiguous --switches=1 --wckey=x --mail-type=ALL -k echo quiet\n"
@@ -200,6 +247,7 @@ TEST_F(Srun, RefusesNonsense) {
           "srun --no-such true; echo code $?\n"
           "srun --no-requeue true; echo code $?\n"
           "srun --test-only true; echo code $?\n"
+          "srun -r first true; echo code $?\n"
           "srun -n1 --multi-prog /no/such/file; echo code $?\n"
           "BERTH_STEPS=/no/where srun -n1 true; echo code $?\n"
           "srun -n1 -o /no/where/x true; echo code $?\n");
