@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -20,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "base/split.h"
 #include "model/output_pattern.h"
 
 namespace berth {
@@ -72,6 +74,17 @@ Result<Pipe> make_pipe() {
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
+/// Why a program could not be run. A directory of PATH that we may not enter spoils the system's
+/// own answer; it says nothing of the program unless that is there.
+int exec_fault(int reason, const std::string& program, const std::string& path) {
+  if (reason != EACCES || program.find('/') != std::string::npos) return reason;
+  for (const std::string_view folder : split(path, ':')) {
+    const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, program);
+    if (::access(file.c_str(), F_OK) == 0) return EACCES;
+  }
+  return ENOENT;
+}
+
 /// In the child, once its streams are at 0, 1 and 2. Never comes back.
 [[noreturn]] void become(const TaskPlan& plan, const std::string& workdir) {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
@@ -103,7 +116,9 @@ Result<Pipe> make_pipe() {
   const auto path = plan.environment.find("PATH");
   if (path != plan.environment.end()) ::setenv("PATH", path->second.c_str(), 1);
   ::execvpe(words.front(), words.data(), environment.data());
-  const int reason = errno;
+  const int told = errno;
+  const char* searched = std::getenv("PATH");
+  const int reason = exec_fault(told, program.front(), searched != nullptr ? searched : "");
   std::string whole = program.front();
   std::error_code ignored;
   if (whole.find('/') != std::string::npos && whole.front() != '/')

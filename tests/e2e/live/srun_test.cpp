@@ -229,6 +229,22 @@ TEST_F(Srun, RefusesWhatItsJobDoesNotHave) {
   EXPECT_THAT(log, EndsWith("code 1\ncrowded\npacked\nfull\n"));
 }
 
+/// A directory of PATH that cannot be entered says nothing of the program.
+TEST_F(Srun, TellsAMissingProgramFromOneThatCannotBeRun) {
+  const std::string log =
+      run("mkdir -m 0 closed; touch plain; as=\n"
+          // What root may do in spite of it would hide it.
+          "[ $(id -u) = 0 ] && as='setpriv --bounding-set -dac_override,-dac_read_search'\n"
+          "export PATH=$PWD/closed:$PATH\n"
+          "$as srun -n1 no-such-program; echo code $?\n"
+          "PATH=$PATH:$PWD $as srun -n1 plain; echo code $?\n"
+          "rmdir closed\n");
+  EXPECT_THAT(log, HasSubstr("execve(): no-such-program: No such file or directory\n"));
+  EXPECT_THAT(log, HasSubstr("code 2\n"));
+  EXPECT_THAT(log, HasSubstr("Permission denied\n"));
+  EXPECT_THAT(log, EndsWith("code 13\n"));
+}
+
 TEST_F(Srun, OptionsThatMeanNothingInsideAJobAreTaken) {
   const std::string log =
       run("srun -n1 --nice=5 --contiguous --switches=1 --wckey=x --mail-type=ALL -k echo quiet\n"
