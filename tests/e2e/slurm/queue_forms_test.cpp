@@ -118,11 +118,11 @@ TEST(Squeue, AJobOfAGridIsCalledByItsParameters) {
                      {"queue", "gpu"},
                      {"array", "0-1"},
                      {"grid", {"lr=0.1,0.01", "seed=3"}}};
-  scheduler.set_job({{"number", 12}, {"array", 12}, {"array_index", 1}, {"spec", spec}});
-  EXPECT_EQ(scheduler.sh("squeue -h -j 12_1 -o '%i %j'").out, "12_1 train lr=0.01 seed=3\n");
-  EXPECT_EQ(scheduler.sh("sacct -X -n -P -j 12_1 -o jobname").out, "train lr=0.01 seed=3\n");
-  EXPECT_THAT(scheduler.sh("scontrol show job 12_1").out,
-              HasSubstr("JobName=train lr=0.01 seed=3\n"));
+  scheduler.set_job({{"number", 12}, {"array", 12}, {"array_index", 0}, {"spec", spec}});
+  EXPECT_EQ(scheduler.sh("squeue -h -j 12_0 -o '%i %j'").out, "12_0 train lr=0.1 seed=3\n");
+  EXPECT_EQ(scheduler.sh("sacct -X -n -P -j 12_0 -o jobname").out, "train lr=0.1 seed=3\n");
+  EXPECT_THAT(scheduler.sh("scontrol show job 12_0").out,
+              HasSubstr("JobName=train lr=0.1 seed=3\n"));
 }
 
 TEST(Squeue, SaysWhatIsWrongInSlurmsWords) {
@@ -217,7 +217,7 @@ TEST(Sinfo, ADrainingNodeSaysSo) {
             "n1 drng draining\nn2 drng draining\nn3 drain drained\n");
   EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drng -o %N").out, "n[1-2]\n");
   EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drained -o %N").out, "n3\n");
-  EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drain -o %D").out, "2\n1\n");
+  EXPECT_EQ(scheduler.sh("sinfo -h -p day -t drain -o '%D %t'").out, "2 drng\n1 drain\n");
   EXPECT_EQ(scheduler.sh("sinfo -h -p day -o %C").out, "24/0/24/48\n");
   EXPECT_THAT(scheduler.sh("scontrol show node n1").out, HasSubstr("State=MIXED+DRAIN"));
   EXPECT_THAT(scheduler.sh("scontrol show node n2").out, HasSubstr("State=ALLOCATED+DRAIN"));

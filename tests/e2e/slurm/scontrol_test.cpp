@@ -17,7 +17,7 @@ TEST(Scontrol, TellsTheTasksThatAScriptAskedFor) {
                      {"spec", {{"name", "big"}, {"user", "bob"}, {"queue", "gpu"}, {"cpus", 4}}}});
   EXPECT_THAT(scheduler.sh("scontrol show job 13").out,
               testing::HasSubstr("NumCPUs=4 NumTasks=2 CPUs/Task=2 "));
-  EXPECT_EQ(scheduler.sh("squeue -h -j 13 -O numtasks:2,cpus-per-task:2").out, "2 2 \n");
+  EXPECT_EQ(scheduler.sh("squeue -h -j 13 -O numtasks:2,cpus-per-task:2").out, "2 2\n");
 }
 
 TEST(Scontrol, ShowsAJobInSlurmsLayout) {
