@@ -51,6 +51,7 @@ TraceJob odd_job(Names& names) {
   for (NameId* id : {&job.id, &job.user, &job.group, &job.queue, &job.name, &job.model, &job.study,
                      &job.gpu_type})
     *id = name;
+  job.recorded.reset();  // for reports of a trace: no engine reads it, and no live job has it
   return job;
 }
 
