@@ -1,6 +1,7 @@
 // Slurm's words for why a job waits, each family with its numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include "advise/job_views.h"
 #include "advise/limits.h"
@@ -22,7 +23,9 @@ class SlurmWhy : public testing::Test {
   [[nodiscard]] Sight sight() const {
     Sight seen;
     seen.at = SeenSlurm::kNow * kMicro;
-    seen.jobs = std::make_shared<const std::vector<slurm::Job>>(slurm.its_jobs);
+    std::vector<slurm::Job> jobs = slurm.its_jobs;  // by id, as the poller leaves them
+    std::ranges::stable_sort(jobs, {}, [](const slurm::Job& job) { return job.key.job; });
+    seen.jobs = std::make_shared<const std::vector<slurm::Job>>(std::move(jobs));
     seen.nodes = std::make_shared<const std::vector<slurm::Node>>(slurm.its_nodes);
     seen.partitions = slurm.its_partitions;
     seen.reservations = slurm.its_reservations;
